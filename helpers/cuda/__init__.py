@@ -1,0 +1,129 @@
+"""The CUDA ladder, one file a step; on a real GPU, or in Numba's simulator where there is none."""
+
+import importlib
+import inspect
+import linecache
+import textwrap
+import time
+
+import numpy as np
+from numba import cuda, float32
+
+from .. import devices, ladder
+from ..kernel import GUARD, Kernel, KernelError, read_back
+
+STEPS = tuple(ladder.STEPS)
+
+
+def kernel(step, *, like=None, **parameters):
+    """Build the CUDA kernel of that step: k(A, B) -> C.
+
+    `step` is a name in STEPS; or a kernel of your own, as a `@cuda.jit` function or as source text, with
+    `like` naming the step whose block, grid and parameters it is launched with.
+    Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
+    does not compile.
+    """
+    own = not (isinstance(step, str) and "\n" not in step and like is None)
+    rung = ladder.step(like if own else step) if not own or like else None
+    if rung is None:
+        raise ValueError("a kernel of your own needs like=...: the step whose block and grid it is launched with.")
+    device = devices.cuda_device()
+    p = ladder.parameters(rung, device, parameters)
+    if own:
+        function, source = from_text(step, p) if isinstance(step, str) else from_function(step)
+    else:
+        function, source = from_ladder(rung.name, p)
+    return CudaKernel(rung.name, p, source, device, own, function)
+
+
+def from_ladder(name, p):
+    module = importlib.import_module(f".{name}", __name__)
+    return call_builder(getattr(module, name), p), inspect.getsource(module)
+
+
+def from_function(function):
+    """A learner's `@cuda.jit` function, or the plain function inside it, and its source."""
+    plain = getattr(function, "py_func", function)
+    if not callable(plain):
+        raise ValueError(f"{function!r} is no kernel: pass a @cuda.jit function, source text, or a step's name.")
+    try:
+        source = textwrap.dedent(inspect.getsource(plain))
+    except (OSError, TypeError):
+        source = f"# the source of {plain.__name__} is not at hand\n"
+    return (function if plain is not function else cuda.jit(plain)), source
+
+
+def from_text(source, p):
+    """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder."""
+    name = f"<kernel {abs(hash(source)):x}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    namespace = {"__name__": "kernel"}
+    try:
+        exec(compile(source, name, "exec"), namespace)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise KernelError(f"line {error.lineno}: {error.msg}\n    {line}") from None
+    mine = [v for k, v in namespace.items() if getattr(v, "__module__", None) == "kernel" and callable(v)]
+    if len(mine) != 1:
+        raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
+    return (mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)), source
+
+
+def call_builder(builder, p):
+    """Call builder with those of the parameters that it takes; the others are a matter of the launch."""
+    return builder(**{key: p[key] for key in inspect.signature(builder).parameters})
+
+
+class CudaKernel(Kernel):
+    dialect = "CUDA"
+
+    def __init__(self, step, parameters, source, device, own, function):
+        super().__init__(step, parameters, source, device, own)
+        self.function = function
+        self.build_seconds = 0.0
+        if device.kind == "GPU":
+            start = time.perf_counter()
+            try:
+                function.compile((float32[:, ::1],) * 3)
+            except Exception as error:  # Numba raises many kinds; the learner needs its words
+                raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
+            self.build_seconds = time.perf_counter() - start
+
+    def upload(self, A, B, fill=np.nan):
+        return CudaWork(self, A, B, fill)
+
+
+class CudaWork:
+    """A, B and C on the device, ready to launch again and again."""
+
+    def __init__(self, k, A, B, fill):
+        shape = (A.shape[0], B.shape[1])
+        self.k, self.shape = k, shape
+        self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
+        self.d_C, self.d_guard = guarded(np.full(shape, fill, np.float32))
+
+    def launch(self):
+        """Run the kernel once. Returns the GPU's own seconds; None in the simulator, where time means nothing."""
+        configured = self.k.function[self.k.grid(*self.shape), self.k.block]
+        if self.k.device.kind == "simulator":
+            configured(self.d_A, self.d_B, self.d_C)
+            return None
+        start, stop = cuda.event(timing=True), cuda.event(timing=True)
+        start.record()
+        configured(self.d_A, self.d_B, self.d_C)
+        stop.record()
+        stop.synchronize()
+        return cuda.event_elapsed_time(start, stop) / 1e3
+
+    def download(self):
+        """C as a NumPy array. Raises KernelError if the kernel wrote past its end."""
+        return read_back(self.d_C.copy_to_host(), self.d_guard.copy_to_host())
+
+
+def guarded(X):
+    """X on the device, and the NaN behind it."""
+    d_all = cuda.device_array(X.size + GUARD, np.float32)
+    d_X, d_guard = d_all[: X.size], d_all[X.size :]
+    d_X.copy_to_device(X.ravel())
+    d_guard.copy_to_device(np.full(GUARD, np.nan, np.float32))
+    return d_X.reshape(*X.shape), d_guard

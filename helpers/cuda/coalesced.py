@@ -1,0 +1,27 @@
+from numba import cuda, float32
+
+
+def coalesced():
+    """Build the CUDA kernel C = A @ B in which a thread computes one element, x along a row.
+
+    A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
+    Launch: block (BN, BM), grid (ceil_div(N, BN), ceil_div(M, BM)).
+    x runs along a row of C: neighbours in x read and write neighbouring addresses.
+    """
+
+    @cuda.jit
+    def kernel(A, B, C):
+        # 1. The only change: x is the column, y is the row.
+        col, row = cuda.grid(2)
+
+        # 2. The grid is made of whole blocks, so some threads fall outside C.
+        if row >= C.shape[0] or col >= C.shape[1]:
+            return
+
+        # 3. Neighbours share A[row, k] and read one unbroken piece of row k of B.
+        acc = float32(0)
+        for k in range(A.shape[1]):
+            acc += A[row, k] * B[k, col]
+        C[row, col] = acc
+
+    return kernel

@@ -1,0 +1,48 @@
+from numba import cuda, float32
+
+
+def register_1d(BM=64, BN=64, BK=16, TM=16):
+    """Build the CUDA kernel C = A @ B in which a thread owns TM elements of a column of C.
+
+    A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
+    Launch: block (BN, BM // TM), grid (ceil_div(N, BN), ceil_div(M, BM)).
+    """
+    THREADS_Y = BM // TM
+
+    @cuda.jit
+    def kernel(A, B, C):
+        M, K = A.shape
+        N = B.shape[1]
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN + tx
+
+        # My rows are THREADS_Y apart, so that the block as a whole covers every row once.
+        acc = cuda.local.array(TM, float32)
+        for i in range(TM):
+            acc[i] = 0
+
+        for k0 in range(0, K, BK):
+            # 1. The tiles are larger than the block: it walks over them, its own size at a time.
+            for r in range(ty, BM, THREADS_Y):
+                for c in range(tx, BK, BN):
+                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
+            for r in range(ty, BK, THREADS_Y):
+                Bs[r, tx] = B[k0 + r, col] if k0 + r < K and col < N else float32(0)
+            # 2. Both tiles are complete before anyone reads them.
+            cuda.syncthreads()
+            # 3. One value of B, read once from shared memory, serves TM products.
+            for k in range(BK):
+                b_reg = Bs[k, tx]
+                for i in range(TM):
+                    acc[i] += As[ty + i * THREADS_Y, k] * b_reg
+            # 4. Everyone is done reading As, Bs before anyone overwrites them.
+            cuda.syncthreads()
+
+        for i in range(TM):
+            row = row0 + ty + i * THREADS_Y
+            if row < M and col < N:
+                C[row, col] = acc[i]
+
+    return kernel

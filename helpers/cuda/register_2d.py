@@ -1,0 +1,53 @@
+from numba import cuda, float32
+
+
+def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
+    """Build the CUDA kernel C = A @ B in which a thread owns a patch of TM x TN elements of C.
+
+    A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
+    Launch: block (BN // TN, BM // TM), grid (ceil_div(N, BN), ceil_div(M, BM)).
+    """
+    THREADS_X, THREADS_Y = BN // TN, BM // TM
+
+    @cuda.jit
+    def kernel(A, B, C):
+        M, K = A.shape
+        N = B.shape[1]
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        a_reg = cuda.local.array(TM, float32)
+        b_reg = cuda.local.array(TN, float32)
+        acc = cuda.local.array((TM, TN), float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+
+        for k0 in range(0, K, BK):
+            # 1. The block walks over both tiles, its own size at a time.
+            for r in range(ty, BM, THREADS_Y):
+                for c in range(tx, BK, THREADS_X):
+                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
+            for r in range(ty, BK, THREADS_Y):
+                for c in range(tx, BN, THREADS_X):
+                    Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < K and col0 + c < N else float32(0)
+            cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
+            # 3. TM + TN values from shared memory into registers serve TM x TN products.
+            for k in range(BK):
+                for i in range(TM):
+                    a_reg[i] = As[ty + i * THREADS_Y, k]
+                for j in range(TN):
+                    b_reg[j] = Bs[k, tx + j * THREADS_X]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a_reg[i] * b_reg[j]
+            cuda.syncthreads()  # 4. Everyone is done reading As, Bs before anyone overwrites them.
+
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty + i * THREADS_Y, col0 + tx + j * THREADS_X
+                if row < M and col < N:
+                    C[row, col] = acc[i, j]
+
+    return kernel

@@ -1,0 +1,326 @@
+"""Finds the CUDA and OpenCL devices of this machine, and proves them before it counts on them.
+
+Enumeration proves nothing: a driver may list a device and then fail every build on it. A device counts
+once a small kernel has built, run and returned the right numbers. Two things must be settled before
+libraries load, and `helpers/__init__.py` calls them first:
+
+- `choose_cuda_target` picks Numba's CUDA simulator when there is no working NVIDIA GPU;
+- `find_opencl_drivers` shows OpenCL's loader the CPU runtime that pip installed, beside the system's.
+"""
+
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
+# compiler packs them into vector lanes, so the two want different shapes.
+KINDS = ("GPU", "CPU", "CPU (PoCL)", "simulator")
+
+
+class DeviceError(RuntimeError):
+    """No device of that dialect can run a kernel; the message says what to install or set."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that has run a kernel and returned the right numbers.
+
+    `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
+    block; `memory_bytes` is all of its memory, None where that is simply the machine's.
+    """
+
+    dialect: str
+    name: str
+    kind: str
+    driver: str
+    max_threads: int
+    shared_bytes: int
+    memory_bytes: int | None
+    handle: object = field(default=None, compare=False, repr=False)
+
+
+# ---------------------------------------------------------------------------------------------- CUDA
+
+
+def nvidia_gpus():
+    """How many GPUs the NVIDIA driver reports; 0 without a driver. Loads no CUDA library but the driver."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        count = ctypes.c_int(0)
+        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+            return 0
+        return count.value
+    except (OSError, AttributeError):
+        return 0
+
+
+def nvidia_driver_cuda():
+    """The newest CUDA version the NVIDIA driver serves, as (major, minor); None without a driver."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        version = ctypes.c_int(0)
+        driver.cuDriverGetVersion(ctypes.byref(version))
+        return version.value // 1000, version.value % 1000 // 10
+    except (OSError, AttributeError):
+        return None
+
+
+def choose_cuda_target():
+    """Set NUMBA_ENABLE_CUDASIM: Numba's simulator unless an NVIDIA GPU builds and runs a kernel.
+
+    Numba reads the variable once, when it loads, so this runs first. A value that the user, or the
+    parent process, has set already is left alone.
+    Raises ImportError when Numba was loaded before and would need the other target now.
+    """
+    os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
+    if "NUMBA_ENABLE_CUDASIM" in os.environ:
+        return
+    works = nvidia_gpus() > 0 and cuda_works_in_a_child() is None
+    if "numba" in sys.modules and not works:
+        raise ImportError(
+            "Numba was imported before helpers, too late to choose its CUDA simulator. "
+            "Restart the kernel and import helpers first."
+        )
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if works else "1"
+
+
+@functools.cache
+def cuda_works_in_a_child():
+    """None if Numba builds and runs a kernel on the GPU, else the last line of the error.
+
+    In a child process, because once Numba has loaded for the GPU it cannot fall back to the simulator.
+    """
+    environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=python_path())
+    child = subprocess.run(
+        [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"],
+        env=environment, capture_output=True, text=True, timeout=300,
+    )
+    return None if child.returncode == 0 else (child.stderr.strip().splitlines() or ["no message"])[-1]
+
+
+def prove_cuda():
+    """Double four numbers with a CUDA kernel; raises whatever goes wrong."""
+    import numpy as np
+    from numba import cuda
+
+    @cuda.jit
+    def double(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] = 2 * x[i]
+
+    d_x = cuda.to_device(np.arange(4, dtype=np.float32))
+    double[1, 8](d_x)
+    if d_x.copy_to_host().tolist() != [0, 2, 4, 6]:
+        raise DeviceError("a small CUDA kernel returned wrong numbers")
+
+
+def simulating():
+    """True when CUDA kernels run in Numba's simulator."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+@functools.cache
+def cuda_device():
+    """The CUDA `Device` kernels run on: the current NVIDIA GPU, or Numba's simulator."""
+    if simulating():
+        return Device("CUDA", "Numba's CUDA simulator", "simulator", "none", 1024, 48 * 1024, None)
+    from numba import cuda
+
+    gpu = cuda.get_current_device()
+    name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
+    memory = cuda.current_context().get_memory_info().total
+    driver = "CUDA %d.%d" % (nvidia_driver_cuda() or (0, 0))
+    return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK,
+                  gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
+
+
+# -------------------------------------------------------------------------------------------- OpenCL
+
+
+def pip_cpu_runtime():
+    """The library of the OpenCL CPU runtime that pip installed (intel-opencl-rt), or None."""
+    if sys.platform == "win32":
+        library = Path(sys.prefix, "Library", "bin", "intelocl64.dll")
+    else:
+        library = Path(sys.prefix, "lib", "libintelocl.so")
+    return library if library.exists() else None
+
+
+def system_icd_files():
+    """The driver files (.icd) of the system and, inside a conda environment, of that environment."""
+    folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
+    files = [icd for folder in folders if folder.is_dir() for icd in sorted(folder.glob("*.icd"))]
+    # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.
+    return [icd for icd in files if "anaconda1anaconda2" not in icd.read_text(errors="replace")]
+
+
+def find_opencl_drivers():
+    """Let OpenCL's loader see pip's CPU runtime as well as the system's drivers. Call before pyopencl loads.
+
+    The loader reads one folder of .icd files, and naming another *replaces* it, so the system's own
+    files are copied along. A folder that the user, or the parent process, has named is left alone.
+    On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
+    """
+    runtime = pip_cpu_runtime()
+    if runtime is None or "OCL_ICD_VENDORS" in os.environ:
+        return
+    if sys.platform == "win32":
+        os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
+        return
+    folder = icd_folder([runtime], system_icd_files())
+    os.environ["OCL_ICD_VENDORS"] = str(folder)
+
+
+def icd_folder(libraries, icd_files=()):
+    """A temporary folder of .icd files: one for each library path, and copies of `icd_files`."""
+    folder = Path(tempfile.mkdtemp(prefix="opencl-vendors-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for icd in icd_files:
+        shutil.copy(icd, folder / icd.name)
+    for library in libraries:
+        (folder / f"pip-{library.stem}.icd").write_text(f"{library}\n")
+    return folder
+
+
+def oclgrind_library():
+    """Oclgrind's OpenCL driver, from pip or from the system; None if it is not installed.
+
+    Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
+    `helpers.trial`, never a device to compute on.
+    """
+    site = Path(__file__).parent
+    for entry in [*map(Path, sys.path), site]:
+        found = sorted(entry.glob("pyopencl/.libs/liboclgrind-rt-icd*.so"))
+        if found:
+            return found[0]
+    system = Path("/etc/OpenCL/vendors/oclgrind.icd")
+    return Path(system.read_text().strip()) if system.exists() else None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An OpenCL device that a driver lists; `problem` says why it cannot be used, None if it was proved."""
+
+    platform: str
+    name: str
+    kind: str
+    handle: object = field(compare=False, repr=False)
+
+    @functools.cached_property
+    def problem(self):
+        try:
+            prove_opencl(self.handle)
+        except Exception as error:  # a driver may fail in any way; each way means "not this one"
+            return str(error).strip().splitlines()[0][:200] or type(error).__name__
+        return None
+
+
+def prove_opencl(handle):
+    """Double four numbers with an OpenCL kernel on that pyopencl device; raises whatever goes wrong."""
+    import numpy as np
+    import pyopencl as cl
+
+    context = cl.Context([handle])
+    queue = cl.CommandQueue(context)
+    source = "__kernel void twice(__global float *x) { x[get_global_id(0)] *= 2; }"
+    program = cl.Program(context, source).build()
+    x = np.arange(4, dtype=np.float32)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    d_x = cl.Buffer(context, flags, hostbuf=x)
+    cl.Kernel(program, "twice")(queue, x.shape, None, d_x)
+    cl.enqueue_copy(queue, x, d_x)
+    if x.tolist() != [0, 2, 4, 6]:
+        raise DeviceError("a small OpenCL kernel returned wrong numbers")
+
+
+@functools.cache
+def opencl_candidates():
+    """Every OpenCL device listed, best kind first: GPU, then Intel's or another CPU runtime, then PoCL."""
+    import warnings
+
+    import pyopencl as cl
+
+    # Intel's runtime reports success at length after every build.
+    warnings.filterwarnings("ignore", category=cl.CompilerWarning)
+    found = []
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # the loader found no driver at all
+        platforms = []
+    for platform in platforms:
+        for handle in platform.get_devices():
+            debugger = "Oclgrind" in platform.name and "oclgrind" not in (wanted() or "").lower()
+            if debugger or "FPGA" in platform.name:
+                continue  # a debugger and an emulator, far too slow to learn speed on
+            found.append(Candidate(platform.name, handle.name.strip(), opencl_kind(handle), handle))
+    return tuple(sorted(found, key=lambda candidate: KINDS.index(candidate.kind)))
+
+
+def opencl_kind(handle):
+    import pyopencl as cl
+
+    if handle.type & cl.device_type.GPU:
+        return "GPU"
+    return "CPU (PoCL)" if "Portable" in handle.platform.name else "CPU"
+
+
+def wanted():
+    """The part of a platform or device name in HELPERS_OPENCL_DEVICE, or None."""
+    return os.environ.get("HELPERS_OPENCL_DEVICE") or None
+
+
+@functools.cache
+def opencl_device(name=None):
+    """The OpenCL `Device` kernels run on.
+
+    `name`: part of a platform or device name; by default HELPERS_OPENCL_DEVICE, then pyopencl's own
+    PYOPENCL_CTX, then the first candidate that proves itself.
+    Raises DeviceError when none does, with what to install.
+    """
+    import pyopencl as cl
+
+    candidates = opencl_candidates()
+    name = name or wanted()
+    if name:
+        matching = [c for c in candidates if name.lower() in f"{c.platform} {c.name}".lower()]
+        if not matching:
+            listed = ", ".join(f"{c.name} ({c.platform})" for c in candidates) or "none at all"
+            raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
+        candidates = matching
+    elif os.environ.get("PYOPENCL_CTX"):
+        chosen = cl.create_some_context(interactive=False).devices[0]
+        candidates = [Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)]
+
+    for candidate in candidates:
+        if candidate.problem is None:
+            handle = candidate.handle
+            return Device("OpenCL", candidate.name, candidate.kind,
+                          f"{candidate.platform} {handle.driver_version}", handle.max_work_group_size,
+                          handle.local_mem_size, handle.global_mem_size, handle)
+    tried = "; ".join(f"{c.name}: {c.problem}" for c in candidates) or "no driver is installed"
+    raise DeviceError(f"no OpenCL device can run a kernel ({tried}). {opencl_remedy()}")
+
+
+def opencl_remedy():
+    """The one command that adds an OpenCL CPU runtime on this kind of machine."""
+    if sys.platform == "darwin":
+        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
+    import platform
+
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
+    return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
+
+
+def python_path():
+    """PYTHONPATH under which a child process finds this very package."""
+    here = str(Path(__file__).resolve().parent.parent)
+    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))

@@ -1,0 +1,130 @@
+"""One object for a built kernel of either dialect: k(A, B) -> C.
+
+A and B travel one way: NumPy arrays -> `Kernel.__call__` (validate once) -> `upload` -> `launch` ->
+`download` -> C. Checking and timing walk the same way; none has a launch path of its own.
+"""
+
+import numpy as np
+
+from . import ladder
+
+# Every device buffer is followed by this many float32 of NaN, 256 KiB. A kernel that reads past the end
+# of A or B poisons its result; one that writes past the end of C leaves a trace there.
+GUARD = 1 << 16
+
+# Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread.
+SIMULATOR_LIMIT = 64**3
+
+
+class KernelError(RuntimeError):
+    """A kernel that cannot be built or must not be run; the message says where and what to do."""
+
+
+class Kernel:
+    """A built matrix-product kernel of one dialect, ready to run on one device.
+
+    dialect     "CUDA" or "OpenCL"
+    step        the rung it is, or is launched like
+    parameters  its parameters, a dict
+    source      its source, as text
+    device      the `devices.Device` it runs on
+    own         True for a learner's kernel, which must pass `check` before it runs here
+    build_seconds   what building took; 0 in the simulator
+    """
+
+    dialect = None
+
+    def __init__(self, step, parameters, source, device, own):
+        self.step = step
+        self.parameters = parameters
+        self.source = source
+        self.device = device
+        self.own = own
+        self.checked = not own
+        self.block = ladder.STEPS[step].block(parameters)
+
+    def __call__(self, A, B):
+        """C = A @ B. A (M, K), B (K, N): float32 arrays; returns C (M, N), a new float32 array.
+
+        Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large
+        for the device, KernelError for a learner's kernel that has not passed `check`.
+        """
+        A, B = operands(A, B)
+        self.refuse(A, B)
+        if 0 in A.shape or 0 in B.shape:
+            return np.zeros((A.shape[0], B.shape[1]), np.float32)
+        work = self.upload(A, B)
+        work.launch()
+        return work.download()
+
+    def upload(self, A, B, fill=np.nan):
+        """Put A and B on the device, beside a C full of `fill`. Returns work with launch() and download()."""
+        raise NotImplementedError
+
+    def refuse(self, A, B):
+        """Raise what speaks against running this kernel on these operands; return None if nothing does."""
+        if not self.checked:
+            raise KernelError(
+                f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong "
+                f"numbers quickly, or take the whole notebook down with it."
+            )
+        (M, K), N = A.shape, B.shape[1]
+        if self.device.kind == "simulator" and M * N * K > SIMULATOR_LIMIT:
+            raise ValueError(
+                f"{M} x {K} times {K} x {N} would take Numba's simulator minutes: it runs every CUDA thread "
+                f"as a Python thread. Stay at M * N * K <= {SIMULATOR_LIMIT}, such as 64 x 64 x 64."
+            )
+        bytes_needed = 4 * (M * K + K * N + M * N + 3 * GUARD)
+        if self.device.memory_bytes is not None and bytes_needed > self.device.memory_bytes:
+            raise MemoryError(
+                f"A, B and C of {M} x {K} times {K} x {N} need {bytes_needed / 1e9:.1f} GB; {self.device.name} "
+                f"has {self.device.memory_bytes / 1e9:.1f} GB. Multiply a block of rows of A at a time."
+            )
+
+    def grid(self, M, N):
+        """Blocks along (x, y) for a C of M x N."""
+        return ladder.STEPS[self.step].grid(self.parameters, M, N)
+
+    def __str__(self):
+        return f"{'your ' if self.own else ''}{self.step} ({self.dialect})"
+
+    def __repr__(self):
+        return f"<{self}: {ladder.spell(self.parameters)}>"
+
+
+def operands(A, B):
+    """A and B as C-contiguous float32 matrices; copies only what is not laid out so already.
+
+    Raises TypeError for another dtype and ValueError for shapes that do not multiply.
+    """
+    pair = []
+    for name, X in (("A", A), ("B", B)):
+        if not isinstance(X, np.ndarray):
+            raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
+        if X.dtype != np.float32:
+            loses = " (its imaginary part would be lost)" if X.dtype.kind == "c" else ""
+            raise TypeError(
+                f"{name} holds {X.dtype}; these kernels compute in float32. "
+                f"Convert it first: {name}.astype(np.float32){loses}."
+            )
+        if X.ndim != 2:
+            raise ValueError(
+                f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. "
+                f"Reshape it first, such as {name}.reshape(-1, 1) for a column."
+            )
+        pair.append(np.ascontiguousarray(X))
+    A, B = pair
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(
+            f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
+            f"the columns of A ({A.shape[1]}) must be as many as the rows of B ({B.shape[0]})."
+        )
+    return A, B
+
+
+def read_back(C, guard):
+    """C, once `guard`, the elements behind its end, proves untouched. Raises KernelError if it is not."""
+    touched = int(np.count_nonzero(~np.isnan(guard)))
+    if touched:
+        raise KernelError(f"the kernel wrote {touched} elements past the end of C: a store guard is missing.")
+    return C

@@ -1,0 +1,43 @@
+// register_1d: C = A @ B, row-major float32; a work-item computes TM elements of a column of C.
+// Launch: work-group (BN, BM / TM), one work-group for BM rows x BN columns of C.
+#define THREADS_Y (BM / TM)
+__kernel __attribute__((reqd_work_group_size(BN, THREADS_Y, 1)))
+void register_1d(const int M, const int N, const int K,
+                 __global const float *A, __global const float *B, __global float *C)
+{
+    __local float As[BM][BK];
+    __local float Bs[BK][BN];
+    const int tx = get_local_id(0), ty = get_local_id(1);
+    const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
+
+    // My rows are THREADS_Y apart, so that the work-group as a whole covers every row once.
+    float acc[TM];
+    for (int i = 0; i < TM; i++) acc[i] = 0.0f;
+
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // 1. The tiles are larger than the work-group: it walks over them, its own size at a time.
+        for (int r = ty; r < BM; r += THREADS_Y)
+            for (int c = tx; c < BK; c += BN)
+                As[r][c] = (row0 + r < M && k0 + c < K) ? A[(row0 + r) * K + k0 + c] : 0.0f;
+        for (int r = ty; r < BK; r += THREADS_Y)
+            Bs[r][tx] = (k0 + r < K && col0 + tx < N) ? B[(k0 + r) * N + col0 + tx] : 0.0f;
+
+        // 2. Both tiles are complete before anyone reads them.
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        // 3. One value of B, read once from local memory, serves TM products.
+        for (int k = 0; k < BK; k++) {
+            const float b_reg = Bs[k][tx];
+            for (int i = 0; i < TM; i++)
+                acc[i] += As[ty + i * THREADS_Y][k] * b_reg;
+        }
+
+        // 4. Everyone is done reading As, Bs before anyone overwrites them.
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    for (int i = 0; i < TM; i++) {
+        const int row = row0 + ty + i * THREADS_Y, col = col0 + tx;
+        if (row < M && col < N) C[row * N + col] = acc[i];
+    }
+}

@@ -1,0 +1,49 @@
+# `make lab` needs Python 3.11 or newer and nothing else; it keeps everything it installs in .venv.
+PYTHON ?= python3
+LAB_FLAGS ?=
+BENCH_FLAGS ?=
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
+
+.PHONY: lab test notebooks bench constraints clean
+
+lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
+	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+
+test: $(VENV)/test.stamp  ## every notebook and every test
+	$(VENV)/bin/python -m pytest
+
+notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
+	$(VENV)/bin/python tests/notebooks.py
+
+bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
+	$(VENV)/bin/python -m helpers bench $(BENCH_FLAGS)
+
+$(VENV)/lab.stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "The course needs Python 3.11 or newer, and '$(PYTHON)' is not that: $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make lab PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -q -c constraints.txt -e '.[lab]'
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/lab.stamp
+	$(PIP) install -q -c constraints.txt -e '.[lab,test]'
+	@touch $@
+
+# The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
+# cuda-* are upper bounds, since the extra cuda12 wants older ones than cuda13 does.
+constraints:
+	rm -rf $(VENV)-constraints
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)-constraints
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test]'
+	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
+	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
+	  | sed 's/^\(cuda-[a-z]*\)==/\1<=/'; } > constraints.new
+	mv constraints.new constraints.txt
+	rm -rf $(VENV)-constraints
+
+clean:  ## what make and the tests made; the notebooks stay as they are
+	rm -rf $(VENV) $(VENV)-constraints build *.egg-info .pytest_cache screenshots
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,10 @@ from . import devices
 devices.choose_cuda_target()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 
+from .check import check  # noqa: E402
 from .cuda import kernel as cuda_kernel  # noqa: E402
 from .opencl import kernel as opencl_kernel  # noqa: E402
+from .show import show  # noqa: E402
+from .timing import machine_limits, measure, measure_ladder  # noqa: E402
 
-__all__ = ["cuda_kernel", "opencl_kernel"]
+__all__ = ["check", "cuda_kernel", "machine_limits", "measure", "measure_ladder", "opencl_kernel", "show"]

@@ -10,7 +10,8 @@ import numpy as np
 from numba import cuda, float32
 
 from .. import devices, ladder
-from ..kernel import GUARD, Kernel, KernelError, read_back
+from .. import kernel as base
+from ..kernel import Kernel, KernelError, read_back
 
 STEPS = tuple(ladder.STEPS)
 
@@ -122,8 +123,9 @@ class CudaWork:
 
 def guarded(X):
     """X on the device, and the NaN behind it."""
-    d_all = cuda.device_array(X.size + GUARD, np.float32)
+    d_all = cuda.device_array(X.size + base.GUARD, np.float32)
     d_X, d_guard = d_all[: X.size], d_all[X.size :]
     d_X.copy_to_device(X.ravel())
-    d_guard.copy_to_device(np.full(GUARD, np.nan, np.float32))
+    if base.GUARD:
+        d_guard.copy_to_device(np.full(base.GUARD, np.nan, np.float32))
     return d_X.reshape(*X.shape), d_guard

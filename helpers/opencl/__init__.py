@@ -9,7 +9,8 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices, ladder
-from ..kernel import GUARD, Kernel, KernelError, read_back
+from .. import kernel as base
+from ..kernel import Kernel, KernelError, read_back
 
 STEPS = tuple(ladder.STEPS)
 
@@ -64,11 +65,11 @@ class OpenCLKernel(Kernel):
 
     def refuse(self, A, B):
         super().refuse(A, B)
-        largest = max(A.size, B.size, A.shape[0] * B.shape[1]) + GUARD
+        largest = max(A.size, B.size, A.shape[0] * B.shape[1]) + base.GUARD
         limit = min(2**31 - 1, self.device.handle.max_mem_alloc_size // 4)
         if largest > limit:
             raise MemoryError(
-                f"one matrix of {largest - GUARD} elements is more than {self.device.name} holds in one buffer "
+                f"one matrix of {largest - base.GUARD} elements is more than {self.device.name} holds in one buffer "
                 f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
             )
 
@@ -99,16 +100,18 @@ class OpenCLWork:
 
     def download(self):
         """C as a NumPy array. Raises KernelError if the kernel wrote past its end."""
-        C, guard = np.empty(self.shape, np.float32), np.empty(GUARD, np.float32)
+        C, guard = np.empty(self.shape, np.float32), np.empty(base.GUARD, np.float32)
         cl.enqueue_copy(self.k.queue, C, self.d_C)
-        cl.enqueue_copy(self.k.queue, guard, self.d_C, src_offset=C.nbytes)
+        if guard.size:
+            cl.enqueue_copy(self.k.queue, guard, self.d_C, src_offset=C.nbytes)
         return read_back(C, guard)
 
     def guarded(self, X):
         """X on the device, with NaN behind it."""
-        buffer = cl.Buffer(self.k.context, cl.mem_flags.READ_WRITE, size=X.nbytes + 4 * GUARD)
+        buffer = cl.Buffer(self.k.context, cl.mem_flags.READ_WRITE, size=X.nbytes + 4 * base.GUARD)
         cl.enqueue_copy(self.k.queue, buffer, X)
-        cl.enqueue_fill_buffer(self.k.queue, buffer, np.float32(np.nan), X.nbytes, 4 * GUARD)
+        if base.GUARD:
+            cl.enqueue_fill_buffer(self.k.queue, buffer, np.float32(np.nan), X.nbytes, 4 * base.GUARD)
         return buffer
 
 

@@ -1,0 +1,87 @@
+"""What people install, pip, conda or Binder, is what was tested: the files that say so must agree."""
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+LAB_AND_TEST = [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["test"]]
+
+
+def pins():
+    """{name: pinned requirement} from constraints.txt; each names exactly one version."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(requirement.name): requirement for requirement in requirements}
+
+
+def conda():
+    return yaml.safe_load((ROOT / "environment.yml").read_text())
+
+
+def pip_section():
+    return next(part["pip"] for part in conda()["dependencies"] if isinstance(part, dict))
+
+
+@pytest.mark.parametrize("line", [*LAB_AND_TEST, *EXTRAS["cuda12"], *EXTRAS["cuda13"]])
+def test_each_dependency_has_a_pin_that_satisfies_it(line):
+    wanted = Requirement(line)
+    (pin,) = pins()[canonicalize_name(wanted.name)].specifier
+    assert Version(pin.version) in wanted.specifier
+
+
+def test_each_pin_names_one_version():
+    """`==` everywhere, but for cuda-*: there `<=`, since the extra cuda12 wants older ones than cuda13."""
+    for name, pin in pins().items():
+        (specifier,) = pin.specifier
+        assert specifier.operator == ("<=" if name.startswith("cuda-") else "=="), str(pin)
+
+
+@pytest.mark.parametrize("line", PROJECT["dependencies"])
+def test_dependencies_have_lower_bounds_only(line):
+    """Colab keeps its own packages only if the course asks for no newer and forbids none."""
+    assert [specifier.operator for specifier in Requirement(line).specifier] == [">="]
+
+
+@pytest.mark.parametrize("extra, name", [("cuda12", "cu12"), ("cuda13", "cu13")])
+def test_gpu_extras_name_extras_that_numba_cuda_has(extra, name):
+    (line,) = EXTRAS[extra]
+    assert Requirement(line).extras == {name}
+    if sys.platform != "darwin":
+        assert name in importlib.metadata.metadata("numba-cuda").get_all("Provides-Extra")
+
+
+def test_conda_installs_the_tested_course():
+    assert pip_section() == ["-c constraints.txt", "-e .[lab]"]
+    assert "pip" in conda()["dependencies"]
+
+
+def test_conda_brings_a_python_that_the_course_allows():
+    (python,) = [part for part in conda()["dependencies"] if str(part).startswith("python=")]
+    assert Requirement(f"course{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("repo2docker") is None,
+                    reason="jupyter-repo2docker is not installed; add it: pip install jupyter-repo2docker")
+def test_binder_understands_the_environment():
+    """repo2docker writes a Dockerfile that has the whole course in place before conda and pip read it."""
+    run = subprocess.run(
+        [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )
+    said = run.stdout + run.stderr
+    assert run.returncode == 0, said
+    version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
+    assert f"Building conda environment for python={version}" in said
+    assert 0 < said.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < said.index('--file "environment.yml"')

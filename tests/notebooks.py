@@ -69,7 +69,7 @@ def read(path):
             used.add(new)
             cell["id"] = new
     notebook.update(nbformat=4, nbformat_minor=5)
-    return nbformat.from_dict(notebook)
+    return nbformat.reads(json.dumps(notebook), as_version=4)
 
 
 def normalise(notebook, stem):

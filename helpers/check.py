@@ -209,12 +209,11 @@ def summed_part(k, bad_runs):
     sentences = []
     for A, B, C, _ in bad_runs:
         K = A.shape[1]
-        # No sum at all cannot be told from a kernel that stores zeros, so parts start at one product.
-        parts = [(slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(1, K)]
+        parts = [(slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(K)]
         parts += [(slice(depth, K), "the first K-tile is missing"), (slice(1, K), "the first product is missing")]
         match = [
             text for part, text in parts
-            if A[:, part].shape[1] and not wrong_elements(C, A[:, part], B[part]).any()
+            if not wrong_elements(C, A[:, part], B[part]).any()
         ]
         if not match:
             return None

@@ -9,7 +9,8 @@ import io
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from . import ladder
 
@@ -186,6 +187,13 @@ def picture_share(step, thread=(1, 1), k=2, **parameters):
                            f"it reads {len(my_rows)} elements of As and {len(my_columns)} of Bs: {reads} reads for {products} products.")
 
 
+def plain_ticks(*axes):
+    """10, 100, 1000 instead of powers of ten."""
+    for axis in axes:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
 def ladder_chart(timings):
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale."""
     real = [t for t in timings if not t.simulated]
@@ -200,8 +208,9 @@ def ladder_chart(timings):
     ax.invert_yaxis()
     ax.set_xscale("log")
     ax.set_xlim(min(t.gflops for t in real) / 2, max(t.gflops for t in real) * 3)
+    plain_ticks(ax.xaxis)
     ax.tick_params(axis="x", labelsize=11)
-    ax.set_xlabel("GFLOP/s, log scale: each gridline to the next is ten times", fontsize=TEXT)
+    ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times", fontsize=TEXT)
     ax.grid(axis="x", color=GRID, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right", "left"):
@@ -229,12 +238,12 @@ def roofline(limits, points=()):
         ax.plot([intensity], [rate or ceiling], "o", color=C_COLOUR, markersize=9,
                 markerfacecolor=C_COLOUR if rate else "white")
         ax.annotate(label, (intensity, rate or ceiling), xytext=(10, -14), textcoords="offset points", fontsize=TEXT)
-    ax.text(0.13, 0.16 * limits.bytes_per_s / 1e9, f"memory: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT,
-            rotation=0, color=INK)
+    ax.text(0.115, 0.3 * limits.bytes_per_s / 1e9, f"memory: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
     ax.text(990, 1.15 * limits.flops_per_s / 1e9, f"arithmetic: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
             fontsize=TEXT, color=INK)
     ax.set_ylim(roof.min() / 3, roof.max() * 2.4)
     ax.set_xlim(0.1, 1000)
+    plain_ticks(ax.xaxis, ax.yaxis)
     ax.tick_params(labelsize=11)
     ax.set_xlabel("arithmetic intensity, flop per byte", fontsize=TEXT)
     ax.set_ylabel("GFLOP/s", fontsize=TEXT)

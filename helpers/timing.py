@@ -63,7 +63,7 @@ class Timing:
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         if self.simulated:
             return f"{what}: simulated, so no time and no rate"
-        return f"{what}: {spell_seconds(self.seconds)} (± {100 * self.spread / 2:.0f} %), {self.gflops:.1f} GFLOP/s"
+        return f"{what}: {spell_seconds(self.seconds)} (± {100 * self.spread / 2:.0f} %), {self.gflops:.3g} GFLOP/s"
 
 
 def spell_seconds(seconds):

@@ -1,0 +1,54 @@
+"""Judges the exercises whose answer is a number, not a kernel. (Kernels are judged by `check`.)
+
+Do look here once you have tried: each answer is one line.
+"""
+
+from .check import Report
+from .ladder import ceil_div
+from .trial import Finding
+
+# name of the exercise: (the right answer as a function, the cases it is asked on)
+ANSWERS = {
+    # 00: multiply-adds in a product of (M, K) and (K, N)
+    "multiply_adds": (lambda M, N, K: M * N * K, [(1, 1, 1), (2, 3, 4), (1024, 1, 7)]),
+    # 01: flop per byte when A and B are read once and C is written once, in float32
+    "intensity": (lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)), [(1, 1, 1), (8, 5, 3), (512, 512, 512)]),
+    # 02: threads launched that own no element of C, blocks of BM x BN
+    "idle_threads": (
+        lambda M, N, BM, BN: ceil_div(M, BM) * BM * ceil_div(N, BN) * BN - M * N,
+        [(8, 8, 4, 4), (5, 7, 4, 2), (1, 1, 32, 8), (70, 33, 32, 8)],
+    ),
+    # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
+    "sectors": (lambda stride: len({4 * stride * lane // 32 for lane in range(32)}), [(0,), (1,), (2,), (4,), (8,), (1024,)]),
+    # 04: loads from global memory for all of C, tiled, sizes that are multiples of TILE
+    "tiled_loads": (lambda N, TILE: 2 * N**3 // TILE, [(16, 4), (64, 16), (1024, 32)]),
+    # 05: reads of shared memory for each product, a thread owning TM elements of a column
+    "reads_per_product": (lambda TM: (TM + 1) / TM, [(1,), (2,), (8,), (64,)]),
+    # 06: the same, a thread owning a patch of TM x TN
+    "reads_per_product_2d": (lambda TM, TN: (TM + TN) / (TM * TN), [(1, 1), (8, 1), (4, 4), (8, 8)]),
+}
+
+
+def check_answer(name, answer):
+    """Judge a learner's function against the exercise's own cases. Returns a `Report`, true when right."""
+    if name not in ANSWERS:
+        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(ANSWERS)}.")
+    right, cases = ANSWERS[name]
+    for case in cases:
+        asked = f"{name}({', '.join(map(str, case))})"
+        try:
+            given = answer(*case)
+        except Exception as error:  # a learner's function may fail in any way
+            return Report(name, (Finding("error", f"{asked} raises {type(error).__name__}: {error}"),), len(cases))
+        if given is None or given is ...:
+            return Report(name, (Finding("not yet", "It returns nothing so far."),), len(cases))
+        if abs(given - right(*case)) > 1e-9 * abs(right(*case)):
+            return Report(name, (Finding("wrong number", f"{asked} gives {given:g}"),), len(cases))
+    return Answer(name, (), len(cases))
+
+
+class Answer(Report):
+    """The verdict on a number: right on every case."""
+
+    def __repr__(self):
+        return f"✓ {self.subject} is right."

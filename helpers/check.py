@@ -167,6 +167,8 @@ def diagnose(k, runs):
             return [Finding("adds to C", "it adds to what C held before it ran; start from zero and store the sum")]
         if not any(C.any() for *_, C in again):
             return [Finding("not yet", "No element of C is ever written.")]
+    if not any(C.any() for _, _, C, _ in runs):
+        return [Finding("not yet", "Every element of C is zero: nothing is summed.")]
     if any(np.isnan(C).any() for _, _, C, _ in bad_runs):
         return [unwritten(k, bad_runs, runs)]
 

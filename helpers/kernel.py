@@ -86,7 +86,9 @@ class Kernel:
         return ladder.STEPS[self.step].grid(self.parameters, M, N)
 
     def __str__(self):
-        return f"{'your ' if self.own else ''}{self.step} ({self.dialect})"
+        if self.own:
+            return f"your kernel ({self.dialect}, launched like {self.step})"
+        return f"{self.step} ({self.dialect})"
 
     def __repr__(self):
         return f"<{self}: {ladder.spell(self.parameters)}>"

@@ -98,4 +98,6 @@ def oclgrind_findings(log):
             findings.append(Finding("out of bounds", f"it {does} outside {where}", lines))
         elif "divergence detected (barrier)" in report:
             findings.append(Finding("divergent barrier", "only some work-items of a work-group reach this barrier", lines))
-    return list({(f.kind, f.lines): f for f in reversed(findings)}.values())[::-1]
+    once = {(f.kind, f.lines): f for f in reversed(findings)}
+    causes_first = ("out of bounds", "divergent barrier", "race")
+    return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))

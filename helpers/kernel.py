@@ -8,9 +8,10 @@ import numpy as np
 
 from . import ladder
 
-# Every device buffer is followed by this many float32 of NaN, 256 KiB. A kernel that reads past the end
-# of A or B poisons its result; one that writes past the end of C leaves a trace there.
+# Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
+# which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
 GUARD = 1 << 16
+CANARY = np.float32(-6.2831853e37)
 
 # Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread.
 SIMULATOR_LIMIT = 64**3
@@ -126,7 +127,7 @@ def operands(A, B):
 
 def read_back(C, guard):
     """C, once `guard`, the elements behind its end, proves untouched. Raises KernelError if it is not."""
-    touched = int(np.count_nonzero(~np.isnan(guard)))
+    touched = int(np.count_nonzero(guard != CANARY))
     if touched:
         raise KernelError(f"the kernel wrote {touched} elements past the end of C: a store guard is missing.")
     return C

@@ -80,6 +80,8 @@ def measure(k, size=1024):
     """
     k = k if isinstance(k, Kernel) else HostKernel(k)
     M, N, K = (size,) * 3 if isinstance(size, int) else size
+    if min(M, N, K) < 1:
+        raise ValueError(f"a product of {M} x {K} times {K} x {N} cannot be timed; each size must be 1 or more.")
     about = dict(dialect=k.dialect, step=k.step or str(k), M=M, N=N, K=K, parameters=k.parameters,
                  device=k.device.name if k.device else "host")
     if k.device and k.device.kind == "simulator":

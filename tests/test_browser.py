@@ -59,7 +59,7 @@ def lab(tmp_path_factory):
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ServerApp.port_retries=0",
         f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={home}", f"--LabApp.app_settings_dir={settings}",
-        "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
+        "--LabApp.extension_manager=readonly", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True",
     ]
     log = open(home / "lab.log", "w+")
     server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -101,30 +101,16 @@ def browser():
         running.close()
 
 
-# What stands on the page, as a reader's eye would have it.
-LOOK = """() => {
-    const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')];
-    const images = [...document.querySelectorAll('.jp-OutputArea-output img, .jp-RenderedSVG img')];
-    const wide = [...document.querySelectorAll('.jp-OutputArea-output, .jp-MarkdownOutput')]
-        .filter(box => box.scrollWidth > box.clientWidth + 2);
-    return {
-        prompts: cells.map(cell => cell.querySelector('.jp-InputPrompt').innerText.trim()),
-        errors: [...document.querySelectorAll('.jp-OutputArea-output[data-mime-type*="error"], '
-            + '.jp-OutputArea-output[data-mime-type*="stderr"]')].map(box => box.innerText.slice(0, 300)),
-        images: images.map(image => [image.complete, image.naturalWidth, image.naturalHeight]),
-        wide: wide.map(box => box.scrollWidth + ' > ' + box.clientWidth + ': ' + box.innerText.slice(0, 80)),
-    };
-}"""
-# Each code cell has a number, and it is not the one that the file came with: outputs are cleared before the run.
-DONE = """count => {
-    const prompts = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')];
-    return document.querySelectorAll('.jp-OutputArea-output[data-mime-type*="error"]').length > 0
-        || prompts.length === count && prompts.every(prompt => /^\\[\\d+\\]:$/.test(prompt.innerText.trim()));
-}"""
-CLEARED = """count => {
-    const prompts = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')];
-    return prompts.length === count && prompts.every(prompt => /^\\[ ?\\]:$/.test(prompt.innerText.trim()));
-}"""
+# A folded solution has no prompt on the page, so the numbers of the cells come from the notebook's model.
+COUNTS = """[...window.jupyterapp.shell.currentWidget.content.widgets]
+    .filter(cell => cell.model.type === 'code').map(cell => cell.model.executionCount)"""
+ERRORS = """[...document.querySelectorAll('[data-mime-type="application/vnd.jupyter.error"], '
+    + '[data-mime-type="application/vnd.jupyter.stderr"]')].map(box => box.innerText.slice(0, 300))"""
+IMAGES = """[...document.querySelectorAll('.jp-OutputArea-output img')]
+    .map(image => [image.complete, image.naturalWidth, image.naturalHeight])"""
+WIDE = """[...document.querySelectorAll('.jp-OutputArea-output, .jp-MarkdownOutput')]
+    .filter(box => box.scrollWidth > box.clientWidth + 2)
+    .map(box => box.scrollWidth + ' > ' + box.clientWidth + ': ' + box.innerText.slice(0, 80))"""
 
 
 def menu(page, name, entry):
@@ -160,20 +146,20 @@ def test_run_all_in_jupyterlab(lab, browser, path):
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
         page.locator(".jp-Notebook .jp-MarkdownOutput h1").first.click()  # the notebook, not the file list, has the focus
         menu(page, "Edit", "Clear Outputs of All Cells")
-        page.wait_for_function(CLEARED, arg=len(codes))
+        page.wait_for_function(f"{COUNTS}.every(count => count === null)")
         menu(page, "Run", "Run All Cells")
-        page.wait_for_function(DONE, arg=len(codes), timeout=300_000)
-        page.wait_for_function("[...document.querySelectorAll('.jp-OutputArea-output img')].every(i => i.complete)")
-        look = page.evaluate(LOOK)
+        page.wait_for_function(f"{ERRORS}.length || {COUNTS}.every(Number.isInteger)", timeout=300_000)
+        page.wait_for_function(f"{IMAGES}.every(image => image[0])")
+        counts, errors, images, wide = (page.evaluate(part) for part in (COUNTS, ERRORS, IMAGES, WIDE))
     finally:  # also of a page that went wrong
         picture_of_the_page(page, path.stem)
         page.close()
 
-    assert look["errors"] == []
-    assert look["prompts"] == [f"[{n}]:" for n in range(1, len(codes) + 1)]
-    assert len(look["images"]) >= pictures, "pictures that the file holds are missing on the page"
-    assert all(done and width > 0 and height > 0 for done, width, height in look["images"]), look["images"]
-    assert look["wide"] == [], "outputs wider than their column"
+    assert errors == []
+    assert counts == list(range(1, len(codes) + 1))
+    assert len(images) >= pictures, "pictures that the file holds are missing on the page"
+    assert all(width > 0 and height > 0 for _, width, height in images), images
+    assert wide == [], "outputs wider than their column"
     assert [line for line in said if not NOT_OURS.search(line)] == []
 
 

@@ -101,7 +101,7 @@ class CudaWork:
         shape = (A.shape[0], B.shape[1])
         self.k, self.shape = k, shape
         self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
-        self.d_C, self.d_guard = guarded(np.full(shape, fill, np.float32))
+        self.d_C, self.d_guard = guarded(np.full(shape, fill, np.float32), behind=base.CANARY)
 
     def launch(self):
         """Run the kernel once. Returns the GPU's own seconds; None in the simulator, where time means nothing."""
@@ -121,11 +121,11 @@ class CudaWork:
         return read_back(self.d_C.copy_to_host(), self.d_guard.copy_to_host())
 
 
-def guarded(X):
-    """X on the device, and the NaN behind it."""
+def guarded(X, behind=np.nan):
+    """X on the device, and the guard behind it, full of `behind`."""
     d_all = cuda.device_array(X.size + base.GUARD, np.float32)
     d_X, d_guard = d_all[: X.size], d_all[X.size :]
     d_X.copy_to_device(X.ravel())
     if base.GUARD:
-        d_guard.copy_to_device(np.full(base.GUARD, np.nan, np.float32))
+        d_guard.copy_to_device(np.full(base.GUARD, behind, np.float32))
     return d_X.reshape(*X.shape), d_guard

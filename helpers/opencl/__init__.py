@@ -83,7 +83,7 @@ class OpenCLWork:
     def __init__(self, k, A, B, fill):
         self.k, self.shape = k, (A.shape[0], B.shape[1])
         self.d_A, self.d_B = self.guarded(A), self.guarded(B)
-        self.d_C = self.guarded(np.full(self.shape, fill, np.float32))
+        self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=base.CANARY)
         sizes = (np.int32(n) for n in (*self.shape, A.shape[1]))
         k.function.set_args(*sizes, self.d_A, self.d_B, self.d_C)
         groups = k.grid(*self.shape)
@@ -106,12 +106,12 @@ class OpenCLWork:
             cl.enqueue_copy(self.k.queue, guard, self.d_C, src_offset=C.nbytes)
         return read_back(C, guard)
 
-    def guarded(self, X):
-        """X on the device, with NaN behind it."""
+    def guarded(self, X, behind=np.nan):
+        """X on the device, with a guard behind it, full of `behind`."""
         buffer = cl.Buffer(self.k.context, cl.mem_flags.READ_WRITE, size=X.nbytes + 4 * base.GUARD)
         cl.enqueue_copy(self.k.queue, buffer, X)
         if base.GUARD:
-            cl.enqueue_fill_buffer(self.k.queue, buffer, np.float32(np.nan), X.nbytes, 4 * base.GUARD)
+            cl.enqueue_fill_buffer(self.k.queue, buffer, np.float32(behind), X.nbytes, 4 * base.GUARD)
         return buffer
 
 

@@ -1,0 +1,103 @@
+"""The checker: hard to fool, and it names what is wrong."""
+
+import numpy as np
+import pytest
+from planted import CUDA, OPENCL, planted
+
+from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers.check import error_bound, wrong_elements
+
+# What the verdict on each planted bug must begin with.
+NAMES = {
+    "no first barrier": "race",
+    "no second barrier": "race",
+    "no load guard": "out of bounds",
+    "no store guard": "out of bounds",
+    "x and y swapped": "wrong index",
+    "k <= K": "out of bounds",
+    "tile count from the grid": "K is cut",
+    "output left unwritten": "unwritten",
+    "+= into uninitialised memory": "adds to C",
+}
+
+
+def test_the_right_kernels_pass():
+    for dialect in ("CUDA", "OpenCL"):
+        assert check(planted(dialect, None))
+
+
+@pytest.mark.parametrize("dialect, bug", [("CUDA", bug) for bug in CUDA] + [("OpenCL", bug) for bug in OPENCL])
+def test_planted_bugs_fail_and_are_named(dialect, bug):
+    if dialect == "OpenCL" and devices.oclgrind_library() is None and NAMES[bug] == "race":
+        pytest.skip("Oclgrind is not installed, and no CPU runtime shows a race")
+    report = check(planted(dialect, bug))
+    assert not report
+    assert report.findings[0].kind == NAMES[bug], report
+
+
+def test_the_verdict_on_a_race_is_the_same_each_time():
+    for dialect in ("CUDA", "OpenCL"):
+        verdicts = {repr(check(planted(dialect, "no second barrier"))) for _ in range(3)}
+        assert len(verdicts) == 1
+
+
+def test_cuda_races_are_told_in_program_order():
+    first, second = (check(planted("CUDA", f"no {which} barrier")).findings[0] for which in ("first", "second"))
+    assert "still writing" in first.message and first.lines[0] < first.lines[1]
+    assert "still reading" in second.message and second.lines[0] > second.lines[1]
+
+
+def test_a_thread_that_leaves_before_a_barrier_is_named():
+    edits = {cuda_kernel: ("        acc = float32(0)\n", "        if row >= M or col >= N:\n            return\n        acc = float32(0)\n"),
+             opencl_kernel: ("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;")}
+    for build, (old, new) in edits.items():
+        if build is opencl_kernel and devices.oclgrind_library() is None:
+            continue  # told by the test of the planted bugs
+        source = build("tiled").source.replace(old, new)
+        assert check(build(source, like="tiled", TILE=4)).findings[0].kind == "divergent barrier"
+
+
+@pytest.mark.parametrize("function, kind", [
+    (lambda A, B: A[:, :-1] @ B[:-1], "K is cut"),
+    (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "not yet"),
+    (lambda A, B: None, "not yet"),
+    (lambda A, B: (A @ B).T, "error"),
+    (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
+    (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
+])
+def test_wrong_python_functions_fail(function, kind):
+    report = check(function)
+    assert not report and report.findings[0].kind == kind, report
+
+
+def test_right_python_functions_pass():
+    assert check(np.matmul)
+    assert check(lambda A, B: (B.T @ A.T).T)
+
+
+def test_a_transposed_store_is_named():
+    source = opencl_kernel("coalesced").source
+    source = source.replace("if (row >= M || col >= N) return;", "if (row >= N || col >= M) return;")
+    source = source.replace("A[row * K + k] * B[k * N + col]", "A[col * K + k] * B[k * N + row]")
+    source = source.replace("C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc")
+    report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
+    assert not report and report.findings[0].kind == "transposed", report
+
+
+def test_the_bound_is_the_textbooks():
+    A, B = np.full((1, 4), -2, np.float32), np.full((4, 1), 3, np.float32)
+    u = 2.0**-24
+    assert error_bound(A, B)[0, 0] == pytest.approx(4 * u / (1 - 4 * u) * 24, rel=1e-12)
+    exact = float((A @ B)[0, 0])
+    inside, outside = exact + 24 * 3.9 * u, exact + 24 * 4.1 * u
+    assert not wrong_elements(np.array([[inside]]), A, B).any()
+    assert wrong_elements(np.array([[outside]]), A, B).all()
+    assert wrong_elements(np.array([[np.nan]]), A, B).all()
+
+
+def test_float64_rounded_to_float32_is_within_the_bound():
+    rng = np.random.default_rng(0)
+    for K in (1, 2, 1000):
+        A, B = rng.standard_normal((20, K)).astype(np.float32), rng.standard_normal((K, 20)).astype(np.float32)
+        exact = A.astype(np.float64) @ B.astype(np.float64)
+        assert not wrong_elements(exact.astype(np.float32), A, B).any()

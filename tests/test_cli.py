@@ -1,0 +1,46 @@
+"""python -m helpers: what it prints and writes."""
+
+import json
+import sys
+
+import pytest
+
+from helpers.__main__ import main
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["helpers", *map(str, arguments)])
+    main()
+
+
+def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
+    run(monkeypatch, "bench", "--shape", 32, 48, 64, "--steps", "naive", "tiled", "--json", tmp_path / "rows.json")
+    table = capsys.readouterr().out
+    assert "32 x 48 x 64" in table and "NumPy" in table and "tiled (OpenCL)" in table
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [r["step"] for r in rows] == ["numpy_matmul", "naive", "tiled", "naive", "tiled"]
+    for row in rows:
+        assert {"dialect", "step", "M", "N", "K", "seconds", "gflops", "device", "parameters"} <= set(row)
+        assert (row["M"], row["N"], row["K"]) == (32, 48, 64)
+
+
+def test_bench_takes_one_dialect(monkeypatch, capsys):
+    run(monkeypatch, "bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
+    assert "CUDA" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
+    (["bench", "--size", "0"], "1 or more"),
+    (["bench", "--dialect", "metal"], "invalid choice"),
+])
+def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
+    with pytest.raises(SystemExit) as exit:
+        run(monkeypatch, *arguments)
+    assert words in f"{exit.value.code}{capsys.readouterr().err}"
+
+
+def test_doctor_prints_one_line_each(monkeypatch, capsys):
+    run(monkeypatch, "doctor")
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert len(lines) >= 7 and all(line[0] in "✓·" for line in lines)

@@ -1,0 +1,93 @@
+"""Pictures come with words, and their numbers with the ladder's own."""
+
+import base64
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from helpers import figures, opencl_kernel, show
+from helpers.exercises import ANSWERS, check_answer
+from helpers.timing import Limits, Timing
+
+ALL = {
+    "product": figures.picture_product,
+    "owners": lambda: figures.picture_owners("naive", M=6, N=9, BM=4, BN=2),
+    "reads": lambda: figures.picture_reads("coalesced"),
+    "addresses": lambda: figures.picture_addresses("naive"),
+    "tiles": figures.picture_tiles,
+    "share": lambda: figures.picture_share("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2),
+    "chart": lambda: figures.ladder_chart([
+        Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
+        Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
+        Timing("CUDA", "naive", 8, 8, 8, None, None, "simulator", {}),
+    ]),
+    "roofline": lambda: figures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_picture_has_an_image_and_a_text(name):
+    data, metadata = ALL[name]()._repr_mimebundle_()
+    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+    assert len(data["text/plain"]) > 40 and metadata["image/png"]["alt"] == data["text/plain"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_is_drawn_outside_its_picture_or_below_eleven_points(name, monkeypatch):
+    kept = []
+    monkeypatch.setattr(figures.Picture, "__init__", lambda self, figure, text: kept.append(figure))
+    ALL[name]()
+    figure = kept[0]
+    figure.draw_without_rendering()
+    texts = list(figure.texts)
+    for ax in figure.axes:
+        titles = [child for child in ax.get_children() if isinstance(child, Text)]
+        texts += {*ax.texts, *titles}
+        if ax.axison:
+            low, high = sorted(ax.get_ylim())
+            texts += [ax.xaxis.label, ax.yaxis.label]
+            texts += [t for t in ax.get_yticklabels() if low <= t.get_position()[1] <= high]
+    width, height = figure.canvas.get_width_height()
+    for text in texts:
+        if text.get_text().strip():
+            box = text.get_window_extent()
+            assert text.get_fontsize() >= 11, text
+            assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, text
+
+
+def test_the_pictured_sectors_are_the_exercises():
+    sectors = ANSWERS["sectors"][0]
+    assert f"A: {sectors(1024)} sectors" in figures.picture_addresses("naive").text
+    assert f"B: {sectors(1)} sectors" in figures.picture_addresses("coalesced").text
+
+
+def test_the_chart_says_that_cuda_was_simulated():
+    assert "CUDA runs in a simulator" in ALL["chart"]().text
+
+
+def test_show_displays_the_source_as_it_runs(monkeypatch):
+    displayed = []
+    monkeypatch.setattr(sys.modules["helpers.show"], "display", displayed.append)
+    k = opencl_kernel("tiled")
+    show(k)
+    shown = displayed[0].data
+    assert k.source.strip() in shown and "`helpers/opencl/tiled.cl`" in shown
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_each_exercise_knows_right_wrong_and_not_yet(name):
+    right, cases = ANSWERS[name]
+    assert check_answer(name, right)
+    assert not check_answer(name, lambda *case: right(*case) + 1)
+    unfilled = check_answer(name, lambda *case: None)
+    assert not unfilled and "not yet" in repr(unfilled)
+    raising = check_answer(name, lambda *case: 1 / 0)
+    assert not raising and "ZeroDivisionError" in repr(raising)
+    assert len(set(np.round([right(*case) for case in cases], 12))) > 1  # a constant cannot pass
+
+
+def test_an_unknown_exercise_lists_the_exercises():
+    with pytest.raises(ValueError, match="there are: multiply_adds"):
+        check_answer("sector", len)

@@ -1,0 +1,170 @@
+"""k(A, B) -> C: right at any shape, and plain words for whatever cannot be multiplied."""
+
+import numpy as np
+import pytest
+
+from helpers import check, cuda_kernel, kernel, ladder, opencl_kernel
+from helpers.check import draw, wrong_elements
+from helpers.kernel import KernelError
+
+BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
+both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
+
+
+@pytest.mark.parametrize("step", ladder.STEPS)
+@pytest.mark.parametrize("dialect, count, side", [("OpenCL", 200, 70), ("CUDA", 20, 20)])
+def test_every_step_is_right_on_random_shapes(dialect, count, side, step):
+    k = BUILD[dialect](step)
+    shapes = np.random.default_rng().integers(1, side + 1, (count, 3)).tolist()
+    for M, N, K in shapes:
+        A, B = draw(M, N, K)
+        assert not wrong_elements(k(A, B), A, B).any(), f"{k} is wrong at {M} x {N} x {K}"
+
+
+@both
+@pytest.mark.parametrize("step", ladder.STEPS)
+def test_every_step_passes_the_check(build, step):
+    assert check(build(step))
+
+
+@both
+def test_a_kernel_says_what_it_is(build):
+    k = build("tiled", TILE=4)
+    assert (k.step, k.parameters, k.own) == ("tiled", {"TILE": 4}, False)
+    assert "barrier" in k.source or "syncthreads" in k.source
+    assert k.device.dialect == k.dialect
+
+
+@both
+@pytest.mark.parametrize("M, N, K", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
+def test_a_dimension_of_zero_gives_what_numpy_gives(build, M, N, K):
+    A, B = np.ones((M, K), np.float32), np.ones((K, N), np.float32)
+    C = build("tiled")(A, B)
+    assert C.dtype == np.float32
+    np.testing.assert_array_equal(C, A @ B)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # the simulator's arithmetic is NumPy's
+@both
+@pytest.mark.parametrize("step", ladder.STEPS)
+def test_nan_and_inf_pass_through_as_in_numpy(build, step):
+    A, B = draw(9, 7, 10)
+    A[2, 3], A[5, 0], B[4, 6] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = A @ B
+    C = build(step)(A, B)
+    np.testing.assert_array_equal(np.isnan(C), np.isnan(expected))
+    np.testing.assert_array_equal(C[np.isinf(expected)], expected[np.isinf(expected)])
+
+
+@both
+def test_other_layouts_are_copied(build):
+    k = build("tiled")
+    A, B = draw(9, 7, 10)
+    wide = np.zeros((18, 30), np.float32)
+    wide[::2, ::3] = A
+    assert not wrong_elements(k(np.asfortranarray(A), B), A, B).any()
+    assert not wrong_elements(k(wide[::2, ::3], B), A, B).any()
+    assert not wrong_elements(k(A, B.T.copy().T), A, B).any()
+
+
+GOOD = np.ones((3, 4), np.float32)
+
+
+@both
+@pytest.mark.parametrize("A, B, error, words", [
+    (GOOD, GOOD, ValueError, "columns of A (4) must be as many as the rows of B (3)"),
+    (GOOD, np.ones(4, np.float32), ValueError, "B has 1 dimension, shape (4,)"),
+    (np.ones((1, 3, 4), np.float32), GOOD, ValueError, "A has 3 dimensions"),
+    (GOOD.astype(np.float64), GOOD.T, TypeError, "A holds float64; these kernels compute in float32"),
+    (GOOD.astype(int), GOOD.T, TypeError, "A.astype(np.float32)"),
+    (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
+    (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32"),
+])
+def test_bad_operands_are_named(build, A, B, error, words):
+    with pytest.raises(error) as raised:
+        build("naive")(A, B)
+    assert words in str(raised.value)
+
+
+def test_the_simulator_refuses_sizes_that_take_minutes():
+    k = cuda_kernel("tiled")
+    if k.device.kind != "simulator":
+        pytest.skip("CUDA runs on a GPU here, not in the simulator")
+    A, B = draw(65, 65, 65)
+    with pytest.raises(ValueError, match="would take Numba's simulator minutes.*64 x 64 x 64"):
+        k(A, B)
+
+
+def test_more_than_the_devices_memory_is_refused(monkeypatch):
+    from dataclasses import replace
+
+    k = opencl_kernel("tiled")
+    k.device = replace(k.device, memory_bytes=1 << 20)
+    with pytest.raises(MemoryError, match=r"need 0.0 GB.*Multiply a block of rows"):
+        k(*draw(300, 300, 300))
+
+
+def test_more_than_one_buffer_holds_is_refused():
+    k = opencl_kernel("naive")
+    huge = np.broadcast_to(np.float32(1), (1 << 16, 1 << 16))  # 17 GB, none of it allocated
+    with pytest.raises(MemoryError, match="holds in one buffer|need .* GB"):
+        k.refuse(huge, huge)
+
+
+@both
+def test_your_own_kernel_must_pass_the_check_first(build):
+    k = build(build("tiled", TILE=4).source, like="tiled", TILE=4)
+    A, B = draw(5, 6, 7)
+    with pytest.raises(KernelError, match=r"has not passed a check yet. Run check\(k\) first"):
+        k(A, B)
+    assert check(k)
+    assert not wrong_elements(k(A, B), A, B).any()
+
+
+@both
+def test_your_own_kernel_needs_a_launch(build):
+    with pytest.raises(ValueError, match="needs like="):
+        build(build("tiled").source)
+
+
+def test_a_store_past_the_end_of_c_is_noticed():
+    k = opencl_kernel("naive")
+    source = k.source.replace("if (row >= M || col >= N) return;", "")
+    wild = opencl_kernel(source, like="naive", BM=4, BN=4)
+    wild.checked = True  # past the child process: 5 x 4 under blocks of 4 x 4 writes 12 elements into the guard
+    with pytest.raises(KernelError, match="past the end of C: a store guard is missing"):
+        wild(*draw(5, 4, 3))
+
+
+def test_a_read_past_the_end_poisons_the_result():
+    source = opencl_kernel("naive").source.replace("k < K", "k <= K")
+    wild = opencl_kernel(source, like="naive", BM=4, BN=4)
+    wild.checked = True
+    assert np.isnan(wild(*draw(5, 4, 3))).any()
+
+
+def test_opencl_compiler_errors_name_the_line():
+    source = opencl_kernel("naive").source.replace("float acc = 0.0f;", "float acc = zero;")
+    line = source.splitlines().index("    float acc = zero;") + 1
+    with pytest.raises(KernelError, match=f"line {line}: .*zero.*\n    float acc = zero;"):
+        opencl_kernel(source, like="naive")
+
+
+def test_python_syntax_errors_name_the_line():
+    source = cuda_kernel("naive").source.replace("acc = float32(0)", "acc = float32(0")
+    with pytest.raises(KernelError, match=r"line \d+: .*\n    "):
+        cuda_kernel(source, like="naive")
+
+
+@pytest.mark.parametrize("source, words", [
+    ("__kernel void f(int M) {}", "f takes 1 arguments; it must take six"),
+    ("__kernel void f(int M) {}\n__kernel void g(int M) {}", "exactly one __kernel, not 2"),
+])
+def test_an_opencl_source_of_another_form_is_named(source, words):
+    with pytest.raises(KernelError, match=words):
+        opencl_kernel(source, like="naive")
+
+
+def test_the_guard_is_wide_enough_to_matter():
+    assert 4 * kernel.GUARD >= 64 * 1024

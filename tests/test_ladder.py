@@ -1,0 +1,76 @@
+"""The ladder: one table from which launches, counts and limits follow."""
+
+from pathlib import Path
+
+import pytest
+
+import helpers.cuda
+import helpers.opencl
+from helpers import ladder
+from helpers.devices import KINDS, Device
+
+GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
+
+
+def test_the_folder_listing_is_the_ladder():
+    folder = Path(ladder.__file__).parent
+    for dialect, suffix in (("cuda", "py"), ("opencl", "cl")):
+        files = {p.stem for p in (folder / dialect).glob(f"*.{suffix}")} - {"__init__"}
+        assert files == set(ladder.STEPS)
+    assert helpers.cuda.STEPS == helpers.opencl.STEPS == tuple(ladder.STEPS)
+
+
+@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+def test_every_kind_of_device_has_legal_defaults(step):
+    # 256 threads and 32 KiB are what the least of today's OpenCL GPUs allow.
+    for kind, least in zip(KINDS, [(256, 32 << 10), (1024, 128 << 10), (1024, 128 << 10), (64, 4 << 10)]):
+        device = Device("OpenCL", kind, kind, "", *least, None)
+        assert ladder.parameters(step, device, {}) == step.defaults[kind]
+
+
+@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+@pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
+def test_the_grid_covers_c_and_no_more(step, M, N):
+    p = step.defaults["simulator"]
+    rows, columns, _ = step.tile(p)
+    x, y = step.grid(p, M, N)
+    down, across = (x, y) if step.x_along == "rows" else (y, x)
+    assert (down - 1) * rows < M <= down * rows and (across - 1) * columns < N <= across * columns
+
+
+@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+def test_counted_loads_are_the_tables_formula(step):
+    p = step.defaults["GPU"]
+    rows, columns, _ = step.tile(p)
+    M = N = K = 1280  # a multiple of every tile
+    per_element = 2 * K if not step.reuse else K / rows + K / columns
+    assert step.global_loads(p, M, N, K) == per_element * M * N
+
+
+@pytest.mark.parametrize("given, words", [
+    (dict(TILES=8), "has no parameter 'TILES'; it has: TILE"),
+    (dict(TILE=0), "TILE=0 must be a whole number, 1 or more"),
+    (dict(TILE=2.5), "TILE=2.5 must be a whole number"),
+    (dict(TILE=True), "TILE=True must be a whole number"),
+    (dict(TILE=64), "64 x 64 = 4096 threads; a GPU allows 1024"),
+])
+def test_bad_parameters_are_named(given, words):
+    with pytest.raises(ValueError, match="tiled") as error:
+        ladder.parameters(ladder.step("tiled"), GPU, given)
+    assert words in str(error.value)
+
+
+def test_a_share_must_divide_its_block():
+    with pytest.raises(ValueError, match="TM=5 must divide BM=64"):
+        ladder.parameters(ladder.step("register_1d"), GPU, dict(TM=5))
+
+
+def test_too_much_shared_memory_is_named():
+    with pytest.raises(ValueError, match="stages 135168 bytes a block; a GPU has 49152"):
+        ladder.parameters(ladder.step("register_2d"), GPU, dict(BK=132))
+
+
+def test_an_unknown_step_lists_the_steps():
+    for build in (helpers.cuda_kernel, helpers.opencl_kernel):
+        with pytest.raises(ValueError, match="unknown step 'tilde'; the steps are: naive, coalesced, tiled"):
+            build("tilde")

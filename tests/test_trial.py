@@ -62,6 +62,17 @@ def test_an_exception_in_a_kernel_is_told_with_its_line():
     assert "acc = float32(nothing)" in repr(report)
 
 
+@cuda.jit
+def on_one_line(A, B, C):
+    As, Bs = cuda.shared.array((4, 4), float32), cuda.shared.array((4, 4), float32)
+    As[cuda.threadIdx.y, cuda.threadIdx.x], Bs[cuda.threadIdx.y, cuda.threadIdx.x] = 1, 2
+
+
+def test_two_shared_arrays_on_one_line_are_named():
+    report = check(cuda_kernel(on_one_line, like="tiled", TILE=4))
+    assert report.findings[0].kind == "shared memory" and report.findings[0].lines == (3,), report
+
+
 LOG = """
 Write-write data race at global memory address 0x300000000001c
 \tKernel: tiled

@@ -17,11 +17,13 @@ class Watch:
 
     races       {(array name, line, line, what)}; a thread runs the first line before the second
     divergent   {line} of barriers that only some threads of a block reached
+    aliased     {line} on which two shared arrays are made: the simulator gives both the same memory
     """
 
     def __init__(self):
         self.races = set()
         self.divergent = set()
+        self.aliased = set()
         self.lock = threading.Lock()
         self.clear()
 
@@ -117,8 +119,11 @@ def watching():
         key = (id(self), frame.f_code, frame.f_lineno, tuple(threading.current_thread().blockIdx))
         with watch.lock:
             if key not in created:
-                created[key] = WatchedArray(shape, as_dtype(dtype), watch)
-        return created[key]
+                created[key] = frame.f_lasti, WatchedArray(shape, as_dtype(dtype), watch)
+            made_at, array = created[key]
+            if made_at != frame.f_lasti:
+                watch.aliased.add(frame.f_lineno)
+        return array
 
     def as_dtype(dtype):
         return numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)

@@ -10,7 +10,6 @@ grid no larger than C needs. A learner's kernel is tried in a child process firs
 """
 
 import pickle
-import re
 import sys
 import time
 import traceback
@@ -137,17 +136,11 @@ def failure(k, error):
         numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code is code]
         lines = (source_line(k, numbers[-1]),) if in_kernel else ()
     if isinstance(error, IndexError):
-        return Finding("out of bounds", f"a thread uses an index outside its array{where(error)}", lines)
+        return Finding("out of bounds", "a thread uses an index outside its array", lines)
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error), lines)
     first = str(error).split("\n")[0]
     return Finding("error", f"{type(error).__name__}: {first.split(': ', 1)[-1] if 'tid=' in first else first}", lines)
-
-
-def where(error):
-    """' (index 7, size 7)' from NumPy's message, without the thread that happened to come first."""
-    found = re.search(r"index (-?\d+) is out of bounds for axis (\d) with size (\d+)", str(error))
-    return f": axis {found[2]} has {found[3]} elements" if found else ""
 
 
 def source_line(k, number):
@@ -212,7 +205,8 @@ def summed_part(k, bad_runs):
     for A, B, C, _ in bad_runs:
         K = A.shape[1]
         parts = [(slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(K)]
-        parts += [(slice(depth, K), "the first K-tile is missing"), (slice(1, K), "the first product is missing")]
+        parts += [(slice(depth, K), "the first K-tile is missing"), (slice(1, K), "the first product is missing"),
+                  (slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +=")]
         match = [
             text for part, text in parts
             if not wrong_elements(C, A[:, part], B[part]).any()
@@ -220,7 +214,7 @@ def summed_part(k, bad_runs):
         if not match:
             return None
         sentences.append(match[0])
-    return f"{sentences[-1]}; look at the loop over K-tiles and where its end comes from"
+    return f"{sentences[-1]}; look at the loops over k and where they end"
 
 
 def only_at_the_edge(k, bad_runs):
@@ -245,6 +239,9 @@ class HostKernel(Kernel):
     dialect = "Python"
 
     def __init__(self, function):
+        if hasattr(function, "py_func") or isinstance(function, str):
+            raise TypeError("this is a kernel's code, not a built kernel. Build it first, and say how it is launched: "
+                            "cuda_kernel(..., like=...) or opencl_kernel(..., like=...).")
         if not callable(function):
             raise TypeError(f"{function!r} is neither a kernel nor a function of (A, B).")
         self.function = function

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import textwrap
 
 from . import devices
 
@@ -65,6 +66,8 @@ def doctor(as_json=False):
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    widths = [max(len(str(r[key])) for r in rows) for key in ("what", "found")]
+    width = max(len(r["what"]) for r in rows)
     for r in rows:
-        print(f"{'✓' if r['used'] else '·'} {r['what']:{widths[0]}}  {r['found']:{widths[1]}}  {r['why']}")
+        print(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
+        print(*textwrap.wrap(r["why"], 92, initial_indent=" " * (width + 4), subsequent_indent=" " * (width + 4),
+                             break_long_words=False, break_on_hyphens=False), sep="\n", end="\n" if r["why"] else "")

@@ -42,8 +42,10 @@ def check_answer(name, answer):
             return Report(name, (Finding("error", f"{asked} raises {type(error).__name__}: {error}"),), len(cases))
         if given is None or given is ...:
             return Report(name, (Finding("not yet", "It returns nothing so far."),), len(cases))
-        if abs(given - right(*case)) > 1e-9 * abs(right(*case)):
-            return Report(name, (Finding("wrong number", f"{asked} gives {given:g}"),), len(cases))
+        if not isinstance(given, (int, float)):
+            return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
+        if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):
+            return Report(name, (Finding("wrong number", f"{asked} gives {given:g}, and should give {right(*case):g}"),), len(cases))
     return Answer(name, (), len(cases))
 
 

@@ -98,7 +98,8 @@ def picture_owners(step, M=6, N=10, **parameters):
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    panel(ax, blocks_down * rows, blocks_across * columns, colours, f"C ({M} x {N}), by thread number", C_COLOUR, labels)
+    axes = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
+    panel(ax, blocks_down * rows, blocks_across * columns, colours, f"C ({M} x {N}), thread numbers, {axes}", C_COLOUR, labels)
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
@@ -176,9 +177,10 @@ def picture_share(step, thread=(1, 1), k=2, **parameters):
     rows, columns, depth = rung.tile(parameters)
     bx, by = rung.block(parameters)
     my_rows, my_columns = range(thread[1], rows, by), range(thread[0], columns, bx)
-    figure = Figure(figsize=(0.36 * (columns + depth) + 1.2, 0.36 * (rows + depth) + 1.3))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0],
+    figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
+    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0],
                            rows, columns, depth)
+    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, in round k = {k}", fontsize=TEXT, color=INK)
     panel(a, rows, depth, {(r, k): A_COLOUR for r in my_rows}, "As", A_COLOUR)
     panel(b, depth, columns, {(k, n): B_COLOUR for n in my_columns}, "Bs", B_COLOUR)
     panel(c, rows, columns, {(r, n): C_COLOUR for r in my_rows for n in my_columns}, "this block's tile of C", C_COLOUR)
@@ -203,11 +205,12 @@ def ladder_chart(timings):
     colours = {"Python": "#8a8a86", "OpenCL": A_COLOUR, "CUDA": C_COLOUR}
     for i, t in enumerate(real):
         ax.barh(i, t.gflops, color=colours[t.dialect], height=0.66)
-        ax.text(t.gflops * 1.08, i, f"{t.gflops:.3g}", va="center", fontsize=TEXT, color=INK)
+        ax.text(t.gflops * 1.1, i, f"{t.gflops:.3g}", va="center", fontsize=TEXT, color=INK,
+                bbox=dict(facecolor="white", edgecolor="none", pad=1.5))
     ax.set_yticks(range(len(real)), ["NumPy" if t.dialect == "Python" else t.label for t in real], fontsize=TEXT)
     ax.invert_yaxis()
     ax.set_xscale("log")
-    ax.set_xlim(min(t.gflops for t in real) / 2, max(t.gflops for t in real) * 3)
+    ax.set_xlim(min(0.5, *(t.gflops / 2 for t in real)), max(t.gflops for t in real) * 3)  # the same start on every page
     plain_ticks(ax.xaxis)
     ax.tick_params(axis="x", labelsize=11)
     ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times", fontsize=TEXT)
@@ -237,9 +240,11 @@ def roofline(limits, points=()):
         ceiling = min(limits.flops_per_s, intensity * limits.bytes_per_s) / 1e9
         ax.plot([intensity], [rate or ceiling], "o", color=C_COLOUR, markersize=9,
                 markerfacecolor=C_COLOUR if rate else "white")
-        ax.annotate(label, (intensity, rate or ceiling), xytext=(10, -14), textcoords="offset points", fontsize=TEXT)
-    ax.text(0.115, 0.3 * limits.bytes_per_s / 1e9, f"memory: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
-    ax.text(990, 1.15 * limits.flops_per_s / 1e9, f"arithmetic: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
+        right = intensity > 10  # near the right edge the words go to the left
+        ax.annotate(label, (intensity, rate or ceiling), xytext=(-8 if right else 8, -18), textcoords="offset points",
+                    fontsize=TEXT, ha="right" if right else "left")
+    ax.text(1.1, 0.2 * limits.bytes_per_s / 1e9, f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
+    ax.text(990, 1.15 * limits.flops_per_s / 1e9, f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
             fontsize=TEXT, color=INK)
     ax.set_ylim(roof.min() / 3, roof.max() * 2.4)
     ax.set_xlim(0.1, 1000)

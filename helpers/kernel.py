@@ -20,6 +20,10 @@ SIMULATOR_LIMIT = 64**3
 class KernelError(RuntimeError):
     """A kernel that cannot be built or must not be run; the message says where and what to do."""
 
+    def _render_traceback_(self):
+        """What Jupyter shows: the message alone. The way through the helpers would only hide it."""
+        return [f"KernelError: {self}"]
+
 
 class Kernel:
     """A built matrix-product kernel of one dialect, ready to run on one device.

@@ -62,6 +62,7 @@ def test_a_thread_that_leaves_before_a_barrier_is_named():
     (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "not yet"),
     (lambda A, B: None, "not yet"),
     (lambda A, B: (A @ B).T, "error"),
+    (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
     (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
     (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
 ])
@@ -101,3 +102,11 @@ def test_float64_rounded_to_float32_is_within_the_bound():
         A, B = rng.standard_normal((20, K)).astype(np.float32), rng.standard_normal((K, 20)).astype(np.float32)
         exact = A.astype(np.float64) @ B.astype(np.float64)
         assert not wrong_elements(exact.astype(np.float32), A, B).any()
+
+
+def test_a_kernel_that_was_not_built_is_named():
+    from numba import cuda
+
+    for unbuilt in (cuda.jit(lambda A, B, C: None), opencl_kernel("naive").source):
+        with pytest.raises(TypeError, match="Build it first"):
+            check(unbuilt)

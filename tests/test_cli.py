@@ -40,7 +40,8 @@ def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
     assert words in f"{exit.value.code}{capsys.readouterr().err}"
 
 
-def test_doctor_prints_one_line_each(monkeypatch, capsys):
+def test_doctor_prints_narrow_lines(monkeypatch, capsys):
     run(monkeypatch, "doctor")
     lines = capsys.readouterr().out.strip().splitlines()
-    assert len(lines) >= 7 and all(line[0] in "✓·" for line in lines)
+    assert sum(line[0] in "✓·" for line in lines) >= 7
+    assert all(line[0] in "✓· " and len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab

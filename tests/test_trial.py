@@ -1,5 +1,6 @@
 """A learner's wrong kernel costs a child process, never the notebook."""
 
+import numpy as np
 import pytest
 from numba import cuda, float32
 
@@ -71,6 +72,30 @@ def on_one_line(A, B, C):
 def test_two_shared_arrays_on_one_line_are_named():
     report = check(cuda_kernel(on_one_line, like="tiled", TILE=4))
     assert report.findings[0].kind == "shared memory" and report.findings[0].lines == (3,), report
+
+
+@cuda.jit
+def whole_rows(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = np.dot(A[row, :], B[:, col])
+
+
+@cuda.jit
+def negative(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        acc = float32(0)
+        for k in range(A.shape[1]):
+            acc += A[row, k - 1] * B[k - 1, col]  # in NumPy -1 is the last element, and the sum is right
+        C[row, col] = acc
+
+
+def test_what_numpy_allows_and_a_gpu_does_not_is_named():
+    report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "error" and "single elements" in report.findings[0].message, report
+    report = check(cuda_kernel(negative, like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "out of bounds" and report.findings[0].lines == (7,), report
 
 
 LOG = """

@@ -102,6 +102,31 @@ class WatchedArray:
         self.note(index, True)
 
 
+class ElementArray:
+    """A global array as a GPU sees it: single elements, no negative index, no slices."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, tuple(array.shape), array.dtype
+        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def single(self, index):
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
+            raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
+        if any(not 0 <= i < n for i, n in zip(index, self.shape)):
+            raise IndexError(f"index {index} is outside {self.shape}")
+        return index
+
+    def __getitem__(self, index):
+        return self.array[self.single(index)]
+
+    def __setitem__(self, index, value):
+        self.array[self.single(index)] = value
+
+
 @contextmanager
 def watching():
     """Within it, every launch of a simulated kernel is watched; yields the `Watch`."""
@@ -140,7 +165,7 @@ def watching():
         sync(self)
 
     def call(self, *args):
-        launch(self, *args)
+        launch(self, *(ElementArray(a) if hasattr(a, "shape") else a for a in args))
         watch.close_launch(int(np.prod(self.block_dim)))
         created.clear()
 

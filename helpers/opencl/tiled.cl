@@ -7,7 +7,7 @@ void tiled(const int M, const int N, const int K,
     __local float As[TILE][TILE];
     __local float Bs[TILE][TILE];
     const int tx = get_local_id(0), ty = get_local_id(1);
-    // The int corner first: its sum with tx cannot wrap, so a CPU's compiler still sees neighbours.
+    // Kept apart from tx, so that a CPU's compiler sees that neighbours in x are neighbours in memory.
     const int row0 = get_group_id(1) * TILE, col0 = get_group_id(0) * TILE;
     const int row = row0 + ty, col = col0 + tx;
 

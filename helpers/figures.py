@@ -240,11 +240,11 @@ def roofline(limits, points=()):
         ceiling = min(limits.flops_per_s, intensity * limits.bytes_per_s) / 1e9
         ax.plot([intensity], [rate or ceiling], "o", color=C_COLOUR, markersize=9,
                 markerfacecolor=C_COLOUR if rate else "white")
-        right = intensity > 10  # near the right edge the words go to the left
-        ax.annotate(label, (intensity, rate or ceiling), xytext=(-8 if right else 8, -18), textcoords="offset points",
-                    fontsize=TEXT, ha="right" if right else "left")
-    ax.text(1.1, 0.2 * limits.bytes_per_s / 1e9, f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
-    ax.text(990, 1.15 * limits.flops_per_s / 1e9, f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
+        under_the_roof = intensity > limits.ridge
+        ax.annotate(label, (intensity, rate or ceiling), xytext=(0 if under_the_roof else 9, -21), fontsize=TEXT,
+                    textcoords="offset points", ha="center" if under_the_roof else "left")
+    ax.text(0.12, 1.7 * limits.bytes_per_s / 1e9, f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
+    ax.text(990, 1.3 * limits.flops_per_s / 1e9, f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
             fontsize=TEXT, color=INK)
     ax.set_ylim(roof.min() / 3, roof.max() * 2.4)
     ax.set_xlim(0.1, 1000)

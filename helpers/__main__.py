@@ -20,9 +20,10 @@ def bench(arguments):
     for name in steps:
         ladder.step(name)
     total = 1 + len(steps) * len(dialects)
+    file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
     with tqdm(total=total, leave=False, file=sys.stderr) as progress:
         def each(k):
-            progress.set_description(str(k))
+            progress.set_description("NumPy" if k.dialect == "Python" else str(k))
             progress.update()
 
         timings = measure_ladder(size=size, dialects=dialects, steps=steps, each=each)
@@ -35,8 +36,8 @@ def bench(arguments):
             print(f"{label:32}{'simulated':>10}  {'–':>9}  {'–':>9}   {t.device}")
         else:
             print(f"{label:32}{spell_seconds(t.seconds):>10}  {t.gflops:9.1f}  {t.gflops / host:8.2f}x   {t.device}")
-    if arguments.json:
-        with open(arguments.json, "w") as file:
+    if file:
+        with file:
             json.dump([t.row() for t in timings], file, indent=1)
             file.write("\n")
 
@@ -60,7 +61,7 @@ def main():
         return
     try:
         bench(arguments)
-    except (ValueError, MemoryError, KernelError, devices.DeviceError) as error:
+    except (ValueError, MemoryError, OSError, KernelError, devices.DeviceError) as error:
         sys.exit(f"error: {error}")
 
 

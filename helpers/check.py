@@ -9,17 +9,15 @@ Inputs are fresh random draws, C is full of NaN before the run, shapes are ragge
 grid no larger than C needs. A learner's kernel is tried in a child process first (`trial`).
 """
 
-import pickle
-import sys
 import time
 import traceback
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import ladder
-from .kernel import Kernel, KernelError
+from .instruments.watch import NegativeIndex
+from .kernel import Kernel, KernelError, sizes
 from .trial import Finding, trial
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -74,11 +72,16 @@ def check(k, shapes=None):
     `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged.
     """
     k = k if isinstance(k, Kernel) else HostKernel(k)
-    shapes = shapes or shapes_for(k)
+    shapes = [sizes(shape) for shape in shapes or shapes_for(k)]
     findings, not_looked_for = [], ()
-    if k.own:
-        findings, not_looked_for = trial(k, shapes)
     simulated_already = k.own and k.device.kind == "simulator"
+    if k.own:
+        tried = fit_for_a_trial(k, shapes)
+        findings, not_looked_for = trial(k, tried)
+        if simulated_already:
+            shapes = tried
+        else:  # a limit of the simulator, where it is not the device
+            findings = [finding for finding in findings if finding.kind != "shared memory"]
     if not findings and not simulated_already:
         findings = examine(k, shapes)
     if not findings:
@@ -100,10 +103,21 @@ def shapes_for(k):
     ]
 
 
+def fit_for_a_trial(k, shapes):
+    """Those of the shapes that a simulator does in seconds; every K-tile and every block counts in full."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+
+    def padded(shape):
+        return np.prod([ladder.ceil_div(n, tile) * tile for n, tile in zip(shape, (rows, columns, depth))])
+
+    limit = 1 << 19 if k.dialect == "CUDA" else 1 << 22
+    return [shape for shape in shapes if padded(shape) <= limit] or [min(shapes, key=padded)]
+
+
 def draw(M, N, K):
     """Fresh float32 operands, uniform in [-1, 1): never constant, never symmetric."""
     rng = np.random.default_rng()
-    return rng.uniform(-1, 1, (M, K)).astype(np.float32), rng.uniform(-1, 1, (K, N)).astype(np.float32)
+    return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
 
 
 def examine(k, shapes):
@@ -135,6 +149,8 @@ def failure(k, error):
         in_kernel = [f for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is code]
         numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code is code]
         lines = (source_line(k, numbers[-1]),) if in_kernel else ()
+    if isinstance(error, NegativeIndex):
+        return Finding("negative index", "Numba takes it from the other end of the array, as NumPy does; that is seldom meant", lines)
     if isinstance(error, IndexError):
         return Finding("out of bounds", "a thread uses an index outside its array", lines)
     if isinstance(error, KernelError) and "past the end" in str(error):
@@ -153,7 +169,7 @@ def source_line(k, number):
 def diagnose(k, runs):
     """Name what the wrong elements have in common, over all runs (A, B, C, wrong)."""
     bad_runs = [r for r in runs if r[3].any()]
-    shape = "{} x {} x {} (M x N x K)".format(*_mnk(*bad_runs[-1][:2]))
+    shape = spell_shape(*bad_runs[-1][:2])
     if all(np.isnan(C).all() for _, _, C, _ in runs):
         again = [(A, B, run(k, A, B, 0)) for A, B, *_ in runs]
         if not any(wrong_elements(C, A, B).any() for A, B, C in again):
@@ -177,15 +193,15 @@ def diagnose(k, runs):
     return [Finding("wrong numbers", f"no simple pattern, for example at {shape}: a wrong index, or a race")]
 
 
-def _mnk(A, B):
-    return A.shape[0], B.shape[1], A.shape[1]
+def spell_shape(A, B):
+    return f"{A.shape[0]} x {B.shape[1]} x {A.shape[1]} (M x N x K)"
 
 
 def unwritten(k, bad_runs, runs):
     """NaN in C: never stored there, or read from behind the end of A or B?"""
     holes = [(A, B, C, np.isnan(C)) for A, B, C, _ in bad_runs if np.isnan(C).any()]
     A, B, C, _ = holes[-1]
-    shape = "{} x {} x {} (M x N x K)".format(*_mnk(A, B))
+    shape = spell_shape(A, B)
     if np.isnan(run(k, A, B, 0)).any():
         return Finding("out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing")
     if any((bad & ~np.isnan(C)).any() for *_, C, bad in bad_runs):
@@ -257,7 +273,7 @@ class HostKernel(Kernel):
 
 class HostWork:
     def __init__(self, function, A, B):
-        self.function, self.A, self.B, self.C = function, A, B, None
+        self.function, self.A, self.B, self.C = function, A.copy(), B.copy(), None  # it may write to them
 
     def launch(self):
         """Call the function once. Returns the wall's seconds."""
@@ -272,25 +288,6 @@ class HostWork:
         if np.shape(self.C) != shape:
             raise ValueError(f"it returns shape {np.shape(self.C)} where C is {shape}.")
         return np.asarray(self.C)
-
-
-def examine_in_child():
-    """What `trial` runs in its child: build the kernel from the job on stdin, examine it, write the findings."""
-    from . import cuda, kernel, opencl
-    from .instruments.races import watching
-
-    job = pickle.load(sys.stdin.buffer)
-    kernel.GUARD = 0  # the simulators watch the ends of the buffers themselves
-    simulated = job["dialect"] == "CUDA"
-    extra = {} if simulated else {"device": job["device"]}
-    build = cuda.kernel if simulated else opencl.kernel
-    k = build(job["kernel"], like=job["like"], **extra, **job["parameters"])
-    with watching() if simulated else nullcontext() as watch:
-        findings = examine(k, job["shapes"])
-    if simulated:
-        findings = watched_findings(k, watch) or findings
-    with open(sys.argv[1], "wb") as answer:
-        pickle.dump(findings, answer)
 
 
 def watched_findings(k, watch):

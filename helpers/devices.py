@@ -24,6 +24,9 @@ from pathlib import Path
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "simulator")
 
 
+PROOF_SECONDS = 120
+
+
 class DeviceError(RuntimeError):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
@@ -80,7 +83,7 @@ def choose_cuda_target():
     Raises ImportError when Numba was loaded before and would need the other target now.
     """
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
-    if "NUMBA_ENABLE_CUDASIM" in os.environ:
+    if os.environ.get("NUMBA_ENABLE_CUDASIM"):
         return
     works = nvidia_gpus() > 0 and cuda_works_in_a_child() is None
     if "numba" in sys.modules and not works:
@@ -98,10 +101,11 @@ def cuda_works_in_a_child():
     In a child process, because once Numba has loaded for the GPU it cannot fall back to the simulator.
     """
     environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=python_path())
-    child = subprocess.run(
-        [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"],
-        env=environment, capture_output=True, text=True, timeout=300,
-    )
+    command = [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"]
+    try:
+        child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PROOF_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"no answer in {PROOF_SECONDS} s"
     return None if child.returncode == 0 else (child.stderr.strip().splitlines() or ["no message"])[-1]
 
 
@@ -124,7 +128,7 @@ def prove_cuda():
 
 def simulating():
     """True when CUDA kernels run in Numba's simulator."""
-    return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 @functools.cache
@@ -134,7 +138,12 @@ def cuda_device():
         return Device("CUDA", "Numba's CUDA simulator", "simulator", "none", 1024, 48 * 1024, None)
     from numba import cuda
 
-    gpu = cuda.get_current_device()
+    try:
+        gpu = cuda.get_current_device()
+    except Exception as error:  # the driver's, in as many kinds as there are drivers
+        problem = str(error).strip().splitlines()[0]
+        raise DeviceError(f"NUMBA_ENABLE_CUDASIM={os.environ.get('NUMBA_ENABLE_CUDASIM')} asks for an NVIDIA GPU, and "
+                          f"there is none that works ({problem}). Unset it to use Numba's simulator.") from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA %d.%d" % (nvidia_driver_cuda() or (0, 0))
@@ -196,8 +205,7 @@ def oclgrind_library():
     Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
     `helpers.trial`, never a device to compute on.
     """
-    site = Path(__file__).parent
-    for entry in [*map(Path, sys.path), site]:
+    for entry in map(Path, sys.path):
         found = sorted(entry.glob("pyopencl/.libs/liboclgrind-rt-icd*.so"))
         if found:
             return found[0]
@@ -296,7 +304,11 @@ def opencl_device(name=None):
             raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
         candidates = matching
     elif os.environ.get("PYOPENCL_CTX"):
-        chosen = cl.create_some_context(interactive=False).devices[0]
+        try:
+            chosen = cl.create_some_context(interactive=False).devices[0]
+        except (RuntimeError, cl.Error) as error:
+            raise DeviceError(f"PYOPENCL_CTX={os.environ['PYOPENCL_CTX']!r} names no device: {error}. Unset it; "
+                              f"python -m helpers doctor lists what there is.") from None
         candidates = [Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)]
 
     for candidate in candidates:
@@ -311,6 +323,8 @@ def opencl_device(name=None):
 
 def opencl_remedy():
     """The one command that adds an OpenCL CPU runtime on this kind of machine."""
+    if pip_cpu_runtime():
+        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
     if sys.platform == "darwin":
         return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
     import platform

@@ -32,11 +32,12 @@ def diagnosis():
         why = "no NVIDIA driver, or no GPU it can use"
     elif devices.simulating():
         extra = "cuda13" if driver >= (13, 0) else "cuda12"
-        why = f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{extra}]"'
-        why += f" ({devices.cuda_works_in_a_child() or 'NUMBA_ENABLE_CUDASIM=1 is set'})"
+        problem = devices.cuda_works_in_a_child()
+        why = (f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{extra}]" ({problem})'
+               if problem else "it works, but NUMBA_ENABLE_CUDASIM is set; unset it")
     else:
         why = f"driver for CUDA {driver[0]}.{driver[1]}; a small kernel ran and was right"
-    row("NVIDIA GPU", f"{gpus} found" if gpus else "none", not devices.simulating(), why)
+    row("NVIDIA GPU", f"{gpus} found" if gpus else "none", bool(gpus) and not devices.simulating(), why)
     row("CUDA simulator", "comes with Numba", devices.simulating(),
         "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed")
 
@@ -45,7 +46,7 @@ def diagnosis():
     except devices.DeviceError as error:
         chosen = None
         row("OpenCL device", "none that works", False, str(error))
-    named = "HELPERS_OPENCL_DEVICE" if devices.wanted() else "PYOPENCL_CTX" if "PYOPENCL_CTX" in os.environ else ""
+    named = "HELPERS_OPENCL_DEVICE" if devices.wanted() else "PYOPENCL_CTX" if os.environ.get("PYOPENCL_CTX") else ""
     for candidate in devices.opencl_candidates():
         used = candidate.handle == chosen
         why = candidate.problem or "a small kernel ran and was right"

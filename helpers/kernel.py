@@ -4,6 +4,8 @@ A and B travel one way: NumPy arrays -> `Kernel.__call__` (validate once) -> `up
 `download` -> C. Checking and timing walk the same way; none has a launch path of its own.
 """
 
+import operator
+
 import numpy as np
 
 from . import ladder
@@ -54,32 +56,34 @@ class Kernel:
         Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large
         for the device, KernelError for a learner's kernel that has not passed `check`.
         """
-        A, B = operands(A, B)
-        self.refuse(A, B)
-        if 0 in A.shape or 0 in B.shape:
-            return np.zeros((A.shape[0], B.shape[1]), np.float32)
-        work = self.upload(A, B)
+        M, N, K = validate(A, B)
+        self.refuse(M, N, K)
+        if 0 in (M, N, K):
+            return np.zeros((M, N), np.float32)
+        work = self.upload(np.ascontiguousarray(A), np.ascontiguousarray(B))
         work.launch()
         return work.download()
 
     def upload(self, A, B, fill=np.nan):
-        """Put A and B on the device, beside a C full of `fill`. Returns work with launch() and download()."""
+        """Put A and B, C-contiguous float32, on the device, beside a C full of `fill`. Returns work with launch() and
+        download()."""
         raise NotImplementedError
 
-    def refuse(self, A, B):
-        """Raise what speaks against running this kernel on these operands; return None if nothing does."""
+    def refuse(self, M, N, K):
+        """Raise what speaks against running this kernel at that size; return None if nothing does."""
         if not self.checked:
             raise KernelError(
                 f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong "
                 f"numbers quickly, or take the whole notebook down with it."
             )
-        (M, K), N = A.shape, B.shape[1]
         if self.device.kind == "simulator" and M * N * K > SIMULATOR_LIMIT:
             raise ValueError(
                 f"{M} x {K} times {K} x {N} would take Numba's simulator minutes: it runs every CUDA thread "
                 f"as a Python thread. Stay at M * N * K <= {SIMULATOR_LIMIT}, such as 64 x 64 x 64."
             )
         bytes_needed = 4 * (M * K + K * N + M * N + 3 * GUARD)
+        if self.device.kind != "GPU":
+            bytes_needed *= 2  # the host's copies lie in the same memory
         if self.device.memory_bytes is not None and bytes_needed > self.device.memory_bytes:
             raise MemoryError(
                 f"A, B and C of {M} x {K} times {K} x {N} need {bytes_needed / 1e9:.1f} GB; {self.device.name} "
@@ -99,12 +103,11 @@ class Kernel:
         return f"<{self}: {ladder.spell(self.parameters)}>"
 
 
-def operands(A, B):
-    """A and B as C-contiguous float32 matrices; copies only what is not laid out so already.
+def validate(A, B):
+    """The sizes (M, N, K) of the product of A (M, K) and B (K, N), both float32 arrays of any layout.
 
     Raises TypeError for another dtype and ValueError for shapes that do not multiply.
     """
-    pair = []
     for name, X in (("A", A), ("B", B)):
         if not isinstance(X, np.ndarray):
             raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
@@ -119,14 +122,23 @@ def operands(A, B):
                 f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. "
                 f"Reshape it first, such as {name}.reshape(-1, 1) for a column."
             )
-        pair.append(np.ascontiguousarray(X))
-    A, B = pair
     if A.shape[1] != B.shape[0]:
         raise ValueError(
             f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
             f"the columns of A ({A.shape[1]}) must be as many as the rows of B ({B.shape[0]})."
         )
-    return A, B
+    return A.shape[0], B.shape[1], A.shape[1]
+
+
+def sizes(size):
+    """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
+    try:
+        M, N, K = [operator.index(n) for n in (size if np.iterable(size) else (size,) * 3)]
+    except (TypeError, ValueError):
+        raise ValueError(f"{size!r} is no size; give a whole number, or three: (M, N, K).") from None
+    if min(M, N, K) < 1:
+        raise ValueError(f"a product of {M} x {K} times {K} x {N} cannot be measured; each size must be 1 or more.")
+    return M, N, K
 
 
 def read_back(C, guard):

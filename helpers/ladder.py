@@ -22,7 +22,8 @@ class Step:
     defaults  parameters by kind of device (`devices.KINDS`)
     block     parameters -> threads a block, (x, y)
     tile      parameters -> (rows, columns) of C that a block owns, and the K-tile's depth
-    staged    parameters -> float32 elements of shared (local) memory a block
+    staged    parameters -> float32 elements of shared (local) memory a block stages for each K-tile
+    read      parameters -> elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
     """
@@ -33,6 +34,7 @@ class Step:
     block: Callable
     tile: Callable
     staged: Callable = lambda p: 0
+    read: Callable = lambda p: 0
     x_along: str = "columns"
     reuse: bool = True
 
@@ -48,6 +50,12 @@ class Step:
             return 2 * M * N * K
         rows, columns, _ = self.tile(p)
         return M * K * ceil_div(N, columns) + K * N * ceil_div(M, rows)
+
+    def shared_accesses(self, p, M, N, K):
+        """Elements read from, and written to, shared memory by all blocks together; guards spare none of them."""
+        rows, columns, depth = self.tile(p)
+        tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
+        return tiles * self.read(p), tiles * self.staged(p)
 
 
 STEPS = {
@@ -80,6 +88,7 @@ STEPS = {
             block=lambda p: (p["TILE"], p["TILE"]),
             tile=lambda p: (p["TILE"], p["TILE"], p["TILE"]),
             staged=lambda p: 2 * p["TILE"] ** 2,
+            read=lambda p: p["TILE"] ** 2 * 2 * p["TILE"],
         ),
         Step(
             "register_1d",
@@ -89,6 +98,7 @@ STEPS = {
             block=lambda p: (p["BN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
+            read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
         ),
         Step(
             "register_2d",
@@ -99,6 +109,7 @@ STEPS = {
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
+            read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
         ),
     ]
 }
@@ -106,7 +117,7 @@ STEPS = {
 
 def step(name):
     """The `Step` of that name. Raises ValueError, with the names there are."""
-    if name not in STEPS:
+    if not isinstance(name, str) or name not in STEPS:
         raise ValueError(f"unknown step {name!r}; the steps are: {', '.join(STEPS)}.")
     return STEPS[name]
 
@@ -121,9 +132,9 @@ def parameters(step, device, given):
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
             raise ValueError(f"{step.name}: {key}={value!r} must be a whole number, 1 or more.")
-        p[key] = value
+        p[key] = int(value)
     for per_block, per_thread in (("BM", "TM"), ("BN", "TN")):
         if per_thread in p and p[per_block] % p[per_thread]:
             raise ValueError(

@@ -4,10 +4,14 @@ import difflib
 
 from IPython.display import Markdown, display
 
+from .kernel import Kernel
+
 
 def show(*kernels):
     """Show the source of each kernel, as it will run."""
     for k in kernels:
+        if not isinstance(k, Kernel) or not k.source:
+            raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         folder, suffix, language = {"CUDA": ("cuda", "py", "python"), "OpenCL": ("opencl", "cl", "c")}[k.dialect]
         place = "yours" if k.own else f"helpers/{folder}/{k.step}.{suffix}"
         display(Markdown(f"**{k.dialect}** · `{place}`\n\n```{language}\n{k.source.strip()}\n```"))

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import cuda, devices, ladder, opencl
 from .check import HostKernel, draw
-from .kernel import Kernel
+from .kernel import Kernel, sizes
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
@@ -79,18 +79,15 @@ def measure(k, size=1024):
     Only kernels that may run here are timed: a learner's kernel must have passed `check`.
     """
     k = k if isinstance(k, Kernel) else HostKernel(k)
-    M, N, K = (size,) * 3 if isinstance(size, int) else size
-    if min(M, N, K) < 1:
-        raise ValueError(f"a product of {M} x {K} times {K} x {N} cannot be timed; each size must be 1 or more.")
+    M, N, K = sizes(size)
     about = dict(dialect=k.dialect, step=k.step or str(k), M=M, N=N, K=K, parameters=k.parameters,
                  device=k.device.name if k.device else "host")
     if k.device and k.device.kind == "simulator":
-        if not k.checked:
-            k.refuse(*draw(1, 1, 1))
+        k.refuse(1, 1, 1)
         return Timing(seconds=None, spread=None, **about)
-    A, B = draw(M, N, K)
     if k.device:
-        k.refuse(A, B)
+        k.refuse(M, N, K)
+    A, B = draw(M, N, K)
     time.sleep(IDLE_SECONDS)
     start = time.perf_counter()
     work = k.upload(A, B)
@@ -127,6 +124,9 @@ def measure_ladder(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None
     if size is None:
         size = 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512
     timings = []
+    for k in kernels[1:]:
+        if k.device.kind != "simulator":
+            k.refuse(*sizes(size))  # all of them, before any takes its time
     for k in kernels:
         each(k)
         timings.append(measure(k, size))

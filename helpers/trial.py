@@ -5,6 +5,7 @@ work-items reach; CUDA kernels run in Numba's simulator with `instruments.races`
 crashes or never ends costs the child, not the notebook.
 """
 
+import io
 import os
 import pickle
 import re
@@ -40,43 +41,103 @@ def trial(k, shapes, seconds=SECONDS):
 
     `findings` is a list of `Finding`, empty when the kernel did well.
     """
-    oclgrind = devices.oclgrind_library() if k.dialect == "OpenCL" else None
-    job = cloudpickle.dumps(
-        dict(dialect=k.dialect, kernel=portable(k), like=k.step, parameters=k.parameters, shapes=shapes,
-             device=None if oclgrind or k.dialect == "CUDA" else k.device.name)
-    )
+    outcome = in_child(k, "examine", seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=shapes)
+    if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
+        outcome = in_child(k, "examine", seconds, None, shapes=shapes)
+    # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
+    findings = oclgrind_findings(outcome.log) or outcome.findings or outcome.value
+    return findings, () if k.dialect == "CUDA" or outcome.oclgrind else ("races", "reads outside a local array")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a child process.
+
+    value      what its task returned; None if it did not come so far
+    findings   why it did not: a crash or a hang, as a list of one `Finding`
+    log        Oclgrind's reports, or ""
+    oclgrind   whether it is an OpenCL kernel under Oclgrind
+    """
+
+    value: object
+    findings: list
+    log: str
+    oclgrind: bool
+
+    @property
+    def unbuilt(self):
+        return any(finding.kind == "does not compile" for finding in self.findings)
+
+
+def in_child(k, task, seconds, oclgrind_options, **arguments):
+    """Build the kernel in a child process on a simulator, and do a task of `helpers.child` with it there.
+
+    `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device instead.
+    """
+    use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
+    oclgrind = devices.oclgrind_library() if use_oclgrind else None
+    job = dict(dialect=k.dialect, kernel=portable(k), like=k.step, parameters=k.parameters, task=task,
+               device=None if oclgrind or k.dialect == "CUDA" else k.device.name, arguments=arguments)
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as folder:
         log, answer = Path(folder, "oclgrind.log"), Path(folder, "answer")
         environment = dict(os.environ, PYTHONPATH=devices.python_path(), NUMBA_ENABLE_CUDASIM="1",
                            PYOPENCL_NO_CACHE="1")
         if oclgrind:
+            Path(folder, "oclgrind.icd").write_text(f"{oclgrind}\n")
             # One thread, so that a race is reported the same way each time.
-            environment.update(OCL_ICD_VENDORS=str(devices.icd_folder([oclgrind])), HELPERS_OPENCL_DEVICE="Oclgrind",
-                               OCLGRIND_DATA_RACES="1", OCLGRIND_NUM_THREADS="1", OCLGRIND_LOG=str(log))
+            environment.update(oclgrind_options, OCL_ICD_VENDORS=folder, HELPERS_OPENCL_DEVICE="Oclgrind",
+                               OCLGRIND_NUM_THREADS="1", OCLGRIND_LOG=str(log),
+                               OCLGRIND_LOCAL_MEM_SIZE=str(k.device.shared_bytes),
+                               OCLGRIND_MAX_WGSIZE=str(k.device.max_threads))
             environment.pop("PYOPENCL_CTX", None)
-        command = [sys.executable, "-c", "from helpers.check import examine_in_child; examine_in_child()", str(answer)]
+        command = [sys.executable, "-c", "from helpers.child import main; main()", str(answer)]
         try:
-            child = subprocess.run(command, input=job, env=environment, capture_output=True, timeout=seconds)
+            child = subprocess.run(command, input=pickled(job), env=environment, capture_output=True,
+                                   timeout=seconds)
         except subprocess.TimeoutExpired:
-            return [Finding("hang", f"it was still running after {seconds} s: a loop that never ends, or a barrier "
-                                    f"that some of its {'work-items' if oclgrind else 'threads'} never reach.")], ()
-        seen = oclgrind_findings(log.read_text(errors="replace")) if log.exists() else []
+            threads = "threads" if k.dialect == "CUDA" else "work-items"
+            hang = Finding("hang", f"it was still running after {seconds} s: a loop that never ends, a barrier that "
+                                   f"some of its {threads} never reach, or tiles too large to simulate")
+            return Outcome(None, [hang], "", bool(oclgrind))
+        text = log.read_text(errors="replace") if log.exists() else ""
+        text += child.stdout.decode(errors="replace")  # where Oclgrind prints its counts
         if answer.exists():
-            findings = pickle.loads(answer.read_bytes())
-        else:
-            last = (child.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            findings = [Finding("crash", f"it took its process down (exit status {child.returncode}): {last}")]
-    # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
-    missing = ("races",) if k.dialect == "OpenCL" and not oclgrind else ()
-    return seen or findings, missing
+            return Outcome(*pickle.loads(answer.read_bytes()), text, bool(oclgrind))
+    last = (child.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+    crash = Finding("crash", f"it took its process down (exit status {child.returncode}): {last}")
+    return Outcome(None, [crash], text, bool(oclgrind))
 
 
 def portable(k):
     """What the child builds the kernel from: source text, or the plain Python function."""
-    plain = getattr(getattr(k, "function", None), "py_func", None)
-    if k.dialect == "CUDA" and plain is not None and plain.__module__ != "kernel":
-        return plain
-    return k.source
+    plain = getattr(k.function, "py_func", None)
+    built_from_text = plain is None or plain.__code__.co_filename.startswith("<kernel")
+    return k.source if built_from_text else plain
+
+
+class Pickler(cloudpickle.CloudPickler):
+    """Takes `@cuda.jit` functions that a kernel calls along as plain functions: compiled for a GPU, they cannot travel."""
+
+    def reducer_override(self, obj):
+        if hasattr(obj, "py_func") and hasattr(obj, "targetoptions"):
+            return jit_again, (obj.py_func, bool(obj.targetoptions.get("device")))
+        return super().reducer_override(obj)
+
+
+def jit_again(function, device):
+    from numba import cuda
+
+    return cuda.jit(function, device=device)
+
+
+def pickled(job):
+    """The job as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
+    buffer = io.BytesIO()
+    try:
+        Pickler(buffer).dump(job)
+    except Exception as error:  # pickling fails in many ways; each means the same
+        raise TypeError(f"the kernel uses something that cannot be sent to the process that tries it: {error}") from None
+    return buffer.getvalue()
 
 
 def oclgrind_findings(log):

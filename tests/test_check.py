@@ -64,6 +64,7 @@ def test_a_thread_that_leaves_before_a_barrier_is_named():
     (lambda A, B: (A @ B).T, "error"),
     (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
     (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
+    (lambda A, B: A.fill(0) or A @ B, "not yet"),
     (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
 ])
 def test_wrong_python_functions_fail(function, kind):

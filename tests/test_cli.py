@@ -32,6 +32,8 @@ def test_bench_takes_one_dialect(monkeypatch, capsys):
 @pytest.mark.parametrize("arguments, words", [
     (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
     (["bench", "--size", "0"], "1 or more"),
+    (["bench", "--size", "1000000"], "Multiply a block of rows"),
+    (["bench", "--json", "no/such/folder/x.json"], "No such file"),
     (["bench", "--dialect", "metal"], "invalid choice"),
 ])
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):

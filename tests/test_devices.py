@@ -46,7 +46,20 @@ def test_a_folder_the_user_named_is_left_alone(tmp_path):
         "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)", OCL_ICD_VENDORS=str(tmp_path))
     folder, message = out.split("\n")
     assert folder == str(tmp_path)
-    assert "no driver is installed" in message and "To add a CPU runtime:" in message
+    assert "no driver is installed" in message and devices.opencl_remedy() in message
+
+
+@pytest.mark.parametrize("system, machine, command", [
+    ("linux", "x86_64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
+    ("win32", "AMD64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
+    ("linux", "aarch64", "sudo apt-get install pocl-opencl-icd"),
+    ("darwin", "arm64", "conda install -c conda-forge pocl pyopencl"),
+])
+def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, machine, command):
+    monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert devices.opencl_remedy().endswith(command)
 
 
 def test_a_device_that_fails_its_proof_does_not_count():
@@ -76,6 +89,19 @@ def test_pyopencls_own_variable_is_honoured():
                       "import os; os.environ['PYOPENCL_CTX'] = str(last)\n"
                       "print(devices.opencl_device().handle.platform == cl.get_platforms()[last])")
     assert out == "True", err
+
+
+@pytest.mark.parametrize("variable, value, words", [
+    ("PYOPENCL_CTX", "99", "PYOPENCL_CTX='99' names no device"),
+    ("NUMBA_ENABLE_CUDASIM", "0", "Unset it to use Numba's simulator"),
+])
+def test_a_variable_that_asks_for_what_is_not_there_is_named(variable, value, words):
+    if variable.startswith("NUMBA") and devices.nvidia_gpus():
+        pytest.skip("there is an NVIDIA GPU")
+    out, err = python("import helpers; from helpers import devices\n"
+                      "try: print(devices.opencl_device() and devices.cuda_device())\n"
+                      "except devices.DeviceError as e: print(e)", **{variable: value})
+    assert words in out, err
 
 
 def test_oclgrind_is_a_tool_and_no_device():

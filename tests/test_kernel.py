@@ -109,7 +109,7 @@ def test_more_than_one_buffer_holds_is_refused():
     k = opencl_kernel("naive")
     huge = np.broadcast_to(np.float32(1), (1 << 16, 1 << 16))  # 17 GB, none of it allocated
     with pytest.raises(MemoryError, match="holds in one buffer|need .* GB"):
-        k.refuse(huge, huge)
+        k(huge, huge)
 
 
 @both
@@ -164,6 +164,43 @@ def test_python_syntax_errors_name_the_line():
 def test_an_opencl_source_of_another_form_is_named(source, words):
     with pytest.raises(KernelError, match=words):
         opencl_kernel(source, like="naive")
+
+
+def test_two_uploads_of_one_kernel_do_not_mix():
+    for build in (cuda_kernel, opencl_kernel):
+        k = build("naive")
+        pairs = [draw(5, 6, 7), draw(5, 6, 7)]
+        works = [k.upload(*pair) for pair in pairs]
+        for work in works:
+            work.launch()
+        for work, (A, B) in zip(works, pairs):
+            assert not wrong_elements(work.download(), A, B).any()
+
+
+@pytest.mark.parametrize("text, words", [
+    ("def k(A, B, C):\n    pass\n", "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it"),
+    ("def build(BM, DEPTH):\n    pass\n", "build takes DEPTH"),
+    ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
+    ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
+    ("\nfrom numba import cuba\n", "line 2: ImportError"),
+    ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
+])
+def test_cuda_text_of_another_form_is_named(text, words):
+    with pytest.raises(KernelError, match=words):
+        cuda_kernel(text, like="naive")
+
+
+@pytest.mark.parametrize("build, what", [(opencl_kernel, 3), (opencl_kernel, None), (cuda_kernel, 3), (cuda_kernel, None)])
+def test_what_is_no_kernel_is_named(build, what):
+    with pytest.raises(ValueError, match="is no kernel"):
+        build(what, like="naive")
+
+
+@pytest.mark.parametrize("size", [5.5, (1, 2), "8", None])
+def test_what_is_no_size_is_named(size):
+    with pytest.raises(ValueError, match="is no size; give a whole number, or three"):
+        kernel.sizes(size)
+    assert kernel.sizes(np.int64(8)) == (8, 8, 8)
 
 
 def test_the_guard_is_wide_enough_to_matter():

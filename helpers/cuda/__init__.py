@@ -5,6 +5,7 @@ import inspect
 import linecache
 import textwrap
 import time
+import traceback
 
 import numpy as np
 from numba import cuda, float32
@@ -24,17 +25,16 @@ def kernel(step, *, like=None, **parameters):
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
-    own = not (isinstance(step, str) and "\n" not in step and like is None)
-    rung = ladder.step(like if own else step) if not own or like else None
-    if rung is None:
-        raise ValueError("a kernel of your own needs like=...: the step whose block and grid it is launched with.")
     device = devices.cuda_device()
+    if like is None and isinstance(step, str) and "\n" not in step:
+        rung = ladder.step(step)
+        p = ladder.parameters(rung, device, parameters)
+        return CudaKernel(rung.name, p, device, False, *from_ladder(rung.name, p))
+    if like is None:
+        raise ValueError("a kernel of your own needs like=...: the step whose block and grid it is launched with.")
+    rung = ladder.step(like)
     p = ladder.parameters(rung, device, parameters)
-    if own:
-        function, source = from_text(step, p) if isinstance(step, str) else from_function(step)
-    else:
-        function, source = from_ladder(rung.name, p)
-    return CudaKernel(rung.name, p, source, device, own, function)
+    return CudaKernel(rung.name, p, device, True, *(from_text(step, p) if isinstance(step, str) else from_function(step)))
 
 
 def from_ladder(name, p):
@@ -62,23 +62,39 @@ def from_text(source, p):
     try:
         exec(compile(source, name, "exec"), namespace)
     except SyntaxError as error:
-        line = (error.text or "").strip()
-        raise KernelError(f"line {error.lineno}: {error.msg}\n    {line}") from None
-    mine = [v for k, v in namespace.items() if getattr(v, "__module__", None) == "kernel" and callable(v)]
+        raise KernelError(f"line {error.lineno}: {error.msg}\n    {(error.text or '').strip()}") from None
+    except Exception as error:  # a wrong name, an import that fails, ...: the learner's line and words
+        line = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name][-1]
+        raise KernelError(f"line {line}: {type(error).__name__}: {error}") from None
+    mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
+    mine = [v for v in mine if not is_device_function(v)]
     if len(mine) != 1:
         raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
     return (mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)), source
 
 
+def is_device_function(value):
+    """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched. (In the simulator, then on a GPU.)"""
+    return getattr(value, "_device", False) or getattr(value, "targetoptions", {}).get("device", False)
+
+
 def call_builder(builder, p):
     """Call builder with those of the parameters that it takes; the others are a matter of the launch."""
-    return builder(**{key: p[key] for key in inspect.signature(builder).parameters})
+    takes = inspect.signature(builder).parameters
+    missing = [name for name, q in takes.items() if name not in p and q.default is q.empty]
+    if missing:
+        raise KernelError(f"{builder.__name__} takes {', '.join(missing)}, which is no parameter of this step "
+                          f"({', '.join(p)}). If it is the kernel itself, put @cuda.jit above it.")
+    kernel = builder(**{name: p[name] for name in takes if name in p})
+    if not hasattr(kernel, "py_func"):
+        raise KernelError(f"{builder.__name__} must return the kernel, a @cuda.jit function; it returns {kernel!r}.")
+    return kernel
 
 
 class CudaKernel(Kernel):
     dialect = "CUDA"
 
-    def __init__(self, step, parameters, source, device, own, function):
+    def __init__(self, step, parameters, device, own, function, source):
         super().__init__(step, parameters, source, device, own)
         self.function = function
         self.build_seconds = 0.0
@@ -90,6 +106,13 @@ class CudaKernel(Kernel):
                 raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
             self.build_seconds = time.perf_counter() - start
 
+    def refuse(self, M, N, K):
+        super().refuse(M, N, K)
+        blocks = self.grid(M, N)[1]
+        if self.device.kind == "GPU" and blocks > 65535:
+            raise ValueError(f"{self} needs {blocks} blocks along y for a C of {M} x {N}; CUDA allows 65535. "
+                             f"Multiply a part at a time, or choose larger tiles.")
+
     def upload(self, A, B, fill=np.nan):
         return CudaWork(self, A, B, fill)
 
@@ -100,8 +123,14 @@ class CudaWork:
     def __init__(self, k, A, B, fill):
         shape = (A.shape[0], B.shape[1])
         self.k, self.shape = k, shape
-        self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
-        self.d_C, self.d_guard = guarded(np.full(shape, fill, np.float32), behind=base.CANARY)
+        try:
+            self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
+            self.d_C, self.d_guard = guarded(np.full(shape, fill, np.float32), behind=base.CANARY)
+        except Exception as error:
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            raise MemoryError(f"{k.device.name} has too little memory free for A, B and C. Close what else uses it, or "
+                              f"multiply a block of rows of A at a time.") from None
 
     def launch(self):
         """Run the kernel once. Returns the GPU's own seconds; None in the simulator, where time means nothing."""

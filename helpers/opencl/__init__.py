@@ -25,7 +25,9 @@ def kernel(step, device=None, *, like=None, **parameters):
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
-    own = "__kernel" in step or like is not None
+    if not isinstance(step, str):
+        raise ValueError(f"{step!r} is no kernel: pass a step's name or OpenCL source text.")
+    own = "__kernel" in step or "\n" in step
     if own and like is None:
         raise ValueError("a kernel of your own needs like=...: the step whose work-group it is launched with.")
     rung = ladder.step(like if own else step)
@@ -63,9 +65,9 @@ class OpenCLKernel(Kernel):
                 f"int M, int N, int K, and global float pointers A, B, C."
             )
 
-    def refuse(self, A, B):
-        super().refuse(A, B)
-        largest = max(A.size, B.size, A.shape[0] * B.shape[1]) + base.GUARD
+    def refuse(self, M, N, K):
+        super().refuse(M, N, K)
+        largest = max(M * K, K * N, M * N) + base.GUARD
         limit = min(2**31 - 1, self.device.handle.max_mem_alloc_size // 4)
         if largest > limit:
             raise MemoryError(
@@ -82,15 +84,20 @@ class OpenCLWork:
 
     def __init__(self, k, A, B, fill):
         self.k, self.shape = k, (A.shape[0], B.shape[1])
-        self.d_A, self.d_B = self.guarded(A), self.guarded(B)
-        self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=base.CANARY)
+        try:
+            self.d_A, self.d_B = self.guarded(A), self.guarded(B)
+            self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=base.CANARY)
+        except cl.MemoryError:
+            raise MemoryError(f"{k.device.name} has too little memory free for A, B and C. Close what else uses it, or "
+                              f"multiply a block of rows of A at a time.") from None
         sizes = (np.int32(n) for n in (*self.shape, A.shape[1]))
-        k.function.set_args(*sizes, self.d_A, self.d_B, self.d_C)
+        self.arguments = (*sizes, self.d_A, self.d_B, self.d_C)
         groups = k.grid(*self.shape)
         self.global_size = tuple(n * threads for n, threads in zip(groups, k.block))
 
     def launch(self):
         """Run the kernel once. Returns seconds: a GPU's own clock; on a CPU the wall's, as NumPy is timed."""
+        self.k.function.set_args(*self.arguments)
         start = time.perf_counter()
         event = cl.enqueue_nd_range_kernel(self.k.queue, self.k.function, self.global_size, self.k.block)
         event.wait()

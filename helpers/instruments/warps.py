@@ -1,0 +1,97 @@
+"""What a warp asks for with one instruction: 32-byte sectors of global memory, banks of shared memory.
+
+From the same watched run as `traffic`, in Numba's simulator: the threads of a block are numbered x first, 32 of them are
+a warp, and what they touch when they run a line for the same time is one instruction. That is what a GPU does as long as
+a warp's threads take the same path; where some of them run a loop once more than others, instructions are matched by count.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from ..check import source_line
+from ..kernel import KernelError
+from ..trial import SECONDS, in_child
+from .traffic import LIMIT
+
+WARP = 32  # threads
+SECTOR = 32  # bytes: the least that global memory moves
+BANKS = 32  # words of 4 bytes that shared memory serves at once
+
+
+@dataclass(frozen=True)
+class Row:
+    """All accesses of one source line to one array. `pieces`: sectors, or rounds of the banks; `fewest`: as few as could do."""
+
+    line: int
+    code: str
+    what: str
+    instructions: int
+    pieces: int
+    fewest: int
+
+    @property
+    def efficiency(self):
+        """The fewest pieces that could serve these instructions, as a share of those it took; 1 is best."""
+        return self.fewest / self.pieces
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in the order of the source, and what their pieces are called."""
+
+    rows: tuple
+    pieces: str
+
+    def __repr__(self):
+        lines = [f"{'line':>4}  {'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}"]
+        for r in self.rows:
+            lines.append(f"{r.line:4}  {r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}")
+        return "\n".join(lines)
+
+
+def coalescing(k, M, N, K):
+    """How many 32-byte sectors each global access of a CUDA kernel touches, against the fewest it could. Returns `Table`."""
+    def sectors(indices):
+        words = set(indices)
+        return len({4 * word // SECTOR for word in words}), -(-4 * len(words) // SECTOR)
+
+    return table(k, (M, N, K), "global", "sectors", sectors)
+
+
+def bank_conflicts(k, M, N, K):
+    """How many rounds each shared access of a CUDA kernel takes, since a bank serves one word at a time. Returns `Table`."""
+    def rounds(indices):
+        words = set(indices)  # threads that ask for the same word are served together
+        busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
+        return busiest, -(-len(words) // BANKS)
+
+    return table(k, (M, N, K), "shared", "rounds", rounds)
+
+
+def table(k, size, memory, pieces, judge):
+    """Group a watched run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
+    M, N, K = size
+    if k.dialect != "CUDA":
+        raise ValueError(f"{k} is an OpenCL kernel; accesses are watched in CUDA's simulator. "
+                         f"Watch the CUDA kernel of the same step and parameters: it touches the same elements.")
+    if min(size) < 1 or M * N * K > LIMIT:
+        raise ValueError(f"watching {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32.")
+    outcome = in_child(k, "launch", SECONDS, None, M=M, N=N, K=K, keep_accesses=True)
+    if outcome.findings:
+        raise KernelError(f"{k} cannot be watched. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+    instructions, nth = defaultdict(list), defaultdict(int)
+    for a in outcome.value[1]:
+        if a.memory == memory:
+            once = (a.block, a.thread, a.line, a.round, a.array, a.writes)
+            nth[once] += 1  # one line may touch an array more than once
+            warp = (a.block, a.thread // WARP, a.line, a.round, nth[once])
+            instructions[a.line, a.array, a.writes, warp].append(a.index)
+    sums = defaultdict(lambda: [0, 0, 0])
+    for (line, array, writes, _), indices in instructions.items():
+        took, fewest = judge(indices)
+        sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest))]
+    source = k.source.splitlines()
+    return Table(tuple(
+        Row(source_line(k, line), source[source_line(k, line) - 1].strip(), f"{'store' if writes else 'load'} {array}", *sums[line, array, writes])
+        for line, array, writes in sorted(sums)
+    ), pieces)

@@ -1,0 +1,42 @@
+"""Sectors and banks: what one instruction of a warp asks for, by source line."""
+
+import pytest
+
+from helpers import cuda_kernel, opencl_kernel
+from helpers.instruments.warps import bank_conflicts, coalescing
+
+
+def by_access(table):
+    return {row.what: row for row in table.rows}
+
+
+def test_naive_asks_for_a_sector_a_thread_and_coalesced_for_four_a_warp():
+    naive = by_access(coalescing(cuda_kernel("naive", BM=32, BN=8), 32, 8, 2))
+    coalesced = by_access(coalescing(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 2))
+    # 8 warps, 2 rounds of k each. A row of A is 8 bytes, so that four of them share a sector.
+    assert (naive["load A"].instructions, naive["load A"].pieces, naive["load A"].fewest) == (16, 16 * 8, 16 * 4)
+    assert (naive["load B"].pieces, naive["store C"].pieces) == (16 * 1, 8 * 32)
+    assert (coalesced["load A"].pieces, coalesced["load B"].pieces, coalesced["store C"].pieces) == (16, 16 * 4, 8 * 4)
+    assert all(row.efficiency == 1 for row in coalesced.values())
+    assert naive["store C"].efficiency == 1 / 8
+    assert "acc += A[row, k] * B[k, col]" in naive["load A"].code
+
+
+def test_a_transposed_tile_conflicts_and_a_padded_one_does_not():
+    source = cuda_kernel("tiled").source
+    turned = source.replace("As[ty, tx] =", "As[tx, ty] =").replace("As[ty, k]", "As[k, ty]")
+    padded = turned.replace("As = cuda.shared.array((TILE, TILE)", "As = cuda.shared.array((TILE, TILE + 4)")
+    assert padded != turned != source
+    rounds = {}
+    for name, text in (("tiled", source), ("turned", turned), ("padded", padded)):
+        row = by_access(bank_conflicts(cuda_kernel(text, like="tiled", TILE=8), 8, 8, 1))["store As"]
+        rounds[name] = row.pieces / row.instructions
+    # A warp is four rows of the block. Turned, its words lie 8 apart, and every fifth falls on the first one's bank.
+    assert rounds == {"tiled": 1, "turned": 2, "padded": 1}
+
+
+def test_opencl_kernels_and_large_sizes_are_refused():
+    with pytest.raises(ValueError, match="Watch the CUDA kernel of the same step"):
+        coalescing(opencl_kernel("naive"), 8, 8, 8)
+    with pytest.raises(ValueError, match="would take too long"):
+        coalescing(cuda_kernel("naive"), 99, 99, 99)

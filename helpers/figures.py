@@ -103,6 +103,7 @@ def picture_owners(step, M=6, N=10, **parameters):
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
+    outline(ax, 0, 0, M, N, C_COLOUR)
     way = "down a column" if rung.x_along == "rows" else "along a row"
     text = (f"C of {M} x {N} under a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements. "
             f"Thread numbers run {way} of C first; cells marked – lie outside C.")
@@ -110,7 +111,7 @@ def picture_owners(step, M=6, N=10, **parameters):
 
 
 def picture_reads(step, lanes=8, M=8, N=10, K=6, k=2):
-    """What `lanes` neighbouring threads read at one moment, in round k of their loop: naive or coalesced."""
+    """What `lanes` neighbouring threads read at one moment, at step k of their loop: naive or coalesced."""
     down = ladder.step(step).x_along == "rows"
     mine = [(i, 1) if down else (1, i) for i in range(lanes)]
     figure = Figure(figsize=(6.4, 5.6))
@@ -119,7 +120,7 @@ def picture_reads(step, lanes=8, M=8, N=10, K=6, k=2):
     panel(b, K, N, {(k, col): B_COLOUR for _, col in mine}, "B", B_COLOUR)
     panel(c, M, N, {e: SHADES[1] for e in mine}, f"C: threads 0 to {lanes - 1}", C_COLOUR,
           {e: str(i) for i, e in enumerate(mine)})
-    text = (f"In round k = {k}, {lanes} neighbouring threads of {step} read "
+    text = (f"At step k = {k}, {lanes} neighbouring threads of {step} read "
             + (f"{lanes} elements of a column of A and one element of B."
                if down else f"one element of A and {lanes} neighbouring elements of a row of B."))
     return Picture(figure, text)
@@ -149,7 +150,7 @@ def picture_addresses(step, lanes=32, K=1024, N=1024):
         ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, "
                          f"{used} of {32 * len(sectors)} bytes used", fontsize=11, color=INK)
         text.append(f"{name}: {len(sectors)} sectors, {used} of {32 * len(sectors)} bytes used")
-    return Picture(figure, f"One warp of {step}, one round, 1024 columns a row. " + "; ".join(text) + ".")
+    return Picture(figure, f"One warp of {step}, one step, 1024 columns a row. " + "; ".join(text) + ".")
 
 
 def picture_tiles(rows=4, columns=4, depth=4, M=8, N=12, K=12, block=(1, 1)):
@@ -172,7 +173,7 @@ def picture_tiles(rows=4, columns=4, depth=4, M=8, N=12, K=12, block=(1, 1)):
 
 
 def picture_share(step, thread=(1, 1), k=2, **parameters):
-    """What one thread owns in its block's tile of C, and what it reads from As and Bs in one round k."""
+    """What one thread owns in its block's tile of C, and what it reads from As and Bs at one step k."""
     rung = ladder.step(step)
     rows, columns, depth = rung.tile(parameters)
     bx, by = rung.block(parameters)
@@ -180,12 +181,12 @@ def picture_share(step, thread=(1, 1), k=2, **parameters):
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0],
                            rows, columns, depth)
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, in round k = {k}", fontsize=TEXT, color=INK)
+    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {k}", fontsize=TEXT, color=INK)
     panel(a, rows, depth, {(r, k): A_COLOUR for r in my_rows}, "As", A_COLOUR)
     panel(b, depth, columns, {(k, n): B_COLOUR for n in my_columns}, "Bs", B_COLOUR)
     panel(c, rows, columns, {(r, n): C_COLOUR for r in my_rows for n in my_columns}, "this block's tile of C", C_COLOUR)
     reads, products = len(my_rows) + len(my_columns), len(my_rows) * len(my_columns)
-    return Picture(figure, f"Thread x = {thread[0]}, y = {thread[1]} of {step} owns {products} elements of C. In one round "
+    return Picture(figure, f"Thread x = {thread[0]}, y = {thread[1]} of {step} owns {products} elements of C. In one step "
                            f"it reads {len(my_rows)} elements of As and {len(my_columns)} of Bs: {reads} reads for {products} products.")
 
 

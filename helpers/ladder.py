@@ -63,7 +63,7 @@ STEPS = {
     for step in [
         Step(
             "naive",
-            "one thread, one element of C; x runs along the rows",
+            "one thread, one element of C; x counts the rows",
             {"GPU": dict(BM=32, BN=8), "CPU": dict(BM=32, BN=8), "CPU (PoCL)": dict(BM=32, BN=8),
              "simulator": dict(BM=4, BN=4)},
             block=lambda p: (p["BM"], p["BN"]),

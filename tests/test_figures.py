@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from helpers import figures, opencl_kernel, show
+from helpers import check, cuda_kernel, figures, opencl_kernel, show, with_compute_loop
 from helpers.exercises import ANSWERS, check_answer
 from helpers.timing import Limits, Timing
 
@@ -86,6 +86,18 @@ def test_each_exercise_knows_right_wrong_and_not_yet(name):
     raising = check_answer(name, lambda *case: 1 / 0)
     assert not raising and "ZeroDivisionError" in repr(raising)
     assert len(set(np.round([right(*case) for case in cases], 12))) > 1  # a constant cannot pass
+
+
+@pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])
+def test_the_compute_loop_can_be_replaced(build, mark):
+    k = build("register_2d")
+    gap = with_compute_loop(k.dialect, f"\n  {mark} gap\n")
+    start = k.source.index(f"{mark} 3.")
+    assert gap.startswith(k.source[:start].rstrip()) and f"{mark} gap\n" in gap
+    assert gap.endswith(k.source[k.source.index(f"{mark} 4.") :])
+    loop = k.source[start : k.source.rindex("\n", 0, k.source.index(f"{mark} 4."))]
+    indented = " " * (start - k.source.rindex("\n", 0, start) - 1) + loop
+    assert check(build(with_compute_loop(k.dialect, indented), like="register_2d", BM=8, BN=8, BK=4, TM=2, TN=2))
 
 
 def test_an_unknown_exercise_lists_the_exercises():

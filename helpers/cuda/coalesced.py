@@ -2,11 +2,11 @@ from numba import cuda, float32
 
 
 def coalesced():
-    """Build the CUDA kernel C = A @ B in which a thread computes one element, x along a row.
+    """Build the CUDA kernel C = A @ B in which a thread computes one element; x counts the columns.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
     Launch: block (BN, BM), grid (ceil_div(N, BN), ceil_div(M, BM)).
-    x runs along a row of C: neighbours in x read and write neighbouring addresses.
+    x counts the columns, so it runs along a row of C: neighbours in x use neighbouring addresses.
     """
 
     @cuda.jit

@@ -2,11 +2,11 @@ from numba import cuda, float32
 
 
 def naive():
-    """Build the CUDA kernel C = A @ B in which a thread computes one element, x along the rows.
+    """Build the CUDA kernel C = A @ B in which a thread computes one element; x counts the rows.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
     Launch: block (BM, BN), grid (ceil_div(M, BM), ceil_div(N, BN)).
-    x runs along the rows of C, as in the oldest examples: neighbours in x are far apart in memory.
+    x counts the rows, so it runs down a column of C: neighbours in x are far apart in memory.
     """
 
     @cuda.jit

@@ -43,9 +43,9 @@ class Table:
     pieces: str
 
     def __repr__(self):
-        lines = [f"{'line':>4}  {'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}"]
+        lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
-            lines.append(f"{r.line:4}  {r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}")
+            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {r.code}")
         return "\n".join(lines)
 
 

@@ -1,5 +1,5 @@
 // coalesced: C = A @ B, row-major float32; a work-item computes one element of C.
-// x runs along a row of C: neighbours in x read and write neighbouring addresses.
+// x counts the columns, so it runs along a row of C: neighbours in x read and write neighbouring addresses.
 // Launch: work-group (BN, BM), one work-group for BM rows x BN columns of C.
 __kernel void coalesced(const int M, const int N, const int K,
                         __global const float *A, __global const float *B, __global float *C)

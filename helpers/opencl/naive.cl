@@ -1,5 +1,5 @@
 // naive: C = A @ B, row-major float32; a work-item computes one element of C.
-// x runs along the rows of C, as in the oldest examples: neighbours in x are far apart in memory.
+// x counts the rows, so it runs down a column of C: neighbours in x are far apart in memory.
 // Launch: work-group (BM, BN), one work-group for BM rows x BN columns of C.
 __kernel void naive(const int M, const int N, const int K,
                     __global const float *A, __global const float *B, __global float *C)

@@ -80,7 +80,7 @@ def normalise(notebook, stem):
     })
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(
-            {key: cell.metadata[key] for key in ("jupyter", "tags") if cell.metadata.get(key)}
+            {key: cell.metadata[key] for key in ("cellView", "jupyter", "tags") if cell.metadata.get(key)}
         )
         for output in cell.get("outputs", []):
             output.pop("transient", None)

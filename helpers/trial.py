@@ -48,7 +48,7 @@ def trial(k, shapes, seconds=SECONDS):
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
         outcome = in_child(k, "examine", seconds, None, shapes=shapes)
     # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
-    findings = oclgrind_findings(outcome.log) or outcome.findings or outcome.value
+    findings = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
     return findings, () if k.dialect == "CUDA" or outcome.oclgrind else ("races", "reads outside a local array")
 
 
@@ -143,17 +143,16 @@ def pickled(job):
     return buffer.getvalue()
 
 
-def oclgrind_findings(log):
-    """Oclgrind's reports as `Finding`s, each kind and line once."""
+def oclgrind_findings(log, source):
+    """Oclgrind's reports on that source as `Finding`s, each kind and line once."""
     findings = []
     for report in re.split(r"\n(?=\S)", log.lstrip()):
         lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))
         if "data race at" in report:
-            memory = "local" if "local memory" in report else "global"
-            what = (
-                f"two work-items touch the same element of {memory} memory, one of them writing, "
-                f"and no barrier keeps them apart"
-            )
+            if "local memory" in report:
+                what = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
+            else:
+                what = "two work-items touch the same element of global memory, one of them writing"
             findings.append(Finding("race", what, lines))
         elif re.match(r"Invalid (read|write)", report) or "exceeds static array size" in report:
             does = "writes" if "write" in report.split("\n")[0] or "store" in report else "reads"
@@ -165,5 +164,18 @@ def oclgrind_findings(log):
         elif report.startswith("Uninitialized value"):
             findings.append(Finding("uninitialised", UNSET, lines))
     once = {(f.kind, f.lines): f for f in reversed(findings)}
+    if any(kind == "race" for kind, _ in once):  # what nobody had set yet follows from it
+        once = {key: f for key, f in once.items() if f.kind != "uninitialised"}
     causes_first = ("out of bounds", "divergent barrier", "race", "uninitialised")
     return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))
+
+
+def missing_barrier(source, lines):
+    """Where a barrier is missing between two lines of a loop: between them, or on the way round; "" if unclear."""
+    if len(lines) != 2:
+        return ""
+    first, second = lines
+    code = [line.split("//")[0] for line in source.splitlines()]
+    if any(re.search(r"\bbarrier\s*\(", line) for line in code[first : second - 1]):
+        return f", since no barrier keeps line {first} from running again before all are done with line {second}"
+    return f", since there is no barrier between line {first} and line {second}"

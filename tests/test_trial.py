@@ -164,4 +164,4 @@ Invalid write of size 4 at global memory address 0x30000000000e4
 
 
 def test_oclgrinds_reports_are_read_causes_first_and_once():
-    assert [(f.kind, f.lines) for f in oclgrind_findings(LOG)] == [("out of bounds", (33,)), ("race", (33, 34))]
+    assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]

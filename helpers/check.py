@@ -76,8 +76,7 @@ def check(k, shapes=None):
     findings, not_looked_for = [], ()
     simulated_already = k.own and k.device.kind == "simulator"
     if k.own:
-        tried = fit_for_a_trial(k, shapes)
-        findings, not_looked_for = trial(k, tried)
+        findings, not_looked_for, tried = trial(k, shapes)
         if simulated_already:
             shapes = tried
         else:  # a limit of the simulator, where it is not the device
@@ -101,17 +100,6 @@ def shapes_for(k):
         (2 * rows + 1, max(1, columns - 1), 2 * depth + 1),  # tall: more K-tiles than blocks across
         (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
     ]
-
-
-def fit_for_a_trial(k, shapes):
-    """Those of the shapes that a simulator does in seconds; every K-tile and every block counts in full."""
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-
-    def padded(shape):
-        return np.prod([ladder.ceil_div(n, tile) * tile for n, tile in zip(shape, (rows, columns, depth))])
-
-    limit = 1 << 19 if k.dialect == "CUDA" else 1 << 22
-    return [shape for shape in shapes if padded(shape) <= limit] or [min(shapes, key=padded)]
 
 
 def draw(M, N, K):

@@ -6,6 +6,7 @@ crashes or never ends costs the child, not the notebook.
 """
 
 import io
+import math
 import os
 import pickle
 import re
@@ -17,12 +18,14 @@ from pathlib import Path
 
 import cloudpickle
 
-from . import devices
+from . import devices, ladder
 
 SECONDS = 60
 UNSET = ("what it stores comes from numbers that nobody has set: a sum that does not start at zero, or an element of a tile "
          "that was never staged")
-ASK_OCLGRIND = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1"}
+# Products that the simulators do in ten seconds or so, and that Oclgrind does while it also follows what was never set.
+LIMITS = {"CUDA": 1 << 19, "OpenCL": 100 << 16}
+THOROUGH = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,38 @@ class Finding:
 
 
 def trial(k, shapes, seconds=SECONDS):
-    """Run the kernel on `shapes`, a list of (M, N, K), in a child. Returns (findings, what was not looked for).
+    """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
-    `findings` is a list of `Finding`, empty when the kernel did well.
+    Returns (findings, what was not looked for, the shapes tried). `findings` is a list of `Finding`, empty when the
+    kernel did well.
     """
-    outcome = in_child(k, "examine", seconds, ASK_OCLGRIND, shapes=shapes)
+    tried, products = small_enough(k, shapes)
+    ask = {"OCLGRIND_DATA_RACES": "1"}
+    if products <= THOROUGH:
+        ask["OCLGRIND_UNINITIALIZED"] = "1"
+    outcome = in_child(k, "examine", seconds, ask, shapes=tried)
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
-        outcome = in_child(k, "examine", seconds, None, shapes=shapes)
+        outcome = in_child(k, "examine", seconds, None, shapes=tried)
     # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
     findings = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
-    return findings, () if k.dialect == "CUDA" or outcome.oclgrind else ("races", "reads outside a local array")
+    if k.dialect == "CUDA":
+        return findings, (), tried
+    unseen = () if outcome.oclgrind else ("races", "reads outside a local array")
+    if not outcome.oclgrind or products > THOROUGH:
+        unseen += ("numbers that nobody has set",)
+    return findings, unseen, tried
+
+
+def small_enough(k, shapes):
+    """The smallest of the shapes, at least one, and how many products they take; a partial tile costs as much as a whole."""
+    tile = ladder.STEPS[k.step].tile(k.parameters)
+    cost = {shape: math.prod(ladder.ceil_div(n, t) * t for n, t in zip(shape, tile)) for shape in map(tuple, shapes)}
+    chosen, products = [], 0
+    for shape in sorted(cost, key=cost.get):
+        if not chosen or products + cost[shape] <= LIMITS[k.dialect]:
+            chosen.append(shape)
+            products += cost[shape]
+    return chosen, products
 
 
 @dataclass(frozen=True)

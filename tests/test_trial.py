@@ -5,7 +5,7 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.trial import in_child, oclgrind_findings, trial
+from helpers.trial import in_child, oclgrind_findings, small_enough, trial
 
 SHAPES = [(5, 6, 7)]
 
@@ -19,7 +19,7 @@ def test_a_kernel_that_never_ends_is_stopped():
         source = build("naive").source
         assert old in source
         k = build(source.replace(old, new), like="naive", BM=4, BN=4)
-        findings, _ = trial(k, SHAPES, seconds=5)
+        findings, *_ = trial(k, SHAPES, seconds=5)
         assert [f.kind for f in findings] == ["hang"] and "after 5 s" in findings[0].message
 
 
@@ -101,7 +101,15 @@ def test_other_ways_to_write_it_right_pass(right):
 
 def test_large_tiles_are_tried_within_the_time():
     k = opencl_kernel(opencl_kernel("register_2d").source, like="register_2d")
-    assert check(k)
+    report = check(k)
+    assert report and report.shapes == 6  # a part of them in the child, then all on the device
+
+
+def test_a_trial_takes_the_smallest_shapes_up_to_its_limit():
+    k = opencl_kernel("tiled", TILE=16)
+    shapes = [(16, 16, 6400), (1, 1, 1), (160, 160, 320), (17, 16, 16)]
+    assert small_enough(k, shapes) == ([(1, 1, 1), (17, 16, 16), (16, 16, 6400)], 16**3 + 2 * 16**3 + 16 * 16 * 6400)
+    assert small_enough(k, [(6400, 6400, 6400)])[0] == [(6400, 6400, 6400)]
 
 
 def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():

@@ -131,12 +131,9 @@ def run(k, A, B, fill):
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    lines = ()
-    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
-    if code:
-        in_kernel = [f for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is code]
-        numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code is code]
-        lines = (source_line(k, numbers[-1]),) if in_kernel else ()
+    code = getattr(getattr(k.function, "py_func", None), "__code__", None)
+    numbers = [number for frame, number in traceback.walk_tb(error.__traceback__) if code and frame.f_code is code]
+    lines = (source_line(k, numbers[-1]),) if numbers else ()
     if isinstance(error, NegativeIndex):
         return Finding("negative index", "Numba takes it from the other end of the array, as NumPy does; that is seldom meant", lines)
     if isinstance(error, IndexError):

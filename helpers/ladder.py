@@ -93,7 +93,7 @@ STEPS = {
         Step(
             "register_1d",
             "a thread owns TM elements of a column: one value of B serves TM products",
-            {"GPU": dict(BM=64, BN=64, BK=16, TM=16), "CPU": dict(BM=64, BN=64, BK=32, TM=8),
+            {"GPU": dict(BM=64, BN=64, BK=16, TM=16), "CPU": dict(BM=64, BN=128, BK=32, TM=8),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8), "simulator": dict(BM=8, BN=4, BK=4, TM=4)},
             block=lambda p: (p["BN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),

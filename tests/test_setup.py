@@ -85,3 +85,10 @@ def test_binder_understands_the_environment():
     version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
     assert f"Building conda environment for python={version}" in said
     assert 0 < said.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < said.index('--file "environment.yml"')
+
+
+def test_the_readmes_badges_follow_the_repository_setting():
+    owner_and_name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").rstrip("/")
+    readme = (ROOT / "README.md").read_text()
+    for badge in (f"mybinder.org/v2/gh/{owner_and_name}/HEAD?", f"colab.research.google.com/github/{owner_and_name}/blob/main/"):
+        assert badge in readme, f"README.md should link to {badge}..."

@@ -2,6 +2,8 @@
 PYTHON ?= python3
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
+# What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
+CUDA ?= cuda13
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
@@ -28,19 +30,19 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	$(PIP) install -q -c constraints.txt -e '.[lab,test]'
+	$(PIP) install -q -c constraints.txt -e '.[lab,test,$(CUDA)]'
 	@touch $@
 
 # The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
-# cuda-* are upper bounds, since the extra cuda12 wants older ones than cuda13 does.
+# cuda-* and nvidia-* are upper bounds, since the extra cuda12 wants older ones than cuda13 does.
 constraints:
 	rm -rf $(VENV)-constraints
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test]'
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,cuda13]'
 	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
 	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
-	  | sed 's/^\(cuda-[a-z]*\)==/\1<=/'; } > constraints.new
+	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new
 	mv constraints.new constraints.txt
 	rm -rf $(VENV)-constraints
 

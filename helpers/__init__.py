@@ -15,6 +15,7 @@ from .check import check  # noqa: E402
 from .cuda import kernel as cuda_kernel  # noqa: E402
 from .doctor import doctor  # noqa: E402
 from .exercises import check_answer, with_compute_loop  # noqa: E402
+from .instruments.compiler import compiler_report  # noqa: E402
 from .instruments.traffic import predicted_traffic, traffic  # noqa: E402
 from .instruments.warps import bank_conflicts, coalescing  # noqa: E402
 from .opencl import kernel as opencl_kernel  # noqa: E402
@@ -22,7 +23,7 @@ from .show import show, show_changes  # noqa: E402
 from .timing import machine_limits, measure, measure_ladder  # noqa: E402
 
 __all__ = [
-    "bank_conflicts", "check", "check_answer", "coalescing", "cuda_kernel", "doctor", "machine_limits", "measure",
+    "bank_conflicts", "check", "check_answer", "coalescing", "compiler_report", "cuda_kernel", "doctor", "machine_limits", "measure",
     "measure_ladder", "opencl_kernel", "predicted_traffic", "show", "show_changes", "traffic",
     "with_compute_loop",
 ]

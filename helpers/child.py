@@ -16,14 +16,16 @@ def main():
     simulated = job["dialect"] == "CUDA"
     if job["device"] is None:
         kernel.GUARD = 0  # the simulators watch the ends of the buffers themselves
-    build, extra = (cuda.kernel, {}) if simulated else (opencl.kernel, {"device": job["device"]})
     try:
-        k = build(job["kernel"], like=job["like"], **extra, **job["parameters"])
+        if job["task"] == "ptx":
+            value = cuda.ptx(job["kernel"], job["parameters"], **job["arguments"])
+        else:
+            build, extra = (cuda.kernel, {}) if simulated else (opencl.kernel, {"device": job["device"]})
+            k = build(job["kernel"], like=job["like"], **extra, **job["parameters"])
+            value = {"examine": examine_watched, "launch": launch}[job["task"]](k, simulated, **job["arguments"])
+        findings = []
     except kernel.KernelError as error:
         value, findings = None, [Finding("does not compile", str(error))]
-    else:
-        task = {"examine": examine_watched, "launch": launch}[job["task"]]
-        value, findings = task(k, simulated, **job["arguments"]), []
     with open(sys.argv[1], "wb") as answer:
         pickle.dump((value, findings), answer)
 

@@ -75,6 +75,20 @@ def nvidia_driver_cuda():
         return None
 
 
+def cuda_extra():
+    """The extra of this package that brings what Numba needs of CUDA, as this machine's driver wants it."""
+    return "cuda12" if (nvidia_driver_cuda() or (13, 0)) < (13, 0) else "cuda13"
+
+
+def nvidia_tool(name):
+    """The path of `ptxas` or `nvdisasm`: pip's, conda's or an installed toolkit's; None if there is none."""
+    try:
+        from cuda.pathfinder import find_nvidia_binary_utility
+    except ImportError:  # an old numba-cuda, or none, as on macOS
+        return shutil.which(name)
+    return find_nvidia_binary_utility(name)
+
+
 def choose_cuda_target():
     """Set NUMBA_ENABLE_CUDASIM: Numba's simulator unless an NVIDIA GPU builds and runs a kernel.
 

@@ -31,15 +31,18 @@ def diagnosis():
     if not gpus:
         why = "no NVIDIA driver, or no GPU it can use"
     elif devices.simulating():
-        extra = "cuda13" if driver >= (13, 0) else "cuda12"
         problem = devices.cuda_works_in_a_child()
-        why = (f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{extra}]" ({problem})'
+        why = (f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
                if problem else "it works, but NUMBA_ENABLE_CUDASIM is set; unset it")
     else:
         why = f"driver for CUDA {driver[0]}.{driver[1]}; a small kernel ran and was right"
     row("NVIDIA GPU", f"{gpus} found" if gpus else "none", bool(gpus) and not devices.simulating(), why)
     row("CUDA simulator", "comes with Numba", devices.simulating(),
         "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed")
+    compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
+    row("NVIDIA's compiler", "found" if compiler else "none", compiler,
+        "for the compiler's report of page 09, with or without a GPU"
+        + ("" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'))
 
     try:
         chosen = devices.opencl_device().handle

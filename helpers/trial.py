@@ -108,8 +108,8 @@ def in_child(k, task, seconds, oclgrind_options, **arguments):
                device=None if oclgrind or k.dialect == "CUDA" else k.device.name, arguments=arguments)
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as folder:
         log, answer = Path(folder, "oclgrind.log"), Path(folder, "answer")
-        environment = dict(os.environ, PYTHONPATH=devices.python_path(), NUMBA_ENABLE_CUDASIM="1",
-                           PYOPENCL_NO_CACHE="1")
+        environment = dict(os.environ, PYTHONPATH=devices.python_path(), PYOPENCL_NO_CACHE="1",
+                           NUMBA_ENABLE_CUDASIM="0" if task == "ptx" else "1")
         if oclgrind:
             Path(folder, "oclgrind.icd").write_text(f"{oclgrind}\n")
             # One thread, so that a race is reported the same way each time.

@@ -19,9 +19,9 @@ CUDA = {
     "no second barrier": [("before anyone overwrites them.\n            cuda.syncthreads()", "before anyone overwrites them.")],
     "no load guard": [(" if row < M and k0 + tx < K else float32(0)", ""), (" if k0 + ty < K and col < N else float32(0)", "")],
     "no store guard": [("        if row < M and col < N:\n            C", "        if True:\n            C")],
-    "x and y swapped": [("col, row = cuda.grid(2)", "row, col = cuda.grid(2)")],
+    "x and y swapped": [("row, col = cuda.blockIdx.y", "col, row = cuda.blockIdx.y")],
     "k <= K": [("range(TILE)", "range(TILE + 1)")],
-    "tile count from the grid": [("range(0, K, TILE)", "range(0, TILE * cuda.gridDim.x, TILE)")],
+    "tile count from the grid": [("k0 < K:", "k0 < TILE * cuda.gridDim.x:")],
     "output left unwritten": [("if row < M and col < N:\n", "if row < M and col < N - 1:\n")],
     "+= into uninitialised memory": [("C[row, col] = acc", "C[row, col] += acc")],
 }

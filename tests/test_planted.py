@@ -14,7 +14,7 @@ SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 BUGS = [
     ("guard with and", ["naive"], (" or ", " and "), ("||", "&&"), 0, "out of bounds"),
     ("guard off by one", ["coalesced"], ("row >= C.shape[0]", "row > C.shape[0]"), ("row >= M", "row > M"), 0, "out of bounds"),
-    ("k from 1", ["naive"], ("range(A.shape[1])", "range(1, A.shape[1])"), ("k = 0", "k = 1"), 0, "K is cut"),
+    ("k from 1", ["naive"], ("k = 0", "k = 1"), ("k = 0", "k = 1"), 0, "K is cut"),
     ("= for +=", ["naive", "coalesced"], ("acc +=", "acc ="), ("acc +=", "acc ="), 0, "K is cut"),
     ("no first barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
     ("no second barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
@@ -24,7 +24,7 @@ BUGS = [
      ("ty + i * THREADS_Y", "ty * TM + i"), 0, "wrong numbers"),
     ("sum not begun", ["register_1d"], ("acc[i] = 0\n", "pass\n"), ("acc[i] = 0.0f;", ";"), 0, "uninitialised"),
     ("sum not begun", ["register_2d"], ("acc[i, j] = 0\n", "pass\n"), ("acc[i][j] = 0.0f;", ";"), 0, "uninitialised"),
-    ("tile not filled", ["register_1d", "register_2d"], ("range(ty, BK, THREADS_Y)", "range(ty, BK - 1, THREADS_Y)"),
+    ("tile not filled", ["register_1d", "register_2d"], ("if r < BK:", "if r < BK - 1:"),
      ("r < BK; r += THREADS_Y", "r < BK - 1; r += THREADS_Y"), 0, "uninitialised"),
 ]
 CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1]]

@@ -12,7 +12,7 @@ SHAPES = [(5, 6, 7)]
 
 def test_a_kernel_that_never_ends_is_stopped():
     endless = {
-        cuda_kernel: ("for k in range(A.shape[1]):\n", "while True:\n            k = 0\n"),
+        cuda_kernel: ("            k += 1\n", ""),
         opencl_kernel: ("k < K; k++", "k < K; k += M - M"),
     }
     for build, (old, new) in endless.items():

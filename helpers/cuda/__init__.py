@@ -79,6 +79,18 @@ def is_device_function(value):
     return getattr(value, "_device", False) or getattr(value, "targetoptions", {}).get("device", False)
 
 
+def ptx(kernel, p, capability):
+    """PTX for GPUs of that compute capability, (major, minor), of a kernel as source text or function. Needs no GPU.
+
+    Not in the simulator. Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
+    """
+    function, _ = from_text(kernel, p) if isinstance(kernel, str) else from_function(kernel)
+    try:
+        return cuda.compile_ptx(function.py_func, (float32[:, ::1],) * 3, cc=capability)[0]
+    except Exception as error:  # Numba raises many kinds; the learner needs its words
+        raise KernelError(str(error).strip()) from None
+
+
 def call_builder(builder, p):
     """Call builder with those of the parameters that it takes; the others are a matter of the launch."""
     takes = inspect.signature(builder).parameters

@@ -1,4 +1,4 @@
-from numba import cuda, float32
+from numba import cuda, float32, uint32
 
 
 def register_1d(BM=64, BN=64, BK=16, TM=16):
@@ -15,30 +15,39 @@ def register_1d(BM=64, BN=64, BK=16, TM=16):
         N = B.shape[1]
         As = cuda.shared.array((BM, BK), float32)
         Bs = cuda.shared.array((BK, BN), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN + tx
+        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
+        row0, col = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN + tx)
 
         # My rows are THREADS_Y apart, so that the block as a whole covers every row once.
         acc = cuda.local.array(TM, float32)
         for i in range(TM):
             acc[i] = 0
 
-        for k0 in range(0, K, BK):
+        k0 = 0
+        while k0 < K:
             # 1. The tiles are larger than the block: it walks over them, its own size at a time.
-            for r in range(ty, BM, THREADS_Y):
-                for c in range(tx, BK, BN):
-                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
-            for r in range(ty, BK, THREADS_Y):
-                Bs[r, tx] = B[k0 + r, col] if k0 + r < K and col < N else float32(0)
+            for i in range(0, BM, THREADS_Y):
+                for j in range(0, BK, BN):
+                    r, c = ty + i, tx + j
+                    if c < BK:
+                        As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
+            for i in range(0, BK, THREADS_Y):
+                r = ty + i
+                if r < BK:
+                    Bs[r, tx] = B[k0 + r, col] if k0 + r < K and col < N else float32(0)
             # 2. Both tiles are complete before anyone reads them.
             cuda.syncthreads()
             # 3. One value of B, read once from shared memory, serves TM products.
-            for k in range(BK):
+            k = 0
+            while k < BK:
                 b_reg = Bs[k, tx]
                 for i in range(TM):
                     acc[i] += As[ty + i * THREADS_Y, k] * b_reg
+                k += 1
             # 4. Everyone is done reading As, Bs before anyone overwrites them.
             cuda.syncthreads()
+            k0 += BK
 
         for i in range(TM):
             row = row0 + ty + i * THREADS_Y

@@ -1,4 +1,4 @@
-from numba import cuda, float32
+from numba import cuda, float32, uint32
 
 
 def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
@@ -15,8 +15,9 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
         N = B.shape[1]
         As = cuda.shared.array((BM, BK), float32)
         Bs = cuda.shared.array((BK, BN), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
+        row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
         a_reg = cuda.local.array(TM, float32)
         b_reg = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
@@ -24,17 +25,23 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
             for j in range(TN):
                 acc[i, j] = 0
 
-        for k0 in range(0, K, BK):
+        k0 = 0
+        while k0 < K:
             # 1. The block walks over both tiles, its own size at a time.
-            for r in range(ty, BM, THREADS_Y):
-                for c in range(tx, BK, THREADS_X):
-                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
-            for r in range(ty, BK, THREADS_Y):
-                for c in range(tx, BN, THREADS_X):
-                    Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < K and col0 + c < N else float32(0)
+            for i in range(0, BM, THREADS_Y):
+                for j in range(0, BK, THREADS_X):
+                    r, c = ty + i, tx + j
+                    if c < BK:
+                        As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
+            for i in range(0, BK, THREADS_Y):
+                for j in range(0, BN, THREADS_X):
+                    r, c = ty + i, tx + j
+                    if r < BK:
+                        Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < K and col0 + c < N else float32(0)
             cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
             # 3. TM + TN values from shared memory into registers serve TM x TN products.
-            for k in range(BK):
+            k = 0
+            while k < BK:
                 for i in range(TM):
                     a_reg[i] = As[ty + i * THREADS_Y, k]
                 for j in range(TN):
@@ -42,7 +49,9 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
                 for i in range(TM):
                     for j in range(TN):
                         acc[i, j] += a_reg[i] * b_reg[j]
+                k += 1
             cuda.syncthreads()  # 4. Everyone is done reading As, Bs before anyone overwrites them.
+            k0 += BK
 
         for i in range(TM):
             for j in range(TN):

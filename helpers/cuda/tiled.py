@@ -1,4 +1,4 @@
-from numba import cuda, float32
+from numba import cuda, float32, uint32
 
 
 def tiled(TILE=16):
@@ -14,11 +14,13 @@ def tiled(TILE=16):
         N = B.shape[1]
         As = cuda.shared.array((TILE, TILE), float32)
         Bs = cuda.shared.array((TILE, TILE), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
+        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
+        row, col = cuda.blockIdx.y * TILE + ty, cuda.blockIdx.x * TILE + tx
 
         acc = float32(0)
-        for k0 in range(0, K, TILE):
+        k0 = 0
+        while k0 < K:
             # 1. Everyone stages one element of each tile; outside the matrix, a zero, which adds nothing.
             As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
             Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
@@ -32,6 +34,7 @@ def tiled(TILE=16):
 
             # 4. Everyone is done reading As, Bs before anyone overwrites them.
             cuda.syncthreads()
+            k0 += TILE
 
         # 5. Threads outside C helped to stage; only now may they drop out.
         if row < M and col < N:

@@ -1,0 +1,171 @@
+"""What NVIDIA's compiler makes of a CUDA kernel: registers, spills, the instructions of its inner loop. Needs no GPU.
+
+Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `nvdisasm` shows it. All of them come with
+the extra `cuda13`, or with NVIDIA's toolkit.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import devices, ladder
+from ..cuda import kernel as cuda_kernel
+from ..kernel import Kernel, KernelError
+from ..trial import SECONDS, in_child
+from .gpus import ARCHS, Occupancy, occupancy
+
+WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """The machine instructions of the loop that does the multiply-adds.
+
+    code    one instruction a line, as text
+    mix     {kind: how many}, such as {"FMA": 64, "shared load, 4 bytes": 16, "other": 9}
+    """
+
+    code: str
+    mix: dict
+
+    @property
+    def size(self):
+        return sum(self.mix.values())
+
+    @property
+    def fma_share(self):
+        """Multiply-adds, as a share of the loop's instructions."""
+        return self.mix.get("FMA", 0) / self.size
+
+
+@dataclass(frozen=True)
+class CompilerReport:
+    """What a kernel takes on GPUs of one architecture.
+
+    registers                  32-bit registers a thread
+    stack_bytes                memory a thread uses in place of registers, since they were indexed at run time, or too few
+    spill_bytes                (stored, loaded): that part of it that was moved out because registers ran out
+    shared_bytes               shared memory a block
+    loop                       `InnerLoop`; None if no loop multiplies and adds
+    occupancy                  `gpus.Occupancy`
+    """
+
+    kernel: str
+    arch: str
+    threads: int
+    registers: int
+    stack_bytes: int
+    spill_bytes: tuple
+    shared_bytes: int
+    loop: InnerLoop | None
+    occupancy: Occupancy
+
+    def __repr__(self):
+        stored, loaded = self.spill_bytes
+        lines = [
+            f"{self.kernel}, compiled for {self.arch}",
+            f"  registers   {self.registers} a thread, {self.threads} threads a block",
+            f"  stack       {self.stack_bytes} bytes a thread; spills: {stored} bytes stored, {loaded} loaded",
+            f"  shared      {self.shared_bytes} bytes a block",
+            f"  occupancy   {self.occupancy}",
+        ]
+        if self.loop is None:
+            return "\n".join([*lines, "  inner loop  none that multiplies and adds"])
+        lines.append(f"  inner loop  {self.loop.size} instructions, {self.loop.fma_share:.0%} of them FMA")
+        return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
+
+
+def compiler_report(k, arch="sm_90"):
+    """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
+
+    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: one of
+    `gpus.ARCHS`. The kernel is compiled, never run.
+    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile and
+    where the compiler is missing.
+    """
+    if not isinstance(k, Kernel):
+        k = cuda_kernel(k, **ladder.step(k).defaults["GPU"])
+    if k.dialect != "CUDA":
+        raise ValueError(f"{k} is compiled by its OpenCL driver, which tells nobody how. Ask for the CUDA kernel of the "
+                         f"same step and parameters.")
+    occupancy(arch, 1, 1, 0)  # refuses an unknown architecture
+    ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
+    if not ptxas or not nvdisasm:
+        raise missing()
+    outcome = in_child(k, "ptx", SECONDS, None, capability=(int(arch[3:-1]), int(arch[-1])))
+    if outcome.findings:
+        message = outcome.findings[0].message
+        if "libnvvm" in message or "libnvrtc" in message:  # only a part is there
+            raise missing()
+        raise KernelError(f"{k} does not compile:\n{message}")
+    with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
+        ptx, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        ptx.write_text(outcome.value)
+        said = run(k, ptxas, "--verbose", f"--gpu-name={arch}", str(ptx), "--output-file", str(cubin))
+        code = run(k, nvdisasm, "--print-code", str(cubin))
+
+    def number(pattern):
+        found = re.search(pattern, said)
+        return int(found[1]) if found else 0
+
+    threads = k.block[0] * k.block[1]
+    registers, shared_bytes = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
+    return CompilerReport(
+        f"{k} with {ladder.spell(k.parameters)}", arch, threads, registers, number(r"(\d+) bytes stack frame"),
+        (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")), shared_bytes, inner_loop(code),
+        occupancy(arch, threads, registers, shared_bytes),
+    )
+
+
+def missing():
+    """What to raise where NVIDIA's compiler is not installed."""
+    return KernelError("The compiler's report needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
+                       f'Windows, in a notebook: %pip install "matmul-ladder[{devices.cuda_extra()}]" (some 220 MB), then '
+                       "restart the kernel.")
+
+
+def run(k, *command):
+    """What the command said. Raises KernelError with its first complaint."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    said = done.stdout + done.stderr
+    if done.returncode:
+        complaint = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
+        raise KernelError(f"{k} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}")
+    return said
+
+
+def inner_loop(code):
+    """The `InnerLoop` in nvdisasm's listing: of the loops with multiply-adds and no such loop inside, that with most."""
+    lines, labels, loops = [], {}, []
+    for line in code.splitlines():
+        if label := re.match(r"\s*(\.L_x?_?\d+):", line):
+            labels[label[1]] = len(lines)
+        elif instruction := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
+            lines.append(instruction[1])
+            back = re.search(r"\bBRA\b.*?\(?(\.L_x?_?\d+)\)?", instruction[1])
+            if back and back[1] in labels:
+                loops.append((labels[back[1]], len(lines)))
+    loops = [(a, b) for a, b in loops if any(kind(line) == "FMA" for line in lines[a:b])]
+    loops = [(a, b) for a, b in loops if not any((c, d) != (a, b) and a <= c and d <= b for c, d in loops)]
+    if not loops:
+        return None
+    a, b = max(loops, key=lambda loop: sum(kind(line) == "FMA" for line in lines[slice(*loop)]))
+    counted = Counter(map(kind, lines[a:b]))
+    order = sorted(counted, key=lambda name: (name != "FMA", name in ("whole-number arithmetic", "other"), name))
+    return InnerLoop("\n".join(lines[a:b]), {name: counted[name] for name in order})
+
+
+def kind(instruction):
+    """What an instruction of the machine does, in words."""
+    name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
+    if name.startswith("FFMA"):
+        return "FMA"
+    memory = {"LDS": "shared load", "STS": "shared store", "LDG": "global load", "STG": "global store",
+              "LDL": "stack load", "STL": "stack store"}.get(name.split(".")[0])
+    if memory:
+        bits = re.search(r"\.(64|128)\b", name)
+        return f"{memory}, {int(bits[1]) // 8 if bits else 4} bytes"
+    return "whole-number arithmetic" if re.match(WHOLE_NUMBERS, name) else "other"

@@ -1,0 +1,120 @@
+"""The compiler's report: what it says of the ladder, and what it says when a kernel or the compiler will not do."""
+
+import pytest
+
+from helpers import compiler_report, cuda_kernel, devices, ladder, opencl_kernel
+from helpers.instruments import compiler
+from helpers.instruments.gpus import ARCHS, occupancy
+from helpers.kernel import KernelError
+
+needs_compiler = pytest.mark.skipif(not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
+                                    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
+
+
+def loaded(report):
+    """float32 that the inner loop loads from shared or global memory."""
+    return sum(n * int(kind.split()[-2]) // 4 for kind, n in report.loop.mix.items() if " load, " in kind)
+
+
+@needs_compiler
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("step", ladder.STEPS)
+def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arch):
+    report, rung = compiler_report(step, arch), ladder.STEPS[step]
+    p = rung.defaults["GPU"]
+    assert 16 <= report.registers <= 128 and (report.stack_bytes, report.spill_bytes) == (0, (0, 0))
+    assert report.shared_bytes == 4 * rung.staged(p)
+    rows, columns, depth = rung.tile(p)
+    products = rows * columns * depth
+    per_product = rung.read(p) / products or 2  # the first two rungs read both factors from global memory
+    if step == "tiled":  # its inner loop is the whole round: two elements staged, TILE products
+        per_product += 2 / depth
+    assert loaded(report) / report.loop.mix["FMA"] == per_product
+    assert not any("stack" in kind for kind in report.loop.mix)
+
+
+@needs_compiler
+def test_an_index_known_only_at_run_time_moves_the_patch_to_the_stack():
+    source = cuda_kernel("register_2d").source
+    guarded = source.replace("for j in range(TN):\n                        acc", "for j in range(min(TN, N - col0)):\n                        acc")
+    assert guarded != source
+    size = ladder.STEPS["register_2d"].defaults["GPU"]
+    right, wrong = (compiler_report(cuda_kernel(s, like="register_2d", **size)) for s in (source, guarded))
+    assert right.stack_bytes == 0 and wrong.stack_bytes >= 4 * size["TM"] * size["TN"]
+    assert any(kind.startswith("stack load") for kind in wrong.loop.mix)
+
+
+@needs_compiler
+def test_a_patch_too_large_spills():
+    report = compiler_report(cuda_kernel("register_2d", BM=128, BN=128, BK=8, TM=16, TN=16))
+    assert report.registers == 255 and min(report.spill_bytes) > 0 and "spills: " in repr(report)
+
+
+@needs_compiler
+def test_a_kernel_that_does_not_compile_is_told_so():
+    source = cuda_kernel("naive").source
+    with pytest.raises(KernelError, match="does not compile"):
+        compiler_report(cuda_kernel(source.replace("float32(0)", "nothing"), like="naive"))
+    wide = cuda_kernel("tiled").source.replace("array((TILE, TILE)", "array((128, 128)")
+    with pytest.raises(KernelError, match="too much shared data"):
+        compiler_report(cuda_kernel(wide, like="tiled", TILE=16))
+
+
+def test_what_cannot_be_reported_is_refused():
+    with pytest.raises(ValueError, match="sm_75 .T4., sm_80 .A100."):
+        compiler_report("naive", "sm_12")
+    with pytest.raises(ValueError, match="unknown step 'tile'"):
+        compiler_report("tile")
+    with pytest.raises(ValueError, match="compiled by its OpenCL driver"):
+        compiler_report(opencl_kernel("naive"))
+
+
+def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(devices, "nvidia_tool", lambda name: None)
+    with pytest.raises(KernelError, match=r'%pip install "matmul-ladder\[cuda1[23]\]"'):
+        compiler_report("naive")
+
+
+# Made with NVIDIA's own cuda_occupancy.h: architecture, threads, registers, shared bytes -> blocks, limits
+NVIDIA_SAYS = [
+    ("sm_75", 256, 38, 0, 4, {"warps"}),
+    ("sm_75", 64, 16, 0, 16, {"blocks", "warps"}),
+    ("sm_75", 256, 128, 16384, 2, {"registers"}),
+    ("sm_75", 160, 96, 8300, 4, {"registers"}),
+    ("sm_80", 256, 32, 49152, 3, {"shared memory"}),
+    ("sm_80", 1024, 65, 0, 0, {"registers"}),
+    ("sm_89", 256, 128, 16384, 2, {"registers"}),
+    ("sm_89", 384, 40, 20000, 4, {"registers", "shared memory", "warps"}),
+    ("sm_89", 32, 24, 1024, 24, {"blocks"}),
+    ("sm_90", 256, 128, 16384, 2, {"registers"}),
+    ("sm_90", 64, 201, 40000, 4, {"registers"}),
+    ("sm_90", 256, 28, 2048, 8, {"registers", "warps"}),
+]
+
+
+@pytest.mark.parametrize("arch, threads, registers, shared_bytes, blocks, limits", NVIDIA_SAYS)
+def test_occupancy_is_what_nvidia_computes(arch, threads, registers, shared_bytes, blocks, limits):
+    here = occupancy(arch, threads, registers, shared_bytes)
+    assert (here.blocks, set(here.limits)) == (blocks, limits), here
+
+
+LISTING = """
+.L_x_1:
+        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
+.L_x_2:
+        /*0020*/                   LDS.64 R8, [R9] ;
+        /*0030*/              @!P0 FFMA R1, R2.reuse, R3, R1 ;
+        /*0040*/                   FFMA R1, R2, R3, R1 ;
+        /*0050*/               @P0 BRA `(.L_x_2) ;
+        /*0060*/                   FFMA R1, R2, R3, R1 ;
+        /*0070*/               @P1 BRA `(.L_x_1) ;
+.L_x_3:
+        /*0080*/                   BRA `(.L_x_3);
+"""
+
+
+def test_the_inner_loop_is_the_innermost_with_multiply_adds():
+    loop = compiler.inner_loop(LISTING)
+    assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5
+    assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
+    assert compiler.inner_loop(LISTING.replace("FFMA", "FADD")) is None

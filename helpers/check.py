@@ -146,6 +146,8 @@ def failure(k, error):
 
 def source_line(k, number):
     """A line of the running function as a line of k.source, which may begin at the function itself."""
+    if k.dialect == "OpenCL":
+        return number
     code = k.function.py_func.__code__
     whole_text = code.co_filename.startswith("<kernel") or not k.own
     return number if whole_text else number - code.co_firstlineno + 1

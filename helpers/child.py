@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 from . import cuda, kernel, opencl
 from .check import draw, examine, watched_findings
+from .instruments.annotate import noted_launch
 from .instruments.watch import watching
 from .trial import Finding
 
@@ -22,7 +23,7 @@ def main():
         else:
             build, extra = (cuda.kernel, {}) if simulated else (opencl.kernel, {"device": job["device"]})
             k = build(job["kernel"], like=job["like"], **extra, **job["parameters"])
-            value = {"examine": examine_watched, "launch": launch}[job["task"]](k, simulated, **job["arguments"])
+            value = {"examine": examine_watched, "launch": launch, "trace": trace}[job["task"]](k, simulated, **job["arguments"])
         findings = []
     except kernel.KernelError as error:
         value, findings = None, [Finding("does not compile", str(error))]
@@ -37,8 +38,18 @@ def examine_watched(k, simulated, shapes):
     return (watched_findings(k, watch) or findings) if simulated else findings
 
 
-def launch(k, simulated, M, N, K, keep_accesses=False):
-    """Launch the kernel once. Returns (counts, accesses) as watched in the simulator; None under Oclgrind."""
-    with watching(keep_accesses) if simulated else nullcontext() as watch:
+def launch(k, simulated, M, N, K):
+    """Launch the kernel once. Returns counts, as watched in the simulator; None for OpenCL, which Oclgrind counts."""
+    with watching() if simulated else nullcontext() as watch:
         k.upload(*draw(M, N, K)).launch()
-    return (watch.counts, watch.accesses) if simulated else None
+    return watch.counts if simulated else None
+
+
+def trace(k, simulated, M, N, K):
+    """Launch the kernel once. Returns every `Access` it made and the shapes of its shared arrays."""
+    A, B = draw(M, N, K)
+    if not simulated:
+        return noted_launch(k, A, B)
+    with watching(keep_accesses=True) as watch:
+        k.upload(A, B).launch()
+    return watch.accesses, {name: shape for name, shape in watch.shapes.items() if name not in "ABC"}

@@ -29,6 +29,11 @@ ANSWERS = {
     "reads_per_product": (lambda TM: (TM + 1) / TM, [(1,), (2,), (8,), (64,)]),
     # 06: the same, a thread owning a patch of TM x TN
     "reads_per_product_2d": (lambda TM, TN: (TM + TN) / (TM * TN), [(1, 1), (8, 1), (4, 4), (8, 8)]),
+    # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
+    "blocks_by_registers": (
+        lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
+        [(32, 8), (123, 8), (129, 8), (255, 2), (43, 12)],
+    ),
 }
 
 

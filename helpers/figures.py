@@ -1,6 +1,6 @@
-"""Pictures: who computes what, who reads what, which tile is where, the growing chart, the roofline.
+"""Pictures: who computes what, who reads what, the growing chart, the roofline. `film` has those that move.
 
-A is blue, B is orange, C is green, from the first figure to the last. Each function returns a `Picture`,
+What a kernel touches is drawn from a traced run of that very kernel. A is blue, B is orange, C is green, from the first figure to the last. Each function returns a `Picture`,
 which a notebook shows when it stands last in a cell, together with its text for those who cannot see it.
 """
 
@@ -13,6 +13,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from . import ladder
+from .instruments.gpus import GPUS, WARP
+from .instruments.trace import trace
+from .instruments.warps import SECTOR
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
@@ -76,26 +79,18 @@ def picture_product(M=4, N=5, K=3, row=1, col=3):
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
 
 
-def picture_owners(step, M=6, N=10, **parameters):
-    """Who computes what: each cell of C bears the number of its thread in its block; blocks are outlined.
+def picture_owners(k, M, N, K=1):
+    """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
-    The threads of a block are numbered as the hardware groups them: x first, then y.
+    From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
-    rung = ladder.step(step)
-    rows, columns, _ = rung.tile(parameters)
-    bx, by = rung.block(parameters)
-    per_row, per_col = rows // (bx if rung.x_along == "rows" else by), columns // (by if rung.x_along == "rows" else bx)
-    labels, colours = {}, {}
-    for r in range(ladder.ceil_div(M, rows) * rows):
-        for c in range(ladder.ceil_div(N, columns) * columns):
-            down, across = r % rows % (rows // per_row), c % columns % (columns // per_col)
-            x, y = (down, across) if rung.x_along == "rows" else (across, down)
-            number = y * bx + x
-            inside = r < M and c < N
-            labels[r, c] = str(number) if inside else "–"
-            if inside and number < bx:
-                colours[r, c] = SHADES[1]
+    rung, p = ladder.STEPS[k.step], k.parameters
+    rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
+    stores = {divmod(a.index, N): a.thread for a in trace(k, M, N, K).accesses if a.array == "C" and a.writes}
+    cells = [(r, c) for r in range(blocks_down * rows) for c in range(blocks_across * columns)]
+    labels = {cell: str(stores.get(cell, "–")) for cell in cells}
+    colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
     axes = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
@@ -110,84 +105,66 @@ def picture_owners(step, M=6, N=10, **parameters):
     return Picture(figure, text)
 
 
-def picture_reads(step, lanes=8, M=8, N=10, K=6, k=2):
-    """What `lanes` neighbouring threads read at one moment, at step k of their loop: naive or coalesced."""
-    down = ladder.step(step).x_along == "rows"
-    mine = [(i, 1) if down else (1, i) for i in range(lanes)]
+def picture_reads(k, M, N, K, lanes=8, step=2):
+    """What the first `lanes` threads of the first block read at one step of their loop. From a traced run without tiles."""
+    mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < lanes]
+    read = {"A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
+            "B": {divmod(a.index, N) for a in mine if a.array == "B" and a.round == step}}
+    owned = {divmod(a.index, N): a.thread for a in mine if a.array == "C"}
     figure = Figure(figsize=(6.4, 5.6))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
-    panel(a, M, K, {(r, k): A_COLOUR for r, _ in mine}, "A", A_COLOUR)
-    panel(b, K, N, {(k, col): B_COLOUR for _, col in mine}, "B", B_COLOUR)
-    panel(c, M, N, {e: SHADES[1] for e in mine}, f"C: threads 0 to {lanes - 1}", C_COLOUR,
-          {e: str(i) for i, e in enumerate(mine)})
-    text = (f"At step k = {k}, {lanes} neighbouring threads of {step} read "
-            + (f"{lanes} elements of a column of A and one element of B."
-               if down else f"one element of A and {lanes} neighbouring elements of a row of B."))
-    return Picture(figure, text)
+    panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
+    panel(b, K, N, dict.fromkeys(read["B"], B_COLOUR), "B", B_COLOUR)
+    panel(c, M, N, dict.fromkeys(owned, SHADES[1]), f"C: threads 0 to {lanes - 1}", C_COLOUR,
+          {cell: str(thread) for cell, thread in owned.items()})
+    counted = [f"{len(cells)} element{'s' * (len(cells) > 1)} of {name}" for name, cells in read.items()]
+    return Picture(figure, f"At step k = {step}, {lanes} neighbouring threads of {k.step} read {' and '.join(counted)}.")
 
 
-def picture_addresses(step, lanes=32, K=1024, N=1024):
-    """The addresses that one warp asks for in one round, by 32-byte sector: one row for A, one for B, one for C."""
-    down = ladder.step(step).x_along == "rows"
-    thread = np.arange(lanes)
-    row, col = (thread, 0 * thread) if down else (0 * thread, thread)
-    asked = {"A": 4 * row * K, "B": 4 * col, "C": 4 * (row * N + col)}
+def picture_addresses(k, M, N, K):
+    """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
+    first = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < WARP and a.round == 0]
     figure = Figure(figsize=(8.6, 3.1))
     text = []
     for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR))):
-        sectors = np.unique(asked[name] // 32)
-        used = len(np.unique(asked[name])) * 4
+        asked = np.unique([4 * a.index for a in first if a.array == name])
+        sectors = np.unique(asked // SECTOR)
         ax = figure.add_axes((0.16, 0.70 - 0.31 * i, 0.82, 0.2))
-        for s in range(len(sectors)):
+        for s, sector in enumerate(sectors):
             ax.add_patch(Rectangle((s * 1.15, 0), 1, 1, facecolor=PAPER, edgecolor=GRID, linewidth=0.8))
-            for address in np.unique(asked[name][asked[name] // 32 == sectors[s]]):
-                ax.add_patch(Rectangle((s * 1.15 + address % 32 / 32, 0), 1 / 8, 1, facecolor=colour, edgecolor="white",
-                                       linewidth=0.4))
-        ax.set_xlim(-0.1, 32 * 1.15)
+            for address in asked[asked // SECTOR == sector]:
+                ax.add_patch(Rectangle((s * 1.15 + address % SECTOR / SECTOR, 0), 4 / SECTOR, 1, facecolor=colour,
+                                       edgecolor="white", linewidth=0.4))
+        ax.set_xlim(-0.1, WARP * 1.15)
         ax.set_ylim(-0.05, 1.05)
         ax.axis("off")
-        ax.text(-0.6, 0.5, "store " * (name == "C") + name, ha="right", va="center", fontsize=TEXT, color=colour)
-        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, "
-                         f"{used} of {32 * len(sectors)} bytes used", fontsize=11, color=INK)
-        text.append(f"{name}: {len(sectors)} sectors, {used} of {32 * len(sectors)} bytes used")
-    return Picture(figure, f"One warp of {step}, one step, 1024 columns a row. " + "; ".join(text) + ".")
+        ax.text(-0.6, 0.5, ("store " if name == "C" else "load ") + name, ha="right", va="center", fontsize=TEXT, color=colour)
+        moved = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
+        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}", fontsize=11, color=INK)
+        text.append(f"{name}: {len(sectors)} sectors, {moved}")
+    return Picture(figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + ".")
 
 
-def picture_tiles(rows=4, columns=4, depth=4, M=8, N=12, K=12, block=(1, 1)):
-    """A film strip of the K-tiles: what one block stages, tile after tile, for its own tile of C."""
-    count = ladder.ceil_div(K, depth)
-    figure = Figure(figsize=(3.25 * count, 3.5))
-    grid = figure.add_gridspec(1, count, left=0.01, right=0.99, top=0.88, bottom=0.02, wspace=0.14)
-    r0, c0 = block[0] * rows, block[1] * columns
-    for t in range(count):
-        k0 = t * depth
-        a, b, c = product_axes(figure, grid[t], M, N, K)
-        panel(a, M, K, {(r, k): A_COLOUR for r in range(r0, r0 + rows) for k in range(k0, k0 + depth)}, "A", A_COLOUR)
-        panel(b, K, N, {(k, n): B_COLOUR for k in range(k0, k0 + depth) for n in range(c0, c0 + columns)},
-              f"B, k0 = {k0}", B_COLOUR)
-        panel(c, M, N, {(r, n): C_COLOUR for r in range(r0, r0 + rows) for n in range(c0, c0 + columns)}, "C", C_COLOUR)
-        outline(a, r0, 0, rows, K, A_COLOUR)
-        outline(b, 0, c0, K, columns, B_COLOUR)
-    return Picture(figure, f"One block computes one {rows} x {columns} tile of C in {count} rounds. In each it stages the "
-                           f"next {rows} x {depth} tile from its rows of A and {depth} x {columns} tile from its columns of B.")
-
-
-def picture_share(step, thread=(1, 1), k=2, **parameters):
-    """What one thread owns in its block's tile of C, and what it reads from As and Bs at one step k."""
-    rung = ladder.step(step)
-    rows, columns, depth = rung.tile(parameters)
-    bx, by = rung.block(parameters)
-    my_rows, my_columns = range(thread[1], rows, by), range(thread[0], columns, bx)
+def picture_share(k, thread=(1, 1), step=2):
+    """What one thread owns in its block's tile of C, and what it reads from As and Bs at one step. From a traced run."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    run = trace(k, rows, columns, depth)
+    number = thread[1] * k.block[0] + thread[0]
+    mine = [(a, divmod(a.index, run.shapes[a.array][1])) for a in run.accesses if a.thread == number]
+    owned = {cell for a, cell in mine if a.array == "C"}
+    reads = {"As": {cell for a, cell in mine if a.array == "As" and not a.writes and cell[1] == step},
+             "Bs": {cell for a, cell in mine if a.array == "Bs" and not a.writes and cell[0] == step}}
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0],
                            rows, columns, depth)
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {k}", fontsize=TEXT, color=INK)
-    panel(a, rows, depth, {(r, k): A_COLOUR for r in my_rows}, "As", A_COLOUR)
-    panel(b, depth, columns, {(k, n): B_COLOUR for n in my_columns}, "Bs", B_COLOUR)
-    panel(c, rows, columns, {(r, n): C_COLOUR for r in my_rows for n in my_columns}, "this block's tile of C", C_COLOUR)
-    reads, products = len(my_rows) + len(my_columns), len(my_rows) * len(my_columns)
-    return Picture(figure, f"Thread x = {thread[0]}, y = {thread[1]} of {step} owns {products} elements of C. In one step "
-                           f"it reads {len(my_rows)} elements of As and {len(my_columns)} of Bs: {reads} reads for {products} products.")
+    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {step}", fontsize=TEXT, color=INK)
+    panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR)
+    panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR)
+    panel(c, rows, columns, dict.fromkeys(owned, C_COLOUR), "this block's tile of C", C_COLOUR)
+    count = {name: len(cells) for name, cells in reads.items()}
+    return Picture(figure, f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {len(owned)} elements of C. In one step "
+                           f"it reads {count['As']} elements of As and {count['Bs']} of Bs: {sum(count.values())} reads for "
+                           f"{len(owned)} products.")
 
 
 def plain_ticks(*axes):
@@ -235,19 +212,19 @@ def roofline(limits, points=()):
     figure = Figure(figsize=(8, 4.6))
     ax = figure.add_axes((0.1, 0.14, 0.86, 0.76))
     ax.loglog(x, roof, color=INK, linewidth=2)
-    ax.fill_between(x, roof, roof.min() / 10, color=PAPER)
+    ax.fill_between(x, roof, roof.min() / 1000, color=PAPER)
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
-    for label, intensity, rate in points:
+    for i, (label, intensity, rate) in enumerate(points):
         ceiling = min(limits.flops_per_s, intensity * limits.bytes_per_s) / 1e9
         ax.plot([intensity], [rate or ceiling], "o", color=C_COLOUR, markersize=9,
                 markerfacecolor=C_COLOUR if rate else "white")
-        under_the_roof = intensity > limits.ridge
-        ax.annotate(label, (intensity, rate or ceiling), xytext=(0 if under_the_roof else 9, -21), fontsize=TEXT,
-                    textcoords="offset points", ha="center" if under_the_roof else "left")
+        above = rate and intensity > limits.ridge and i % 2  # there the dots stand close; their names take turns
+        ax.annotate(label, (intensity, rate or ceiling), xytext=(6, 8) if above else (6, -19), fontsize=TEXT,
+                    textcoords="offset points", ha="right" if above else "left")
     ax.text(0.12, 1.7 * limits.bytes_per_s / 1e9, f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
     ax.text(990, 1.3 * limits.flops_per_s / 1e9, f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
             fontsize=TEXT, color=INK)
-    ax.set_ylim(roof.min() / 3, roof.max() * 2.4)
+    ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
     ax.set_xlim(0.1, 1000)
     plain_ticks(ax.xaxis, ax.yaxis)
     ax.tick_params(labelsize=11)
@@ -259,3 +236,73 @@ def roofline(limits, points=()):
     named = "; ".join(f"{label} at {intensity:.3g} flop per byte" for label, intensity, _ in points)
     return Picture(figure, f"Roofline: the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, "
                            f"then is flat. {named}".strip())
+
+
+def ladder_roofline(limits, timings):
+    """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
+    points = []
+    for t in timings:
+        if t.device == limits.device and not t.simulated:
+            loads = ladder.step(t.step).global_loads(t.parameters, t.M, t.N, t.K)
+            points.append((t.step, 2 * t.M * t.N * t.K / (4 * (loads + t.M * t.N)), t.gflops))
+    return roofline(limits, points)
+
+
+def predicted_roofline(size=4096):
+    """Where each rung could stand on GPUs that nobody measured here: its counted traffic under the data sheets' roofs."""
+    steps = {}  # rungs of the same intensity share a place
+    for name, step in ladder.STEPS.items():
+        p = step.defaults["GPU"]
+        moved = 4 * (step.global_loads(p, size, size, size) + size**2)
+        steps.setdefault(round(2 * size**3 / moved, 2), []).append(name)
+    figure = Figure(figsize=(8.6, 5.4))
+    ax = figure.add_axes((0.1, 0.12, 0.88, 0.79))
+    x = np.geomspace(0.1, 200, 200)
+    roofs = ("#7a5195", "#8a8a86", "#b0506a", "#3f7f8c", "#a58a1f")
+    for gpu, colour, marker in zip(GPUS.values(), roofs, "osD^v"):
+        ax.loglog(x, np.minimum(gpu.flops_per_s, x * gpu.bytes_per_s) / 1e12, "--", color=colour, linewidth=1.5)
+        ceilings = [min(gpu.flops_per_s, intensity * gpu.bytes_per_s) / 1e12 for intensity in steps]
+        ax.plot(list(steps), ceilings, marker, color=colour, markerfacecolor="white", markersize=8, label=gpu.name)
+    for i, (intensity, names) in enumerate(steps.items()):
+        ax.axvline(intensity, color=GRID, linewidth=1, zorder=0)
+        ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), " and ".join(names), fontsize=11, color=INK)
+    ax.legend(loc="upper left", fontsize=TEXT, frameon=False)
+    ax.set_xlim(0.1, 200)
+    ax.set_ylim(0.03, 190)
+    plain_ticks(ax.xaxis, ax.yaxis)
+    ax.tick_params(labelsize=11)
+    ax.set_xlabel("flop per byte asked of global memory, counted", fontsize=TEXT)
+    ax.set_ylabel("TFLOP/s at most, predicted", fontsize=TEXT)
+    figure.text(0.02, 0.945, "Prediction, not measurement: data sheets' peaks, counted traffic, no cache", fontsize=TEXT, color=INK)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    said = "; ".join(
+        f"{gpu.name} " + ", ".join(f"{' and '.join(names)} {min(gpu.flops_per_s, i * gpu.bytes_per_s) / 1e12:.3g}" for i, names in steps.items())
+        for gpu in GPUS.values())
+    return Picture(figure, f"Predicted ceilings in TFLOP/s, from data sheets and counted traffic, without caches: {said}.")
+
+
+def picture_occupancy(report):
+    """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
+    gpu = next(g for g in GPUS.values() if g.arch == report.arch)
+    blocks, warps = report.occupancy.blocks, -(-report.threads // WARP)
+    each = {"registers": (-(-report.registers * WARP // 256) * 256 * warps, gpu.registers),
+            "shared memory": (report.shared_bytes + gpu.reserved_bytes, gpu.shared_bytes),
+            "warps": (warps, gpu.warps), "blocks": (1, gpu.blocks)}
+    figure = Figure(figsize=(8.6, 2.9))
+    ax = figure.add_axes((0.19, 0.06, 0.60, 0.74))
+    for i, (what, (takes, has)) in enumerate(each.items()):
+        limiting = what in report.occupancy.limits
+        ax.add_patch(Rectangle((0, i + 0.18), 1, 0.64, facecolor=PAPER, edgecolor=GRID))
+        for b in range(blocks):
+            ax.add_patch(Rectangle((b * takes / has, i + 0.18), takes / has, 0.64, facecolor=A_COLOUR if limiting else SHADES[3],
+                                   edgecolor="white", linewidth=1))
+        ax.text(-0.02, i + 0.5, what, ha="right", va="center", fontsize=TEXT, color=A_COLOUR if limiting else INK)
+        ax.text(1.02, i + 0.5, f"{blocks * takes:,} of {has:,}", va="center", fontsize=11, color=INK)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(4, 0)
+    ax.axis("off")
+    name = report.kernel.split(" ")[0]
+    figure.text(0.02, 0.9, f"One multiprocessor of {report.occupancy.gpus}, filled with blocks of {name}", fontsize=TEXT, color=INK)
+    used = "; ".join(f"{what} {blocks * takes} of {has}" for what, (takes, has) in each.items())
+    return Picture(figure, f"{report.occupancy}. In use: {used}.")

@@ -19,12 +19,11 @@ def show(*kernels):
 
 def show_changes(before, after):
     """Print the lines of code, comments left out, in which the second kernel's source differs from the first's."""
-    comment = {"CUDA": "#", "OpenCL": "//"}[after.dialect]
+    comment, begin = {"CUDA": ("#", "@cuda.jit"), "OpenCL": ("//", "__kernel")}[after.dialect]
     sources = []
     for k in (before, after):
         lines = [line.split(comment)[0].strip() for line in k.source.replace(k.step, "STEP").splitlines()]
-        sources.append([line for line in lines if line])
-    code = sources[1].index(next(line for line in sources[1] if "id(" in line or "grid(" in line))
-    start = min(code, len(sources[0]))
-    changed = difflib.ndiff(sources[0][start:], sources[1][start:])
-    print(f"{before.step} -> {after.step} ({after.dialect})", *(line for line in changed if line[0] in "+-"), sep="\n  ")
+        start = next((i for i, line in enumerate(lines) if begin in line), 0)  # past the docstring
+        sources.append([line for line in lines[start:] if line])
+    changed = (line for line in difflib.ndiff(*sources) if line[0] in "+-")
+    print(f"{before.step} -> {after.step} ({after.dialect})", *changed, sep="\n  ")

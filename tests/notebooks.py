@@ -84,6 +84,8 @@ def normalise(notebook, stem):
         )
         for output in cell.get("outputs", []):
             output.pop("transient", None)
+            if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
+                output.data.pop("application/vnd.jupyter.widget-view+json", None)
             if "metadata" in output:  # keep the width and height of images, nothing else
                 output.metadata = {key: value for key, value in output.metadata.items() if "/" in key and value}
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)

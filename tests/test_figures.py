@@ -7,17 +7,27 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from helpers import check, cuda_kernel, figures, opencl_kernel, show, with_compute_loop
+from helpers import check, cuda_kernel, figures, ladder, opencl_kernel, show, with_compute_loop
 from helpers.exercises import ANSWERS, check_answer
+from helpers.film import film
+from helpers.instruments.compiler import CompilerReport
+from helpers.instruments.gpus import occupancy
 from helpers.timing import Limits, Timing
+
+TIMINGS = [Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
+           for step, seconds in zip(ladder.STEPS, (0.2, 0.02, 0.002, 0.0015, 0.0012))]
+REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
 
 ALL = {
     "product": figures.picture_product,
-    "owners": lambda: figures.picture_owners("naive", M=6, N=9, BM=4, BN=2),
-    "reads": lambda: figures.picture_reads("coalesced"),
-    "addresses": lambda: figures.picture_addresses("naive"),
-    "tiles": figures.picture_tiles,
-    "share": lambda: figures.picture_share("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2),
+    "owners": lambda: figures.picture_owners(cuda_kernel("naive", BM=4, BN=2), M=6, N=9),
+    "reads": lambda: figures.picture_reads(cuda_kernel("coalesced", BM=2, BN=8), 8, 10, 6),
+    "addresses": lambda: figures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8),
+    "film": lambda: film(cuda_kernel("tiled", TILE=4), 8, 12, 12).strip(),
+    "share": lambda: figures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
+    "predicted": figures.predicted_roofline,
+    "occupancy": lambda: figures.picture_occupancy(REPORT),
+    "ladder_roofline": lambda: figures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
     "chart": lambda: figures.ladder_chart([
         Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
         Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
@@ -59,8 +69,36 @@ def test_nothing_is_drawn_outside_its_picture_or_below_eleven_points(name, monke
 
 def test_the_pictured_sectors_are_the_exercises():
     sectors = ANSWERS["sectors"][0]
-    assert f"A: {sectors(1024)} sectors" in figures.picture_addresses("naive").text
-    assert f"B: {sectors(1)} sectors" in figures.picture_addresses("coalesced").text
+    naive = figures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8)
+    assert f"A: {sectors(8)} sectors" in naive.text
+    assert f"B: {sectors(1)} sectors" in figures.picture_addresses(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 8).text
+
+
+DRAWN = {
+    "owners": lambda build: figures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
+    "reads": lambda build: figures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
+    "addresses": lambda build: figures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
+    "share": lambda build: figures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
+    "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_both_dialects_give_the_same_picture(name):
+    one, other = (DRAWN[name](build) for build in (cuda_kernel, opencl_kernel))
+    assert one.png == other.png and one.text == other.text
+
+
+def test_the_ladders_roofline_has_its_counted_intensities():
+    text = ALL["ladder_roofline"]().text
+    p = ladder.STEPS["tiled"].defaults["CPU"]["TILE"]
+    assert f"tiled at {2 * 512 / (4 * (2 * 512 / p + 1)):.3g} flop per byte" in text and "naive at 0.25 flop" in text
+
+
+def test_a_prediction_is_labelled_as_one():
+    assert figures.predicted_roofline().text.startswith("Predicted ceilings")
+    # tiled, TILE=16: 2 * 16 / 8 = 4 flop per byte, but for the stores; the T4's data sheet says 320 GB/s
+    assert "T4 naive and coalesced 0.08, tiled 1.28," in figures.predicted_roofline(1 << 20).text
 
 
 def test_the_chart_says_that_cuda_was_simulated():

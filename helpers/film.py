@@ -1,0 +1,135 @@
+"""A film of what a kernel reads, step by step, drawn from a traced run: a strip in print, a slider where there is one."""
+
+import base64
+import io
+from collections import Counter
+
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+from .figures import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, PIXELS, TEXT, Picture, panel, product_axes
+from .instruments.gpus import WARP
+from .instruments.trace import trace
+
+WHO = ("thread", "warp", "block", "grid")
+PRINTED = 3  # frames of the strip; the slider has them all
+
+
+def film(k, M, N, K, who="block", block=(0, 0), thread=0):
+    """What a thread, a warp, a block or the whole grid reads from A and B in global memory, step by step. Returns `Film`.
+
+    A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
+    darker the more often it was read so far; what is read in this step is outlined.
+    `k`: a kernel of either dialect. `block`: (x, y). `thread`: its number in the block, x first; for a warp, any of its
+    threads. Raises ValueError for sizes that would take minutes, and for a block or thread that there is none of.
+    """
+    if who not in WHO:
+        raise ValueError(f"who={who!r} is none of: {', '.join(WHO)}.")
+    run, grid = trace(k, M, N, K), k.grid(M, N)
+    if not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
+        raise ValueError(f"block={block} is outside the grid of {grid[0]} x {grid[1]} blocks.")
+    if not 0 <= thread < k.block[0] * k.block[1]:
+        raise ValueError(f"thread={thread} is outside the block of {k.block[0] * k.block[1]} threads.")
+    mine = [a for a in run.accesses if a.memory == "global" and (who == "grid" or a.block[:2] == tuple(block)) and (
+        who not in ("thread", "warp") or (a.thread == thread if who == "thread" else a.thread // WARP == thread // WARP))]
+    name = {"grid": "all blocks", "block": f"block {tuple(block)}", "thread": f"thread {thread} of block {tuple(block)}",
+            "warp": f"warp {thread // WARP} of block {tuple(block)}"}[who]
+    when = [(a.phase if run.has_barriers else a.round) for a in mine]
+    steps = sorted({t for a, t in zip(mine, when) if not a.writes})
+    frames, so_far = [], Counter()
+    for step in steps:
+        now = Counter((a.array, divmod(a.index, run.shapes[a.array][1])) for a, t in zip(mine, when) if t == step and not a.writes)
+        so_far = so_far + now
+        frames.append((so_far, now))
+    stored = {divmod(a.index, N) for a in mine if a.writes}
+    return Film(f"{k.step}, {name}", (M, N, K), frames, stored)
+
+
+class Film:
+    """Frames, each (reads so far, reads now) by (array, cell), and the cells of C that are stored in the end."""
+
+    def __init__(self, title, size, frames, stored):
+        self.title, self.size, self.frames, self.stored = title, size, frames, stored
+        total = frames[-1][0] if frames else Counter()
+        self.most = max(total.values(), default=1)
+        elements = {name: sum(array == name for array, _ in total) for name in "AB"}
+        reads = {name: sum(n for (array, _), n in total.items() if array == name) for name in "AB"}
+        M, N, K = size
+        self.text = (f"{title}, {M} x {N} x {K}: in {len(frames)} step{'s' * (len(frames) != 1)} it reads "
+                     + " and ".join(f"{elements[name]} elements of {name}, {reads[name]} reads" for name in "AB")
+                     + f"; it stores {len(stored)} elements of C. The darkest is read {self.most} time{'s' * (self.most > 1)}.")
+
+    def shade(self, colour, count):
+        """Paper for none, the full colour for the most reads of the film."""
+        part = 0.25 + 0.75 * count / self.most
+        return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER))])
+
+    def draw(self, figure, slot, number):
+        M, N, K = self.size
+        so_far, now = self.frames[number]
+        axes = product_axes(figure, slot, M, N, K)
+        for ax, (name, rows, columns), colour in zip(axes, (("A", M, K), ("B", K, N)), (A_COLOUR, B_COLOUR)):
+            cells = {cell: self.shade(colour, n) for (array, cell), n in so_far.items() if array == name}
+            often = max((n for (array, _), n in so_far.items() if array == name), default=0)
+            panel(ax, rows, columns, cells, f"{name}, {often} ×", colour)
+            border(ax, {cell for array, cell in now if array == name})
+        panel(axes[2], M, N, dict.fromkeys(self.stored, C_COLOUR), "C", C_COLOUR)
+
+    def strip(self):
+        """The film in print: the first frames, and the last."""
+        count = len(self.frames)
+        numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
+        M, N, K = self.size
+        width = 3.0
+        height = width * (M + K) / (N + K) + 0.35
+        figure = Figure(figsize=(width * len(numbers), height + 0.75))
+        top = 1 - 0.75 / figure.get_figheight()
+        slots = figure.add_gridspec(1, len(numbers), left=0.01, right=0.99, top=top, bottom=0.01, wspace=0.12)
+        for place, number in enumerate(numbers):
+            self.draw(figure, slots[place], number)
+            figure.text((place + 0.02) / len(numbers), top + 0.27 / figure.get_figheight(), f"step {number + 1} of {count}",
+                        fontsize=11, color=INK)
+        figure.text(0.01, 1 - 0.05 / figure.get_figheight(), self.legend(), fontsize=TEXT, color=INK, va="top")
+        return Picture(figure, self.text)
+
+    def legend(self):
+        return f"{self.title}; n ×: how often an element was read so far, at most"
+
+    def frame(self, number):
+        """One frame as PNG bytes, for the slider."""
+        M, N, K = self.size
+        figure = Figure(figsize=(4.2, 4.2 * (M + K) / (N + K) + 0.5))
+        self.draw(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.9, bottom=0.02)[0], number)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=PIXELS, facecolor="white")
+        return buffer.getvalue()
+
+    def slider(self):
+        """An `ipywidgets` box with a slider over the steps. Raises ImportError where there is no ipywidgets."""
+        import ipywidgets
+
+        picture = ipywidgets.Image(value=self.frame(0), format="png")
+        step = ipywidgets.IntSlider(1, 1, len(self.frames), description="step", continuous_update=False)
+        step.observe(lambda change: setattr(picture, "value", self.frame(change["new"] - 1)), "value")
+        return ipywidgets.VBox([ipywidgets.Label(self.legend()), step, picture])
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data, metadata = self.strip()._repr_mimebundle_()
+        try:
+            data.update(self.slider()._repr_mimebundle_())
+        except ImportError:
+            pass
+        data["text/plain"] = self.text
+        return data, metadata
+
+    def __repr__(self):
+        return self.text
+
+
+def border(ax, cells):
+    """Outline a set of cells as one shape: a line wherever a cell's neighbour is not in the set."""
+    for r, c in cells:
+        for dr, dc, xs, ys in ((-1, 0, (c, c + 1), (r, r)), (1, 0, (c, c + 1), (r + 1, r + 1)),
+                               (0, -1, (c, c), (r, r + 1)), (0, 1, (c + 1, c + 1), (r, r + 1))):
+            if (r + dr, c + dc) not in cells:
+                ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)

@@ -1,0 +1,42 @@
+"""Every access that a kernel makes to global and shared (local) memory, in either dialect.
+
+CUDA kernels are watched in Numba's simulator, OpenCL kernels run on their own device with notes in their source; both in
+a child process. The two agree: a kernel touches what it touches.
+"""
+
+import functools
+from dataclasses import dataclass
+
+from ..kernel import KernelError
+from ..trial import SECONDS, in_child
+from .traffic import refuse_long
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The accesses of one launch, a tuple of `watch.Access` in each thread's own order, and the shape of every array."""
+
+    accesses: tuple
+    shapes: dict
+
+    @property
+    def has_barriers(self):
+        return any(a.phase for a in self.accesses)
+
+
+def trace(k, M, N, K):
+    """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
+
+    Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
+    """
+    refuse_long(M, N, K)
+    return remembered(k, M, N, K)
+
+
+@functools.lru_cache(maxsize=32)  # pictures and tables of the same run follow each other
+def remembered(k, M, N, K):
+    outcome = in_child(k, "trace", SECONDS, None, M=M, N=N, K=K)
+    if outcome.findings:
+        raise KernelError(f"{k} cannot be watched. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+    accesses, shapes = outcome.value
+    return Trace(tuple(accesses), {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})

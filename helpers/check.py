@@ -174,6 +174,9 @@ def diagnose(k, runs):
     cut = summed_part(k, bad_runs)
     if cut:
         return [Finding("K is cut", cut)]
+    index = wrong_index(k, bad_runs)
+    if index:
+        return [index]
     edge = only_at_the_edge(k, bad_runs)
     if edge:
         return [Finding("edge", f"wrong only in {edge}, for example at {shape}; look at the guards and the grid")]
@@ -221,6 +224,66 @@ def summed_part(k, bad_runs):
             return None
         sentences.append(match[0])
     return f"{sentences[-1]}; look at the loops over k and where they end"
+
+
+def wrong_index(k, bad_runs):
+    """If a mistaken index explains every wrong element: a `Finding` that says which; else None."""
+    shape = spell_shape(*bad_runs[-1][:2])
+    for what, advice in (("row", "which row of A it reads, and which row of C it stores"),
+                         ("column", "which column of B it reads, and which column of C it stores"),
+                         ("place", "where it stores, and which row and column it sums")):
+        taken = [taken_from(what, *r) for r in bad_runs]
+        if all(taken):
+            to, source = taken[-1]
+            return Finding(f"wrong {what}", f"each wrong element of C holds what belongs to another {what}: at {shape}, "
+                                            f"C[{to[0]}, {to[1]}] holds the sum for C[{source[0]}, {source[1]}]; look at {advice}")
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (1, 1, 1)
+    mistakes = [
+        ("A is read one column too far to the left or right of B's row", lambda A, B: (A[:, 1:], B[:-1])),
+        ("B is read one row too far above or below A's column", lambda A, B: (A[:, :-1], B[1:])),
+        ("the tile of A is transposed: compare how it is stored and how it is read", lambda A, B: (turned(A, rows, depth), B)),
+        ("the tile of B is transposed: compare how it is stored and how it is read", lambda A, B: (A, turned(B, depth, columns))),
+        ("the tile of A is the first one in every round: its index does not move on", lambda A, B: (first_tiles(A.T, depth).T, B)),
+        ("the tile of B is the first one in every round: its index does not move on", lambda A, B: (A, first_tiles(B, depth))),
+    ]
+    for text, mistake in mistakes:
+        if all(not wrong_elements(C, *mistake(A, B)).any() for A, B, C, _ in bad_runs):
+            return Finding("wrong index", f"{text}; for example at {shape}")
+    return None
+
+
+def taken_from(what, A, B, C, bad):
+    """((row, column), (row, column)): a wrong element, and whose value it holds, if that explains all; else None.
+
+    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge.
+    """
+    right, bound = A.astype(np.float64) @ B.astype(np.float64), error_bound(A, B)
+    example = None
+    for r, c in zip(*np.nonzero(bad)):
+        places = {"row": np.s_[:, c : c + 1], "column": np.s_[r : r + 1, :], "place": np.s_[:, :]}[what]
+        at = np.argwhere(np.abs(C[r, c] - right[places]) <= bound[places])
+        if len(at):
+            example = example or ((int(r), int(c)), {"row": (int(at[0][0]), int(c)), "column": (int(r), int(at[0][1])),
+                                                     "place": tuple(map(int, at[0]))}[what])
+        elif C[r, c] != 0:
+            return None
+    return example
+
+
+def first_tiles(X, depth):
+    """X with its first `depth` rows again and again in place of all others."""
+    return np.resize(X[:depth], X.shape)
+
+
+def turned(X, rows, columns):
+    """X with each of its tiles of rows x columns transposed, zeros beyond the edge; X itself if they are not square."""
+    if rows != columns:
+        return X
+    m, n = (ladder.ceil_div(length, rows) * rows for length in X.shape)
+    padded = np.zeros((m, n), X.dtype)
+    padded[: X.shape[0], : X.shape[1]] = X
+    tiles = padded.reshape(m // rows, rows, n // rows, rows)
+    return tiles.transpose(0, 3, 2, 1).reshape(m, n)[: X.shape[0], : X.shape[1]]
 
 
 def only_at_the_edge(k, bad_runs):

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cloudpickle
+from tqdm import tqdm
 
 from . import devices, ladder
 
 SECONDS = 60
+PATIENCE = 10  # seconds without a progress bar
 UNSET = ("what it stores comes from numbers that nobody has set: a sum that does not start at zero, or an element of a tile "
          "that was never staged")
 # Products that the simulators do in ten seconds or so, and that Oclgrind does while it also follows what was never set.
@@ -120,8 +122,7 @@ def in_child(k, task, seconds, oclgrind_options, **arguments):
             environment.pop("PYOPENCL_CTX", None)
         command = [sys.executable, "-c", "from helpers.child import main; main()", str(answer)]
         try:
-            child = subprocess.run(command, input=pickled(job), env=environment, capture_output=True,
-                                   timeout=seconds)
+            child = run_patiently(f"{k} in a simulator", command, pickled(job), environment, seconds)
         except subprocess.TimeoutExpired:
             threads = "threads" if k.dialect == "CUDA" else "work-items"
             hang = Finding("hang", f"it was still running after {seconds} s: a loop that never ends, a barrier that "
@@ -134,6 +135,24 @@ def in_child(k, task, seconds, oclgrind_options, **arguments):
     last = (child.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.returncode}): {last}")
     return Outcome(None, [crash], text, bool(oclgrind))
+
+
+def run_patiently(what, command, job, environment, seconds):
+    """`subprocess.run`, with a progress bar once it takes longer than one waits gladly. Raises subprocess.TimeoutExpired."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment) as child:
+        try:
+            with tqdm(total=seconds, delay=PATIENCE, leave=False, bar_format="{desc}: {n} s of at most {total} s |{bar:20}|",
+                      desc=what) as progress:
+                for second in range(seconds):
+                    try:
+                        out, err = child.communicate(None if second else job, timeout=1)
+                        return subprocess.CompletedProcess(command, child.returncode, out, err)
+                    except subprocess.TimeoutExpired:
+                        progress.update()
+            raise subprocess.TimeoutExpired(command, seconds)
+        finally:
+            child.kill()  # out of time, or interrupted; one that has ended does not mind
 
 
 def portable(k):

@@ -6,7 +6,7 @@ import pytest
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
+SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "tiled": dict(TILE=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
          "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2)}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
@@ -21,7 +21,20 @@ BUGS = [
     ("no store guard", ["register_1d", "register_2d"], ("if row < M and col < N:", "if True:"),
      ("if (row < M && col < N) C", "C"), -1, "out of bounds"),
     ("row stride", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
-     ("ty + i * THREADS_Y", "ty * TM + i"), 0, "wrong numbers"),
+     ("ty + i * THREADS_Y", "ty * TM + i"), 0, "wrong row"),
+    ("stored in another row", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
+     ("ty + i * THREADS_Y", "ty * TM + i"), -1, "wrong row"),
+    ("stored in another column", ["register_2d"], ("tx + j * THREADS_X", "tx * TN + j"),
+     ("tx + j * THREADS_X", "tx * TN + j"), -1, "wrong column"),
+    ("columns of B mixed up", ["register_2d"], ("tx + j * THREADS_X", "tx * TN + j"),
+     ("tx + j * THREADS_X", "tx * TN + j"), 0, "wrong column"),
+    ("tile of A turned", ["tiled"], ("As[ty, k]", "As[k, ty]"), ("As[ty][k]", "As[k][ty]"), 0, "wrong index"),
+    ("tile of B turned", ["tiled"], ("Bs[k, tx]", "Bs[tx, k]"), ("Bs[k][tx]", "Bs[tx][k]"), 0, "wrong index"),
+    ("loop ends early", ["naive", "coalesced"], ("A.shape[1]", "A.shape[1] - 1"), ("k < K;", "k < K - 1;"), 0, "K is cut"),
+    ("lists mixed up", ["register_2d"], ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"),
+     ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"), 0, "wrong place"),
+    ("B not moved on", ["tiled"], ("B[k0 + ty, col]", "B[ty, col]"), ("B[(k0 + ty) * N", "B[ty * N"), 0, "wrong index"),
+    ("A not moved on", ["tiled"], ("A[row, k0 + tx]", "A[row, tx]"), ("A[row * K + k0 + tx]", "A[row * K + tx]"), 0, "wrong index"),
     ("sum not begun", ["register_1d"], ("acc[i] = 0\n", "pass\n"), ("acc[i] = 0.0f;", ";"), 0, "uninitialised"),
     ("sum not begun", ["register_2d"], ("acc[i, j] = 0\n", "pass\n"), ("acc[i][j] = 0.0f;", ";"), 0, "uninitialised"),
     ("tile not filled", ["register_1d", "register_2d"], ("if r < BK:", "if r < BK - 1:"),

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
 import tomllib
@@ -34,7 +35,7 @@ def pip_section():
     return next(part["pip"] for part in conda()["dependencies"] if isinstance(part, dict))
 
 
-@pytest.mark.parametrize("line", [*LAB_AND_TEST, *EXTRAS["cuda12"], *EXTRAS["cuda13"]])
+@pytest.mark.parametrize("line", [*LAB_AND_TEST, EXTRAS["cuda12"][0], *EXTRAS["cuda13"]])
 def test_each_dependency_has_a_pin_that_satisfies_it(line):
     wanted = Requirement(line)
     (pin,) = pins()[canonicalize_name(wanted.name)].specifier
@@ -42,10 +43,10 @@ def test_each_dependency_has_a_pin_that_satisfies_it(line):
 
 
 def test_each_pin_names_one_version():
-    """`==` everywhere, but for cuda-*: there `<=`, since the extra cuda12 wants older ones than cuda13."""
+    """`==` everywhere, but for cuda-* and nvidia-*: there `<=`, since the extra cuda12 wants older ones than cuda13."""
     for name, pin in pins().items():
         (specifier,) = pin.specifier
-        assert specifier.operator == ("<=" if name.startswith("cuda-") else "=="), str(pin)
+        assert specifier.operator == ("<=" if name.startswith(("cuda-", "nvidia-")) else "=="), str(pin)
 
 
 @pytest.mark.parametrize("line", PROJECT["dependencies"])
@@ -56,7 +57,8 @@ def test_dependencies_have_lower_bounds_only(line):
 
 @pytest.mark.parametrize("extra, name", [("cuda12", "cu12"), ("cuda13", "cu13")])
 def test_gpu_extras_name_extras_that_numba_cuda_has(extra, name):
-    (line,) = EXTRAS[extra]
+    line, *tools = EXTRAS[extra]
+    assert [tool.removesuffix("-cu12") for tool in tools] == ["nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]
     assert Requirement(line).extras == {name}
     if sys.platform != "darwin":
         assert name in importlib.metadata.metadata("numba-cuda").get_all("Provides-Extra")
@@ -84,6 +86,7 @@ def test_binder_understands_the_environment():
     assert run.returncode == 0, said
     version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
     assert f"Building conda environment for python={version}" in said
+    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # NVIDIA's compiler, for page 09
     assert 0 < said.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < said.index('--file "environment.yml"')
 
 

@@ -5,6 +5,7 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers import trial as trying
 from helpers.trial import in_child, oclgrind_findings, small_enough, trial
 
 SHAPES = [(5, 6, 7)]
@@ -21,6 +22,14 @@ def test_a_kernel_that_never_ends_is_stopped():
         k = build(source.replace(old, new), like="naive", BM=4, BN=4)
         findings, *_ = trial(k, SHAPES, seconds=5)
         assert [f.kind for f in findings] == ["hang"] and "after 5 s" in findings[0].message
+
+
+def test_a_slow_run_shows_progress(monkeypatch, capsys):
+    monkeypatch.setattr(trying, "PATIENCE", 0.1)
+    source = cuda_kernel("naive").source
+    k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
+    trial(k, SHAPES, seconds=3)
+    assert "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 3 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("oclgrind", [True, False])

@@ -4,6 +4,7 @@ import base64
 import io
 from collections import Counter
 
+import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
@@ -25,9 +26,10 @@ def film(k, M, N, K, who="block", block=(0, 0), thread=0):
     """
     if who not in WHO:
         raise ValueError(f"who={who!r} is none of: {', '.join(WHO)}.")
-    run, grid = trace(k, M, N, K), k.grid(M, N)
-    if not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
-        raise ValueError(f"block={block} is outside the grid of {grid[0]} x {grid[1]} blocks.")
+    run = trace(k, M, N, K)
+    grid = k.grid(M, N)
+    if np.shape(block) != (2,) or not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
+        raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
     if not 0 <= thread < k.block[0] * k.block[1]:
         raise ValueError(f"thread={thread} is outside the block of {k.block[0] * k.block[1]} threads.")
     mine = [a for a in run.accesses if a.memory == "global" and (who == "grid" or a.block[:2] == tuple(block)) and (

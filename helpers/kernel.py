@@ -137,7 +137,7 @@ def sizes(size):
     except (TypeError, ValueError):
         raise ValueError(f"{size!r} is no size; give a whole number, or three: (M, N, K).") from None
     if min(M, N, K) < 1:
-        raise ValueError(f"a product of {M} x {K} times {K} x {N} cannot be measured; each size must be 1 or more.")
+        raise ValueError(f"a product of {M} x {K} times {K} x {N} has no elements; each size must be 1 or more.")
     return M, N, K
 
 

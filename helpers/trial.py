@@ -20,6 +20,7 @@ import cloudpickle
 from tqdm import tqdm
 
 from . import devices, ladder
+from .kernel import Kernel
 
 SECONDS = 60
 PATIENCE = 10  # seconds without a progress bar
@@ -104,6 +105,8 @@ def in_child(k, task, seconds, oclgrind_options, **arguments):
 
     `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device instead.
     """
+    if not isinstance(k, Kernel):
+        raise TypeError(f"{str(k)[:40]!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     job = dict(dialect=k.dialect, kernel=portable(k), like=k.step, parameters=k.parameters, task=task,

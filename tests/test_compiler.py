@@ -45,6 +45,13 @@ def test_an_index_known_only_at_run_time_moves_the_patch_to_the_stack():
 
 
 @needs_compiler
+def test_a_gpus_name_stands_for_its_architecture_and_staging_is_told():
+    report = compiler_report("tiled", "A100")
+    assert report.arch == "sm_80" and report.loop.stages and "staging of the tiles included" in repr(report)
+    assert not compiler_report("register_2d", "sm_80").loop.stages
+
+
+@needs_compiler
 def test_a_patch_too_large_spills():
     report = compiler_report(cuda_kernel("register_2d", BM=128, BN=128, BK=8, TM=16, TN=16))
     assert report.registers == 255 and min(report.spill_bytes) > 0 and "spills: " in repr(report)
@@ -63,9 +70,11 @@ def test_a_kernel_that_does_not_compile_is_told_so():
 def test_what_cannot_be_reported_is_refused():
     with pytest.raises(ValueError, match="sm_75 .T4., sm_80 .A100."):
         compiler_report("naive", "sm_12")
+    with pytest.raises(ValueError, match="build it first: cuda_kernel"):
+        compiler_report(cuda_kernel("naive").source)
     with pytest.raises(ValueError, match="unknown step 'tile'"):
         compiler_report("tile")
-    with pytest.raises(ValueError, match="compiled by its OpenCL driver"):
+    with pytest.raises(ValueError, match="compiled inside its OpenCL driver"):
         compiler_report(opencl_kernel("naive"))
 
 

@@ -117,9 +117,16 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
 
 
 @pytest.mark.parametrize("wrong, says", [
-    (dict(who="warps"), "is none of: thread, warp, block, grid"), (dict(block=(2, 0)), "outside the grid of 1 x 1"),
+    (dict(who="warps"), "is none of: thread, warp, block, grid"), (dict(block=(2, 0)), "within the grid of 1 x 1"), (dict(block=1), "within the grid of 1 x 1"),
     (dict(thread=16), "outside the block of 16 threads"),
 ])
 def test_a_film_of_nobody_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         film(cuda_kernel("tiled", TILE=4), 4, 4, 4, **wrong)
+
+
+def test_a_film_needs_a_built_kernel_and_a_size():
+    with pytest.raises(TypeError, match="'tiled' is no built kernel; build it first"):
+        film("tiled", 4, 4, 4)
+    with pytest.raises(ValueError, match="each size must be 1 or more"):
+        film(cuda_kernel("tiled"), 0, 4, 4)

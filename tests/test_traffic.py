@@ -33,7 +33,7 @@ def test_intensity_is_flop_per_byte():
 
 
 def test_sizes_that_take_minutes_are_refused():
-    with pytest.raises(ValueError, match="would take too long; stay at M"):
+    with pytest.raises(ValueError, match="would take a simulator too long; stay at M"):
         traffic(cuda_kernel("tiled"), 100, 100, 100)
 
 

@@ -87,8 +87,9 @@ def ptx(kernel, p, capability):
     function, _ = from_text(kernel, p) if isinstance(kernel, str) else from_function(kernel)
     try:
         return cuda.compile_ptx(function.py_func, (float32[:, ::1],) * 3, cc=capability)[0]
-    except Exception as error:  # Numba raises many kinds; the learner needs its words
-        raise KernelError(str(error).strip()) from None
+    except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
+        said = [line for line in str(error).strip().splitlines() if line.strip() and not line.startswith(("Failed in", "During:"))]
+        raise KernelError("\n".join(said)) from None
 
 
 def call_builder(builder, p):

@@ -15,14 +15,14 @@ from .. import devices, ladder
 from ..cuda import kernel as cuda_kernel
 from ..kernel import Kernel, KernelError
 from ..trial import SECONDS, in_child
-from .gpus import ARCHS, Occupancy, occupancy
+from .gpus import Occupancy, known_arch, occupancy
 
 WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
 
 
 @dataclass(frozen=True)
 class InnerLoop:
-    """The machine instructions of the loop that does the multiply-adds.
+    """The machine instructions of the innermost loop with multiply-adds that is left after unrolling.
 
     code    one instruction a line, as text
     mix     {kind: how many}, such as {"FMA": 64, "shared load, 4 bytes": 16, "other": 9}
@@ -34,6 +34,11 @@ class InnerLoop:
     @property
     def size(self):
         return sum(self.mix.values())
+
+    @property
+    def stages(self):
+        """Whether it also brings tiles from global to shared memory, since the loop over k within it was unrolled away."""
+        return any(kind.startswith("global load") for kind in self.mix) and any(kind.startswith("shared") for kind in self.mix)
 
     @property
     def fma_share(self):
@@ -74,24 +79,27 @@ class CompilerReport:
         ]
         if self.loop is None:
             return "\n".join([*lines, "  inner loop  none that multiplies and adds"])
-        lines.append(f"  inner loop  {self.loop.size} instructions, {self.loop.fma_share:.0%} of them FMA")
+        staging = ", staging of the tiles included" if self.loop.stages else ""
+        lines.append(f"  inner loop  {self.loop.size} instructions, {self.loop.fma_share:.0%} of them FMA{staging}")
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
 def compiler_report(k, arch="sm_90"):
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
-    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: one of
-    `gpus.ARCHS`. The kernel is compiled, never run.
+    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
+    "sm_80", "sm_89" or "sm_90", or a GPU's name of `gpus.GPUS`. The kernel is compiled, never run.
     Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile and
     where the compiler is missing.
     """
     if not isinstance(k, Kernel):
+        if "\n" in str(k):
+            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
         k = cuda_kernel(k, **ladder.step(k).defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(f"{k} is compiled by its OpenCL driver, which tells nobody how. Ask for the CUDA kernel of the "
+        raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
                          f"same step and parameters.")
-    occupancy(arch, 1, 1, 0)  # refuses an unknown architecture
+    arch = known_arch(arch)
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         raise missing()

@@ -66,14 +66,22 @@ class Occupancy:
                 f"limited by {' and '.join(self.limits)}")
 
 
+def known_arch(name):
+    """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
+    if name in GPUS:
+        return GPUS[name].arch
+    if name not in ARCHS:
+        raise ValueError(f"{name!r} is none of the architectures whose limits the course knows: "
+                         f"{', '.join(f'{arch} ({gpus})' for arch, gpus in ARCHS.items())}.")
+    return name
+
+
 def occupancy(arch, threads, registers, shared_bytes):
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
     Raises ValueError for an architecture that is not in `ARCHS`.
     """
-    gpu = next((g for g in GPUS.values() if g.arch == arch), None)
-    if gpu is None:
-        raise ValueError(f"unknown architecture {arch!r}; there are: {', '.join(f'{a} ({g})' for a, g in ARCHS.items())}.")
+    gpu = next(g for g in GPUS.values() if g.arch == known_arch(arch))
 
     def pieces(amount, piece):
         return -(-amount // piece) * piece

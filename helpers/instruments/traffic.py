@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from .. import ladder
-from ..kernel import KernelError
+from ..kernel import KernelError, sizes
 from ..trial import SECONDS, in_child
 
 LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
@@ -61,7 +61,8 @@ def traffic(k, M, N, K):
 
 def refuse_long(M, N, K, instead=""):
     """Raise ValueError for sizes that a simulator would take minutes for."""
-    if min(M, N, K) < 1 or M * N * K > LIMIT:
+    M, N, K = sizes((M, N, K))
+    if M * N * K > LIMIT:
         raise ValueError(f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
                          f"32 x 32 x 32. {instead}".strip())
 

@@ -33,7 +33,7 @@ class Watch:
         self.accesses = [] if keep_accesses else None
         self.shapes = {}
         self.counts = {(memory, writes): 0 for memory in ("global", "shared") for writes in (False, True)}
-        self.rounds = {}  # (block, thread, line) -> times run
+        self.rounds = {}  # (block, thread, code, line) -> times run
         self.races = set()
         self.divergent = set()
         self.aliased = set()
@@ -66,7 +66,7 @@ class Watch:
             block, line = tuple(thread.blockIdx), frame.f_lineno
             name = next((n for n, v in frame.f_locals.items() if v is array), "?")
             flat = int(np.ravel_multi_index(index, array.shape))
-            before = self.rounds[block, thread.thread_id, line] - 1
+            before = self.rounds[block, thread.thread_id, frame.f_code, line] - 1
             self.shapes[name] = tuple(map(int, array.shape))
             self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, before, self.epoch(thread)[1]))
 
@@ -78,7 +78,7 @@ class Watch:
 
         def line_event(frame, event, arg):
             if event == "line":
-                key = tuple(thread.blockIdx), thread.thread_id, frame.f_lineno
+                key = tuple(thread.blockIdx), thread.thread_id, frame.f_code, frame.f_lineno
                 self.rounds[key] = self.rounds.get(key, 0) + 1
             return line_event
 

@@ -13,6 +13,7 @@ from .instruments.gpus import WARP
 from .instruments.trace import trace
 
 WHO = ("thread", "warp", "block", "grid")
+FRAME = 4.2  # inches, the width of the slider's picture
 PRINTED = 3  # frames of the strip; the slider has them all
 
 
@@ -100,20 +101,20 @@ class Film:
     def frame(self, number):
         """One frame as PNG bytes, for the slider."""
         M, N, K = self.size
-        figure = Figure(figsize=(4.2, 4.2 * (M + K) / (N + K) + 0.5))
+        figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.9, bottom=0.02)[0], number)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=PIXELS, facecolor="white")
+        figure.savefig(buffer, format="png", dpi=2 * PIXELS, facecolor="white")
         return buffer.getvalue()
 
     def slider(self):
         """An `ipywidgets` box with a slider over the steps. Raises ImportError where there is no ipywidgets."""
         import ipywidgets
 
-        picture = ipywidgets.Image(value=self.frame(0), format="png")
+        picture = ipywidgets.Image(value=self.frame(0), format="png", layout={"width": f"{FRAME * PIXELS:.0f}px"})
         step = ipywidgets.IntSlider(1, 1, len(self.frames), description="step", continuous_update=False)
         step.observe(lambda change: setattr(picture, "value", self.frame(change["new"] - 1)), "value")
-        return ipywidgets.VBox([ipywidgets.Label(self.legend()), step, picture])
+        return ipywidgets.VBox([ipywidgets.Label(self.legend()), step, picture], layout={"align_items": "flex-start"})
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()

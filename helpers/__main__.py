@@ -17,16 +17,16 @@ def bench(arguments):
     size = tuple(arguments.shape) if arguments.shape else arguments.size
     dialects = [arguments.dialect] if arguments.dialect else ["CUDA", "OpenCL"]
     steps = arguments.steps or list(ladder.STEPS)
-    for name in steps:
-        ladder.step(name)
-    total = 1 + len(steps) * len(dialects)
+    for name in arguments.steps or []:
+        ladder.step(name, arguments.dialect)
+    total = 1 + sum(name in ladder.steps(dialect) for name in steps for dialect in dialects)
     file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
     with tqdm(total=total, leave=False, file=sys.stderr) as progress:
         def each(k):
             progress.set_description("NumPy" if k.dialect == "Python" else str(k))
             progress.update()
 
-        timings = measure_ladder(size=size, dialects=dialects, steps=steps, each=each)
+        timings = measure_ladder(size=size, dialects=dialects, steps=arguments.steps, each=each)
     host = timings[0].gflops
     print(f"{'M x N x K = %d x %d x %d' % (timings[0].M, timings[0].N, timings[0].K):32}"
           f"{'time':>10}  {'GFLOP/s':>9}  {'of NumPy':>9}   device")

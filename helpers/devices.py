@@ -36,7 +36,8 @@ class Device:
     """A device that has run a kernel and returned the right numbers.
 
     `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
-    block; `memory_bytes` is all of its memory, None where that is simply the machine's.
+    block; `memory_bytes` is all of its memory, None where that is simply the machine's. `vector_width` is float32 in
+    a vector register, 1 on a GPU.
     """
 
     dialect: str
@@ -47,6 +48,7 @@ class Device:
     shared_bytes: int
     memory_bytes: int | None
     handle: object = field(default=None, compare=False, repr=False)
+    vector_width: int = 1
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -289,7 +291,7 @@ def opencl_candidates():
 def opencl_kind(handle):
     import pyopencl as cl
 
-    if handle.type & cl.device_type.GPU:
+    if handle.type & cl.device_type.GPU and not handle.type & cl.device_type.CPU:  # Oclgrind claims to be both
         return "GPU"
     return "CPU (PoCL)" if "Portable" in handle.platform.name else "CPU"
 
@@ -330,7 +332,8 @@ def opencl_device(name=None):
             handle = candidate.handle
             return Device("OpenCL", candidate.name, candidate.kind,
                           f"{candidate.platform} {handle.driver_version}", handle.max_work_group_size,
-                          handle.local_mem_size, handle.global_mem_size, handle)
+                          handle.local_mem_size, handle.global_mem_size, handle,
+                          1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float))
     tried = "; ".join(f"{c.name}: {c.problem}" for c in candidates) or "no driver is installed"
     raise DeviceError(f"no OpenCL device can run a kernel ({tried}). {opencl_remedy()}")
 

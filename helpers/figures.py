@@ -246,15 +246,17 @@ def ladder_roofline(limits, timings):
     points = []
     for t in timings:
         if t.device == limits.device and not t.simulated:
-            loads = ladder.step(t.step).global_loads(t.parameters, t.M, t.N, t.K)
-            points.append((t.step, 2 * t.M * t.N * t.K / (4 * (loads + t.M * t.N)), t.gflops))
+            step, sizes = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
+            moved = 4 * (step.global_loads(*sizes) + step.global_stores(*sizes))
+            points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))
     return roofline(limits, points)
 
 
 def predicted_roofline(size=4096):
     """Where each rung could stand on GPUs that nobody measured here: its counted traffic under the data sheets' roofs."""
     steps = {}  # rungs of the same intensity share a place
-    for name, step in ladder.STEPS.items():
+    for name in ladder.steps("CUDA"):
+        step = ladder.STEPS[name]
         p = step.defaults["GPU"]
         moved = 4 * (step.global_loads(p, size, size, size) + size**2)
         steps.setdefault(round(2 * size**3 / moved, 2), []).append(name)

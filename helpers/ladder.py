@@ -5,7 +5,7 @@ columns of C that block owns; CUDA's grid and OpenCL's global size both follow f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 def ceil_div(a, b):
@@ -26,6 +26,10 @@ class Step:
     read      parameters -> elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
+    dialects  those it is written in
+    adds      True: C is stored after each K-tile, and loaded again for the next
+    needs     what its parameters must fulfil, {expression: why}
+    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory, where guards spare some
     """
 
     name: str
@@ -37,6 +41,10 @@ class Step:
     read: Callable = lambda p: 0
     x_along: str = "columns"
     reuse: bool = True
+    dialects: tuple = ("CUDA", "OpenCL")
+    adds: bool = False
+    needs: dict = field(default_factory=dict)
+    shared: Callable | None = None
 
     def grid(self, p, M, N):
         """Blocks along (x, y): as many as cover C of M x N, and no more."""
@@ -44,19 +52,60 @@ class Step:
         down, across = ceil_div(M, rows), ceil_div(N, columns)
         return (down, across) if self.x_along == "rows" else (across, down)
 
+    def defaults_for(self, device):
+        """The parameters for that device when none are given, a new dict."""
+        default = self.defaults[device.kind]
+        return dict(default(device) if callable(default) else default)
+
     def global_loads(self, p, M, N, K):
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken."""
         if not self.reuse:
             return 2 * M * N * K
         rows, columns, _ = self.tile(p)
-        return M * K * ceil_div(N, columns) + K * N * ceil_div(M, rows)
+        again = self.global_stores(p, M, N, K) - M * N  # of C, to add to it
+        return M * K * ceil_div(N, columns) + K * N * ceil_div(M, rows) + again
+
+    def global_stores(self, p, M, N, K):
+        """Elements of C stored to global memory."""
+        return M * N * (ceil_div(K, self.tile(p)[2]) if self.adds else 1)
 
     def shared_accesses(self, p, M, N, K):
-        """Elements read from, and written to, shared memory by all blocks together; guards spare none of them."""
+        """Elements read from, and written to, shared memory by all blocks together."""
+        if self.shared:
+            return self.shared(p, M, N, K)
         rows, columns, depth = self.tile(p)
         tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
         return tiles * self.read(p), tiles * self.staged(p)
 
+
+def packed_defaults(device):
+    """For a CPU: a patch that fills its vector registers, a panel of B that fills the local memory, or 256 KiB of it."""
+    VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
+    TM, TN = {16: (14, 2), 8: (6, 2), 4: (8, 3)}[VW]  # x86-64 has 32, 16, and ARM 32 registers of these widths
+    BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
+    fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
+    return dict(BM=252 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+
+
+def packed_shared(p, M, N, K):
+    """Elements that `packed` reads from, and writes to, local memory: whole panels of B, whole vectors of A."""
+    panel, read, written = p["TN"] * p["VW"], 0, 0
+    for rows in pieces(M, p["BM"]):
+        for columns in pieces(N, p["BN"]):
+            for depth in pieces(K, p["BK"]):
+                panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
+                written += depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
+                read += patches * panels * depth * (p["TM"] + panel)
+    return read, written
+
+
+def pieces(length, piece):
+    """The lengths of the pieces of at most that size which make up `length`."""
+    return [min(piece, length - start) for start in range(0, length, piece)]
+
+
+TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
+TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
 
 STEPS = {
     step.name: step
@@ -99,6 +148,7 @@ STEPS = {
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
             read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
+            needs=TM_DIVIDES,
         ),
         Step(
             "register_2d",
@@ -110,15 +160,38 @@ STEPS = {
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
             read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
+            needs=TM_DIVIDES | TN_DIVIDES,
+        ),
+        Step(
+            "packed",
+            "for CPUs: panels packed for the cache, a patch of vector registers",
+            {"CPU": packed_defaults, "CPU (PoCL)": packed_defaults, "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4)},
+            block=lambda p: (1, 1),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BK"] * p["BN"] + p["TM"] * (p["BK"] + 16),
+            dialects=("OpenCL",),
+            adds=True,
+            needs={"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are", **TM_DIVIDES,
+                   "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
+                   "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors"},
+            shared=packed_shared,
         ),
     ]
 }
 
 
-def step(name):
-    """The `Step` of that name. Raises ValueError, with the names there are."""
+def steps(dialect):
+    """The names of the steps that are written in "CUDA" or "OpenCL", in order."""
+    return tuple(name for name, step in STEPS.items() if dialect in step.dialects)
+
+
+def step(name, dialect=None):
+    """The `Step` of that name. Raises ValueError, with the names there are, also where it is not written in the dialect."""
     if not isinstance(name, str) or name not in STEPS:
         raise ValueError(f"unknown step {name!r}; the steps are: {', '.join(STEPS)}.")
+    if dialect and dialect not in STEPS[name].dialects:
+        raise ValueError(f"{name} is written in {' and '.join(STEPS[name].dialects)} only; "
+                         f"in {dialect} there are: {', '.join(steps(dialect))}.")
     return STEPS[name]
 
 
@@ -128,19 +201,18 @@ def parameters(step, device, given):
     Raises ValueError for an unknown parameter, a value that is no positive int, a thread's share that does
     not divide its block's, and a block that exceeds the device's threads or shared memory.
     """
-    p = dict(step.defaults[device.kind])
+    if device.kind not in step.defaults:
+        raise ValueError(f"{step.name} is a kernel {step.idea.partition(':')[0]}; {device.name} is none.")
+    p = step.defaults_for(device)
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")
         if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
             raise ValueError(f"{step.name}: {key}={value!r} must be a whole number, 1 or more.")
         p[key] = int(value)
-    for per_block, per_thread in (("BM", "TM"), ("BN", "TN")):
-        if per_thread in p and p[per_block] % p[per_thread]:
-            raise ValueError(
-                f"{step.name}: {per_thread}={p[per_thread]} must divide {per_block}={p[per_block]}, "
-                f"so that every thread owns the same number of elements."
-            )
+    for expression, why in step.needs.items():
+        if not eval(expression, {}, dict(p)):
+            raise ValueError(f"{step.name}: {why.format(**p)}.")
     x, y = step.block(p)
     if x * y > device.max_threads:
         raise ValueError(

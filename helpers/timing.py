@@ -112,15 +112,16 @@ def numpy_matmul(A, B):
 def measure_ladder(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None, each=lambda k: None):
     """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
 
-    `upto`: the last step to measure, or give `steps`, a list; all by default. `size`: an int or (M, N, K); by
+    `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an int or (M, N, K); by
     default 512, or 2048 when a GPU is at work. `each` is called with every kernel before it is timed.
     """
     names = list(ladder.STEPS)
-    steps = list(steps or names[: names.index(upto or names[-1]) + 1])
+    chosen = [ladder.step(name) for name in steps or names[: names.index(upto or names[-1]) + 1]]
     kernels = [HostKernel(numpy_matmul)]
-    for dialect, build in (("CUDA", cuda.kernel), ("OpenCL", opencl.kernel)):
+    for dialect, build, device in (("CUDA", cuda.kernel, devices.cuda_device), ("OpenCL", opencl.kernel, devices.opencl_device)):
         if dialect in dialects:
-            kernels += [build(step) for step in steps]
+            kernels += [build(step.name) for step in chosen
+                        if dialect in step.dialects and (steps or device().kind in step.defaults)]
     if size is None:
         size = 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512
     timings = []

@@ -15,7 +15,7 @@ from helpers.instruments.gpus import occupancy
 from helpers.timing import Limits, Timing
 
 TIMINGS = [Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
-           for step, seconds in zip(ladder.STEPS, (0.2, 0.02, 0.002, 0.0015, 0.0012))]
+           for step, seconds in zip(ladder.steps("CUDA"), (0.2, 0.02, 0.002, 0.0015, 0.0012))]
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
 
 ALL = {

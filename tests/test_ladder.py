@@ -16,8 +16,8 @@ def test_the_folder_listing_is_the_ladder():
     folder = Path(ladder.__file__).parent
     for dialect, suffix in (("cuda", "py"), ("opencl", "cl")):
         files = {p.stem for p in (folder / dialect).glob(f"*.{suffix}")} - {"__init__"}
-        assert files == set(ladder.STEPS)
-    assert helpers.cuda.STEPS == helpers.opencl.STEPS == tuple(ladder.STEPS)
+        assert files == set(ladder.steps({"cuda": "CUDA", "opencl": "OpenCL"}[dialect]))
+    assert helpers.opencl.STEPS == tuple(ladder.STEPS) == (*helpers.cuda.STEPS, "packed")
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
@@ -25,7 +25,21 @@ def test_every_kind_of_device_has_legal_defaults(step):
     # 256 threads and 32 KiB are what the least of today's OpenCL GPUs allow.
     for kind, least in zip(KINDS, [(256, 32 << 10), (1024, 128 << 10), (1024, 128 << 10), (64, 4 << 10)]):
         device = Device("OpenCL", kind, kind, "", *least, None)
-        assert ladder.parameters(step, device, {}) == step.defaults[kind]
+        if kind in step.defaults:
+            assert ladder.parameters(step, device, {}) == step.defaults_for(device)
+        else:
+            with pytest.raises(ValueError, match="packed is a kernel for CPUs; GPU is none"):
+                ladder.parameters(step, device, {})
+
+
+@pytest.mark.parametrize("width", [16, 8, 4, 1])
+@pytest.mark.parametrize("shared_bytes", [32 << 10, 48 << 10, 256 << 10, 1 << 20])
+def test_packed_fits_any_cpu(width, shared_bytes):
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, shared_bytes, None, None, width)
+    p = ladder.parameters(ladder.step("packed"), cpu, {})
+    registers = {16: 32, 8: 16, 4: 32}[p["VW"]]
+    assert p["VW"] == max(width, 4) and p["TM"] * p["TN"] + p["TN"] + 1 <= registers
+    assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 256 << 10) / 2  # and fills it
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
@@ -40,10 +54,10 @@ def test_the_grid_covers_c_and_no_more(step, M, N):
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 def test_counted_loads_are_the_tables_formula(step):
-    p = step.defaults["GPU"]
-    rows, columns, _ = step.tile(p)
+    p = step.defaults["GPU"] if "GPU" in step.defaults else step.defaults["simulator"]
+    rows, columns, depth = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
-    per_element = 2 * K if not step.reuse else K / rows + K / columns
+    per_element = 2 * K if not step.reuse else K / rows + K / columns + (K / depth - 1) * step.adds
     assert step.global_loads(p, M, N, K) == per_element * M * N
 
 

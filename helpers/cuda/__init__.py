@@ -15,7 +15,7 @@ from .. import devices, ladder
 from .. import kernel as base
 from ..kernel import Kernel, KernelError, read_back
 
-STEPS = tuple(ladder.STEPS)
+STEPS = ladder.steps("CUDA")
 
 
 def kernel(step, *, like=None, **parameters):
@@ -28,12 +28,12 @@ def kernel(step, *, like=None, **parameters):
     """
     device = devices.cuda_device()
     if like is None and isinstance(step, str) and "\n" not in step:
-        rung = ladder.step(step)
+        rung = ladder.step(step, "CUDA")
         p = ladder.parameters(rung, device, parameters)
         return CudaKernel(rung.name, p, device, False, *from_ladder(rung.name, p))
     if like is None:
         raise ValueError("a kernel of your own needs like=...: the step whose block and grid it is launched with.")
-    rung = ladder.step(like)
+    rung = ladder.step(like, "CUDA")
     p = ladder.parameters(rung, device, parameters)
     return CudaKernel(rung.name, p, device, True, *(from_text(step, p) if isinstance(step, str) else from_function(step)))
 

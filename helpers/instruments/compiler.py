@@ -95,7 +95,7 @@ def compiler_report(k, arch="sm_90"):
     if not isinstance(k, Kernel):
         if "\n" in str(k):
             raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
-        k = cuda_kernel(k, **ladder.step(k).defaults["GPU"])
+        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
         raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
                          f"same step and parameters.")

@@ -5,6 +5,7 @@ three exist they agree.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from .. import ladder
@@ -70,12 +71,17 @@ def refuse_long(M, N, K, instead=""):
 def oclgrind_counts(log):
     """Global loads and stores, local loads and stores, in elements, of the last kernel that Oclgrind counted."""
     last = log.split("Instructions executed for kernel")[-1]
-    elements = {(kind, memory): int(size) // 4
-                for kind, memory, size in re.findall(r"- (load|store) (global|local) \((\d+) bytes\)", last)}
-    return [elements.get((kind, memory), 0) for memory in ("global", "local") for kind in ("load", "store")]
+    elements = Counter()
+    for kind, memory, size in re.findall(r"- (load|store) (global|local) \((\d+) bytes\)", last):
+        elements[kind, memory] += int(size) // 4
+    # vloadn and vstoren are counted as calls, under their mangled names: address space 1 is global, 3 is local.
+    for times, kind, width, space in re.findall(r"(\d+) - call _Z\d+v(load|store)(\d+)\w*PU3AS([13])K?f\(\)", last):
+        elements[kind, {"1": "global", "3": "local"}[space]] += int(times) * int(width)
+    return [elements[kind, memory] for memory in ("global", "local") for kind in ("load", "store")]
 
 
 def predicted_traffic(k, M, N, K):
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     step = ladder.step(k.step)
-    return Traffic(M, N, K, step.global_loads(k.parameters, M, N, K), M * N, *step.shared_accesses(k.parameters, M, N, K))
+    return Traffic(M, N, K, step.global_loads(k.parameters, M, N, K),
+                   step.global_stores(k.parameters, M, N, K), *step.shared_accesses(k.parameters, M, N, K))

@@ -12,7 +12,7 @@ from .. import devices, ladder
 from .. import kernel as base
 from ..kernel import Kernel, KernelError, read_back
 
-STEPS = tuple(ladder.STEPS)
+STEPS = ladder.steps("OpenCL")
 
 
 def kernel(step, device=None, *, like=None, **parameters):
@@ -30,7 +30,7 @@ def kernel(step, device=None, *, like=None, **parameters):
     own = "__kernel" in step or "\n" in step
     if own and like is None:
         raise ValueError("a kernel of your own needs like=...: the step whose work-group it is launched with.")
-    rung = ladder.step(like if own else step)
+    rung = ladder.step(like if own else step, "OpenCL")
     device = devices.opencl_device(device)
     p = ladder.parameters(rung, device, parameters)
     source = step if own else (Path(__file__).parent / f"{rung.name}.cl").read_text()

@@ -1,0 +1,81 @@
+// packed: C = A @ B, row-major float32, for a CPU; a work-item alone computes BM rows x BN columns of C.
+// Launch: work-groups of one work-item, one for BM x BN. VW floats fill one vector register.
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define floatv JOIN(float, VW)
+#define vloadv JOIN(vload, VW)
+#define vstorev JOIN(vstore, VW)
+#define PANEL (TN * VW)
+
+// The first n of VW floats, and zeros for the others.
+floatv load_some(__global const float *from, const int n)
+{
+    if (n >= VW) return vloadv(0, from);
+    float some[VW];
+    for (int v = 0; v < VW; v++) some[v] = v < n ? from[v] : 0.0f;
+    return vloadv(0, some);
+}
+
+void store_some(const floatv x, __global float *to, const int n)
+{
+    if (n >= VW) { vstorev(x, 0, to); return; }
+    float some[VW];
+    vstorev(x, 0, some);
+    for (int v = 0; v < n; v++) to[v] = some[v];
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void packed(const int M, const int N, const int K,
+            __global const float *A, __global const float *B, __global float *C)
+{
+    __local floatv Bs[BN / PANEL][BK][TN];
+    __local float As[TM][BK + 16];  // 16 more, so that its rows do not compete for the same lines of the cache
+    const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
+    const int rows = min(BM, M - row0), columns = min(BN, N - col0);
+
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        const int depth = min(BK, K - k0);
+        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence.
+        for (int k = 0; k < depth; k++)
+            for (int c = 0; c < columns; c += PANEL)
+                for (int j = 0; j < TN; j++)
+                    Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+
+        for (int r = 0; r < rows; r += TM) {
+            // 2. Pack TM rows of A, and ask for those of the next round: they arrive meanwhile.
+            for (int i = 0; i < min(TM, rows - r); i++) {
+                __global const float *from = A + (row0 + r + i) * K + k0;
+                for (int k = 0; k < depth; k += VW) vstorev(load_some(from + k, depth - k), 0, &As[i][k]);
+                if (r + i + TM < rows) prefetch(from + TM * K, depth);
+            }
+            for (int c = 0; c < columns; c += PANEL) {
+                // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
+                floatv acc[TM][TN];
+                #pragma unroll
+                for (int i = 0; i < TM; i++)
+                    #pragma unroll
+                    for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+                for (int k = 0; k < depth; k++) {
+                    floatv b_reg[TN];
+                    #pragma unroll
+                    for (int j = 0; j < TN; j++) b_reg[j] = Bs[c / PANEL][k][j];
+                    #pragma unroll
+                    for (int i = 0; i < TM; i++) {
+                        const floatv a_reg = As[i][k];  // one number in every lane
+                        #pragma unroll
+                        for (int j = 0; j < TN; j++) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
+                    }
+                }
+                // 4. Add it to what the earlier rounds left in C.
+                #pragma unroll
+                for (int i = 0; i < TM; i++)
+                    #pragma unroll
+                    for (int j = 0; j < TN; j++) {
+                        __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
+                        const int n = r + i < rows ? columns - c - j * VW : 0;
+                        store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
+                    }
+            }
+        }
+    }
+}

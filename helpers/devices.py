@@ -302,11 +302,11 @@ def wanted():
 
 
 @functools.cache
-def opencl_device(name=None):
+def opencl_device(name=None, kinds=KINDS):
     """The OpenCL `Device` kernels run on.
 
     `name`: part of a platform or device name; by default HELPERS_OPENCL_DEVICE, then pyopencl's own
-    PYOPENCL_CTX, then the first candidate that proves itself.
+    PYOPENCL_CTX, then the first candidate that proves itself. `kinds`: those that will do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
     import pyopencl as cl
@@ -328,14 +328,17 @@ def opencl_device(name=None):
         candidates = [Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)]
 
     for candidate in candidates:
+        if candidate.kind not in kinds:
+            continue
         if candidate.problem is None:
             handle = candidate.handle
             return Device("OpenCL", candidate.name, candidate.kind,
                           f"{candidate.platform} {handle.driver_version}", handle.max_work_group_size,
                           handle.local_mem_size, handle.global_mem_size, handle,
                           1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float))
-    tried = "; ".join(f"{c.name}: {c.problem}" for c in candidates) or "no driver is installed"
-    raise DeviceError(f"no OpenCL device can run a kernel ({tried}). {opencl_remedy()}")
+    tried = "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates) or "no driver is installed"
+    what = "device" if "GPU" in kinds else "CPU"
+    raise DeviceError(f"no OpenCL {what} can run a kernel ({tried}). {opencl_remedy()}")
 
 
 def opencl_remedy():

@@ -34,6 +34,13 @@ ANSWERS = {
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
         [(32, 8), (33, 8), (81, 8), (123, 8), (255, 2), (43, 12)],
     ),
+    # 11: vector registers that a patch of TM rows and TN vectors keeps busy
+    "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3)]),
+    # 11: where element (k, c) of a piece of B lies in panels P wide of BK rows, in floats
+    "place_in_panels": (
+        lambda k, c, BK, P: c // P * BK * P + k * P + c % P,
+        [(0, 0, 8, 4), (3, 2, 8, 4), (3, 6, 8, 4), (7, 31, 16, 8)],
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "tiled": dict(TILE=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
-         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2)}
+         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), "packed": ladder.STEPS["packed"].defaults["simulator"]}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
@@ -40,7 +40,14 @@ BUGS = [
     ("tile not filled", ["register_1d", "register_2d"], ("if r < BK:", "if r < BK - 1:"),
      ("r < BK; r += THREADS_Y", "r < BK - 1; r += THREADS_Y"), 0, "uninitialised"),
 ]
-CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1]]
+BUGS += [(bug, ["packed"], None, *rest) for bug, *rest in [
+    ("pieces not added", ("k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j]", "acc[i][j]"), 0, "K is cut"),
+    ("no row guard", ("r + i < rows ? columns - c - j * VW : 0", "columns - c - j * VW"), 0, "out of bounds"),
+    ("no column guard", ("if (n >= VW) { vstorev", "if (n > 0) { vstorev"), 0, "out of bounds"),
+    ("B not moved on", ("(k0 + k) * N", "k * N"), 0, "wrong index"),
+    ("rows of A mixed up", ("+ r + i) * K", "+ r + TM - 1 - i) * K"), 0, "out of bounds"),
+]]
+CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1] if d in ladder.STEPS[step].dialects]
 
 
 @pytest.mark.parametrize("dialect, step, bug, steps, cuda, opencl, which, kind", CASES,

@@ -21,7 +21,7 @@ def kernel(step, device=None, *, like=None, **parameters):
     `step` is a name in STEPS; or OpenCL source of your own with one `__kernel`, which takes
     (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
     launched with. The parameters reach the source as macros, such as TILE.
-    `device` is part of a platform or device name; None takes `devices.opencl_device()`.
+    `device` is part of a platform or device name; None takes the first that the step is for.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
@@ -31,7 +31,7 @@ def kernel(step, device=None, *, like=None, **parameters):
     if own and like is None:
         raise ValueError("a kernel of your own needs like=...: the step whose work-group it is launched with.")
     rung = ladder.step(like if own else step, "OpenCL")
-    device = devices.opencl_device(device)
+    device = devices.opencl_device(device, tuple(rung.defaults)) if device is None else devices.opencl_device(device)
     p = ladder.parameters(rung, device, parameters)
     source = step if own else (Path(__file__).parent / f"{rung.name}.cl").read_text()
     return OpenCLKernel(rung.name, p, source, device, own)

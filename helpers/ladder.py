@@ -81,10 +81,11 @@ class Step:
 def packed_defaults(device):
     """For a CPU: a patch that fills its vector registers, a panel of B that fills the local memory, or 256 KiB of it."""
     VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
-    TM, TN = {16: (14, 2), 8: (6, 2), 4: (8, 3)}[VW]  # x86-64 has 32, 16, and ARM 32 registers of these widths
+    # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
+    TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
     fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
-    return dict(BM=252 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+    return dict(BM=256 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
 
 
 def packed_shared(p, M, N, K):

@@ -29,6 +29,11 @@ ANSWERS = {
     "reads_per_product": (lambda TM: (TM + 1) / TM, [(1,), (2,), (8,), (64,)]),
     # 06: the same, a thread owning a patch of TM x TN
     "reads_per_product_2d": (lambda TM, TN: (TM + TN) / (TM * TN), [(1, 1), (8, 1), (4, 4), (8, 8)]),
+    # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
+    "rounds_needed": (
+        lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
+        [(1,), (2,), (3,), (4,), (12,), (32,), (33,)],
+    ),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": (
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),

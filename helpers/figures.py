@@ -148,6 +148,27 @@ def picture_addresses(k, M, N, K):
     return Picture(figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + ".")
 
 
+def picture_banks(width, depth=8, rows=16):
+    """Where a warp's first store into a turned tile goes: thread numbers in the words of shared memory, bank by bank.
+
+    As page 07's kernel does it: thread t brings row t // (depth / 4) of A, four columns from 4 (t % (depth / 4)) on; their
+    first column is row c of the turned tile, `width` words long.
+    """
+    per_row = depth // 4
+    words = {t % per_row * 4 * width + t // per_row: t for t in range(rows * per_row)}
+    per_bank = {}
+    for word, t in words.items():
+        per_bank.setdefault(word % WARP, []).append(t)
+    rounds = max(map(len, per_bank.values()))
+    labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
+    figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))
+    ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
+    panel(ax, rounds, WARP, {cell: A_COLOUR for cell in labels}, f"rows of {width} words: banks 0 to 31, and the threads that write to each",
+          INK, labels)
+    return Picture(figure, f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
+                           f"round{'s' * (rounds > 1)}.")
+
+
 def picture_share(k, thread=(1, 1), step=2):
     """What one thread owns in its block's tile of C, and what it reads from As and Bs at one step. From a traced run."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
@@ -270,7 +291,7 @@ def predicted_roofline(size=4096):
         ax.plot(list(steps), ceilings, marker, color=colour, markerfacecolor="white", markersize=8, label=gpu.name)
     for i, (intensity, names) in enumerate(steps.items()):
         ax.axvline(intensity, color=GRID, linewidth=1, zorder=0)
-        ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), " and ".join(names), fontsize=11, color=INK)
+        ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), "\n".join(reversed(names)), fontsize=11, color=INK, va="bottom")
     ax.legend(loc="upper left", fontsize=TEXT, frameon=False)
     ax.set_xlim(0.1, 200)
     ax.set_ylim(0.03, 190)

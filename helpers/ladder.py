@@ -88,6 +88,13 @@ def packed_defaults(device):
     return dict(BM=256 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
 
 
+def vectorized_shared(p, M, N, K):
+    """Elements that `vectorized` reads from, and writes to, shared memory: as register_2d, the padding never touched."""
+    tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
+    threads = p["BM"] // p["TM"] * (p["BN"] // p["TN"])
+    return tiles * threads * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
+
+
 def packed_shared(p, M, N, K):
     """Elements that `packed` reads from, and writes to, local memory: whole panels of B, whole vectors of A."""
     panel, read, written = p["TN"] * p["VW"], 0, 0
@@ -162,6 +169,21 @@ STEPS = {
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
             read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
             needs=TM_DIVIDES | TN_DIVIDES,
+        ),
+        Step(
+            "vectorized",
+            "four numbers a load, from tiles that lie the right way round",
+            {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
+             "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
+             "simulator": dict(BM=8, BN=8, BK=4, TM=4, TN=4)},
+            block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
+            needs=TM_DIVIDES | TN_DIVIDES | {
+                "TM % 4 == 0 and TN % 4 == 0 and BK % 4 == 0": "TM={TM}, TN={TN} and BK={BK} must be multiples of 4",
+                "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
+                    "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"},
+            shared=vectorized_shared,
         ),
         Step(
             "packed",

@@ -1,6 +1,7 @@
 """The compiler's report: what it says of the ladder, and what it says when a kernel or the compiler will not do."""
 
 import pytest
+from numba import cuda, float32
 
 from helpers import compiler_report, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import compiler
@@ -26,11 +27,13 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
     assert report.shared_bytes == 4 * rung.staged(p)
     rows, columns, depth = rung.tile(p)
     products = rows * columns * depth
-    per_product = rung.read(p) / products or 2  # the first two rungs read both factors from global memory
+    per_product = rung.shared_accesses(p, rows, columns, depth)[0] / products or 2  # the first two rungs read both factors from global memory
     if step == "tiled":  # its inner loop is the whole round: two elements staged, TILE products
         per_product += 2 / depth
     assert loaded(report) / report.loop.mix["FMA"] == per_product
     assert not any("stack" in kind for kind in report.loop.mix)
+    if step == "vectorized":
+        assert report.loop.fma_share > 0.9 and set(report.loop.mix) >= {"shared load, 16 bytes"} and report.registers <= 128
 
 
 @needs_compiler
@@ -55,6 +58,26 @@ def test_a_gpus_name_stands_for_its_architecture_and_staging_is_told():
 def test_a_patch_too_large_spills():
     report = compiler_report(cuda_kernel("register_2d", BM=128, BN=128, BK=8, TM=16, TN=16))
     assert report.registers == 255 and min(report.spill_bytes) > 0 and "spills: " in repr(report)
+
+
+@cuda.jit(device=True)
+def product(a, b):
+    return a * b
+
+
+@cuda.jit
+def calling(A, B, C):
+    row, col = cuda.grid(2)
+    acc = float32(0)
+    for k in range(A.shape[1]):
+        acc += product(A[row, k], B[k, col])
+    C[row, col] = acc
+
+
+@needs_compiler
+def test_functions_that_a_kernel_calls_are_compiled_along():
+    report = compiler_report(cuda_kernel(calling, like="naive"), "T4")
+    assert report.registers > 8 and report.loop.mix["FMA"] >= 1
 
 
 @needs_compiler

@@ -24,6 +24,7 @@ ALL = {
     "reads": lambda: figures.picture_reads(cuda_kernel("coalesced", BM=2, BN=8), 8, 10, 6),
     "addresses": lambda: figures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8),
     "film": lambda: film(cuda_kernel("tiled", TILE=4), 8, 12, 12).strip(),
+    "banks": lambda: figures.picture_banks(64),
     "share": lambda: figures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
     "predicted": figures.predicted_roofline,
     "occupancy": lambda: figures.picture_occupancy(REPORT),

@@ -7,7 +7,7 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "tiled": dict(TILE=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
-         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), "packed": ladder.STEPS["packed"].defaults["simulator"]}
+         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), **{step: ladder.STEPS[step].defaults["simulator"] for step in ("vectorized", "packed")}}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
@@ -16,8 +16,8 @@ BUGS = [
     ("guard off by one", ["coalesced"], ("row >= C.shape[0]", "row > C.shape[0]"), ("row >= M", "row > M"), 0, "out of bounds"),
     ("k from 1", ["naive"], ("k = 0", "k = 1"), ("k = 0", "k = 1"), 0, "K is cut"),
     ("= for +=", ["naive", "coalesced"], ("acc +=", "acc ="), ("acc +=", "acc ="), 0, "K is cut"),
-    ("no first barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
-    ("no second barrier", ["register_1d", "register_2d"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
+    ("no first barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
+    ("no second barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
     ("no store guard", ["register_1d", "register_2d"], ("if row < M and col < N:", "if True:"),
      ("if (row < M && col < N) C", "C"), -1, "out of bounds"),
     ("row stride", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
@@ -28,6 +28,10 @@ BUGS = [
      ("tx + j * THREADS_X", "tx * TN + j"), -1, "wrong column"),
     ("columns of B mixed up", ["register_2d"], ("tx + j * THREADS_X", "tx * TN + j"),
      ("tx + j * THREADS_X", "tx * TN + j"), 0, "wrong column"),
+    ("stored along a comb", ["vectorized"], ("ty * 4 + i // 4 * 4 * THREADS_Y + i % 4", "ty + i * THREADS_Y"),
+     ("(ty + i / 4 * THREADS_Y) * 4 + i % 4", "ty + i * THREADS_Y"), 0, "wrong row"),
+    ("last four unguarded", ["vectorized"], ("col < columns and columns % 4 == 0", "col < columns"),
+     ("columns % 4 == 0", "true"), 0, "out of bounds"),
     ("tile of A turned", ["tiled"], ("As[ty, k]", "As[k, ty]"), ("As[ty][k]", "As[k][ty]"), 0, "wrong index"),
     ("tile of B turned", ["tiled"], ("Bs[k, tx]", "Bs[tx, k]"), ("Bs[k][tx]", "Bs[tx][k]"), 0, "wrong index"),
     ("loop ends early", ["naive", "coalesced"], ("A.shape[1]", "A.shape[1] - 1"), ("k < K;", "k < K - 1;"), 0, "K is cut"),

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 from numba import cuda, float32
@@ -84,7 +85,11 @@ def ptx(kernel, p, capability):
 
     Not in the simulator. Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
     """
+    from numba.cuda import dispatcher
+
     function, _ = from_text(kernel, p) if isinstance(kernel, str) else from_function(kernel)
+    # Functions that a kernel calls are compiled for the current device. There may be none, and it is not asked.
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     try:
         return cuda.compile_ptx(function.py_func, (float32[:, ::1],) * 3, cc=capability)[0]
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline

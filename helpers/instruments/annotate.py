@@ -1,7 +1,7 @@
 """Writes notes into OpenCL source, so that each access to global or local memory leaves a record.
 
 A driver tells nobody what a kernel touches. So `A[i]` becomes `A[note_(..., i)]`: the same kernel, which also writes
-down who touched what. An access inside another function that the kernel calls is not seen.
+down who touched what. Where it takes a pointer instead, or calls a function of its own with one, it is refused.
 """
 
 import re
@@ -46,12 +46,26 @@ def annotate(source, parameters):
             name = re.findall(r"\w+", parameter)[-1]
             arrays[name] = ("global", (), vector_width(parameter))
     declared = []
-    for m in re.finditer(r"\b(?:__)?local\s+(\w+)\s+([^;]*);", code[closing:]):
+    for m in re.finditer(r"(?<!\()\b(?:__)?local\s+(\w+)\s+([^;]*);", code[closing:]):
         declared.append(range(closing + m.start(), closing + m.end()))
         for name, dimensions in re.findall(r"(\w+)\s*((?:\[[^\]]*\]\s*)+)", m[2]):
             shape = tuple(whole(d, macros) for d in re.findall(r"\[([^\]]*)\]", dimensions))
             width = vector_width(m[1])
             arrays[name], shapes[name] = ("local", shape, width), (*shape[:-1], shape[-1] * width)
+
+    def refuse_pointers(start, end):
+        for m in re.finditer(rf"(&\s*)?\b({'|'.join(arrays)})\b", code[start:end]):
+            at = start + m.end()
+            subscripts = re.match(r"\s*\[", code[at:])
+            if any(at in places for places in declared):
+                continue
+            for _ in range(len(arrays[m[2]][1]) - 1 if subscripts else 0):
+                at += len(re.match(r"\s*", code[at:])[0])
+                at += len(bracketed(code[at:]))
+                subscripts = subscripts and re.match(r"\s*\[", code[at:])
+            if m[1] or not subscripts:
+                raise KernelError(f"line {code.count(chr(10), 0, at) + 1} reaches {m[2]} through a pointer, where its accesses "
+                                  f"cannot be noted. Watch the CUDA kernel of the same step and parameters")
 
     def noted(start, end):
         """code[start:end] with a note in every access."""
@@ -83,6 +97,7 @@ def annotate(source, parameters):
 
     start = code.index("{", closing)
     end = start + len(bracketed(code[start:]))
+    refuse_pointers(start, end)
     body = re.sub(r"\b(?:work_group_)?barrier\s*\([^)]*\)", r"\g<0>, ++phase_", noted(start + 1, end))
     text = (f"{NOTE}{code[:closing]}, __global volatile int *notes_{code[closing:start]}"
             f"{{ int phase_ = 0; {body}{code[end:]}")
@@ -131,6 +146,6 @@ def noted_launch(k, A, B):
         s, who = sites[site], (site, x, y, thread)
         for part in range(s.width):
             accesses.append(Access(s.memory, s.array, s.writes, s.line, (x, y, 0), thread, index * s.width + part,
-                                   times[who], phase))
+                                   times[who], phase, part))
         times[who] += 1
     return accesses, shapes

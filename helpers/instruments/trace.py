@@ -37,6 +37,7 @@ def trace(k, M, N, K):
 def remembered(k, M, N, K):
     outcome = in_child(k, "trace", SECONDS, None, M=M, N=N, K=K)
     if outcome.findings:
-        raise KernelError(f"{k} cannot be watched. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+        first = outcome.findings[0]
+        raise KernelError(f"{k} cannot be watched: {first.message if outcome.unbuilt else f'{first.kind}, {first.message}'}.")
     accesses, shapes = outcome.value
     return Trace(tuple(accesses), {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})

@@ -71,7 +71,7 @@ def table(k, size, memory, pieces, judge):
     instructions, nth = defaultdict(list), defaultdict(int)
     for a in trace(k, *size).accesses:
         if a.memory == memory:
-            once = (a.block, a.thread, a.line, a.round, a.array, a.writes)
+            once = (a.block, a.thread, a.line, a.round, a.array, a.writes, a.part)
             nth[once] += 1  # one line may touch an array more than once
             warp = (a.block, a.thread // WARP, a.line, a.round, nth[once])
             instructions[a.line, a.array, a.writes, warp].append(a.index)

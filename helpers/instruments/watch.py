@@ -12,10 +12,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .. import wide
+
 # One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
 # that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp. `phase`:
-# how many barriers it had passed.
-Access = namedtuple("Access", "memory array writes line block thread index round phase")
+# how many barriers it had passed. `part`: 0 to 3 within a load of four, else 0; the four are one instruction.
+Access = namedtuple("Access", "memory array writes line block thread index round phase part")
+INSIDE = (__file__, wide.__file__)  # frames of these stand between a kernel and the array it touches
 
 
 class Watch:
@@ -58,22 +61,22 @@ class Watch:
         block = tuple(thread.blockIdx)
         return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
 
-    def note(self, memory, array, writes, frame, index):
+    def note(self, memory, array, writes, frame, in_fours, index):
         """Count one access; the caller holds the lock."""
         self.counts[memory, writes] += 1
         if self.accesses is not None:
             thread = threading.current_thread()
             block, line = tuple(thread.blockIdx), frame.f_lineno
-            name = next((n for n, v in frame.f_locals.items() if v is array), "?")
-            flat = int(np.ravel_multi_index(index, array.shape))
+            name, flat = name_of(array, frame), int(np.ravel_multi_index(index, array.shape))
             before = self.rounds[block, thread.thread_id, frame.f_code, line] - 1
             self.shapes[name] = tuple(map(int, array.shape))
-            self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, before, self.epoch(thread)[1]))
+            self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, before, self.epoch(thread)[1],
+                                        flat % 4 if in_fours else 0))
 
     def trace_lines(self, frame, event, arg):
         """For threading.settrace: count how often each thread runs each line of its kernel."""
         thread = threading.current_thread()
-        if not hasattr(thread, "blockIdx") or frame.f_code.co_filename == __file__:
+        if not hasattr(thread, "blockIdx") or frame.f_code.co_filename in INSIDE:
             return None
 
         def line_event(frame, event, arg):
@@ -119,11 +122,8 @@ class GlobalArray:
         refuse_negative(index)
         if any(i >= n for i, n in zip(index, self.shape)):
             raise IndexError(f"index {index} is outside {self.shape}")
-        frame = sys._getframe(2)
-        while frame.f_code.co_filename == __file__:
-            frame = frame.f_back
         with self.watch.lock:
-            self.watch.note("global", self, writes, frame, index)
+            self.watch.note("global", self, writes, *kernel_frame(), index)
         return index
 
     def __getitem__(self, index):
@@ -156,6 +156,24 @@ class NegativeIndex(IndexError):
     """Numba takes it from the other end, as NumPy does. Other dialects do not, and it is seldom meant."""
 
 
+def kernel_frame():
+    """The kernel's frame that touches an array just now, and whether it does so through `load4`."""
+    frame, in_fours = sys._getframe(2), False
+    while frame.f_code.co_filename in INSIDE:
+        in_fours = in_fours or frame.f_code.co_filename == wide.__file__
+        frame = frame.f_back
+    return frame, in_fours
+
+
+def name_of(array, frame):
+    """What the kernel calls the array; a function that it handed the array to may call it something else."""
+    name = "a shared array"
+    while frame is not None:
+        name = next((n for n, value in frame.f_locals.items() if value is array), name)
+        frame = frame.f_back
+    return name
+
+
 def as_tuple(index):
     return index if isinstance(index, tuple) else (index,)
 
@@ -176,10 +194,10 @@ class SharedArray:
     def note(self, index, writes):
         index = as_tuple(index)
         refuse_negative(index)
-        thread, frame = threading.current_thread(), sys._getframe(2)
+        thread, (frame, in_fours) = threading.current_thread(), kernel_frame()
         line = frame.f_lineno
         with self.watch.lock:
-            self.watch.note("shared", self, writes, frame, index)
+            self.watch.note("shared", self, writes, frame, in_fours, index)
             epoch = self.watch.epoch(thread)
             lines = self.watch.order.setdefault((epoch, thread.thread_id), [])
             if line not in lines:
@@ -190,7 +208,7 @@ class SharedArray:
                 self.touched[index] = (epoch, accesses)
             for other, other_line, other_writes in accesses:
                 if other != thread.thread_id and (writes or other_writes):
-                    name = next((n for n, v in frame.f_locals.items() if v is self), "a shared array")
+                    name = name_of(self, frame)
                     self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
             accesses.append((thread.thread_id, line, writes))
 

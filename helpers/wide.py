@@ -1,0 +1,60 @@
+"""`load4` and `store4`: four float32 with one instruction of 16 bytes, for Numba's CUDA kernels. The simulator takes them too.
+
+Element (row, col) must lie on a multiple of 16 bytes: col a multiple of 4, and rows as long as a multiple of 4.
+"""
+
+from .devices import simulating
+
+if simulating():
+
+    def load4(array, row, col):
+        """array[row, col : col + 4] as a tuple of four float32."""
+        return array[row, col], array[row, col + 1], array[row, col + 2], array[row, col + 3]
+
+    def store4(array, row, col, four):
+        """array[row, col : col + 4] = four, a tuple of float32."""
+        for lane in range(4):
+            array[row, col + lane] = four[lane]
+
+else:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.cuda.extending import intrinsic
+
+    FOUR = types.UniTuple(types.float32, 4)
+
+    def vector_pointer(context, builder, signature, arguments):
+        """Where element (row, col) of the array lies, as a pointer to a vector of four."""
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, arguments[0])
+        index = [context.cast(builder, value, given, types.intp) for value, given in zip(arguments[1:3], signature.args[1:3])]
+        element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
+        return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())
+
+    def lane_number(lane):
+        return ir.Constant(ir.IntType(32), lane)
+
+    @intrinsic
+    def load4(typing_context, array, row, col):
+        """array[row, col : col + 4] as a tuple of four float32."""
+
+        def generate(context, builder, signature, arguments):
+            vector = builder.load(vector_pointer(context, builder, signature, arguments))
+            vector.align = 16
+            return context.make_tuple(builder, FOUR, [builder.extract_element(vector, lane_number(n)) for n in range(4)])
+
+        return FOUR(array, row, col), generate
+
+    @intrinsic
+    def store4(typing_context, array, row, col, four):
+        """array[row, col : col + 4] = four, a tuple of float32."""
+
+        def generate(context, builder, signature, arguments):
+            vector = ir.Constant(ir.VectorType(ir.FloatType(), 4), ir.Undefined)
+            for n in range(4):
+                vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), lane_number(n))
+            builder.store(vector, vector_pointer(context, builder, signature, arguments)).align = 16
+            return context.get_dummy_value()
+
+        return types.void(array, row, col, FOUR), generate

@@ -20,10 +20,10 @@ from .instruments.traffic import predicted_traffic, traffic  # noqa: E402
 from .instruments.warps import bank_conflicts, coalescing  # noqa: E402
 from .opencl import kernel as opencl_kernel  # noqa: E402
 from .show import show, show_changes  # noqa: E402
-from .timing import machine_limits, measure, measure_ladder  # noqa: E402
+from .timing import compare, machine_limits, measure, measure_ladder  # noqa: E402
 
 __all__ = [
-    "bank_conflicts", "check", "check_answer", "coalescing", "compiler_report", "cuda_kernel", "doctor", "machine_limits", "measure",
+    "bank_conflicts", "check", "check_answer", "coalescing", "compare", "compiler_report", "cuda_kernel", "doctor", "machine_limits", "measure",
     "measure_ladder", "opencl_kernel", "predicted_traffic", "show", "show_changes", "traffic",
     "with_compute_loop",
 ]

@@ -215,7 +215,7 @@ def summed_part(k, bad_runs):
         parts = [(slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(1, K)]
         parts += [(slice(0, 0), "nothing is left of the sum, as if = stood for +=")]
         last = (K - 1) // depth * depth
-        parts += [(slice(last, K), f"only the last K-tile, of {K - last} products, is left of the sum, as if = stood for +=")] * (last > 0)
+        parts += [(slice(last, K), f"of {K} products only the last {K - last} went into the sum, as if = stood for +=")] * (last > 0)
         parts += [(slice(depth, K), "the first K-tile is missing"), (slice(1, K), "the first product is missing"),
                   (slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +=")]
         match = [

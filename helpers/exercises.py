@@ -32,7 +32,7 @@ ANSWERS = {
     # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
     "rounds_needed": (
         lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
-        [(1,), (2,), (3,), (4,), (12,), (32,), (33,)],
+        [(1,), (2,), (3,), (4,), (12,), (32,), (33,), (64,), (96,)],
     ),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": (
@@ -40,11 +40,11 @@ ANSWERS = {
         [(32, 8), (33, 8), (81, 8), (123, 8), (255, 2), (43, 12)],
     ),
     # 11: vector registers that a patch of TM rows and TN vectors keeps busy
-    "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3)]),
+    "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3), (20, 2)]),
     # 11: where element (k, c) of a piece of B lies in panels P wide of BK rows, in floats
     "place_in_panels": (
         lambda k, c, BK, P: c // P * BK * P + k * P + c % P,
-        [(0, 0, 8, 4), (3, 2, 8, 4), (3, 6, 8, 4), (7, 31, 16, 8)],
+        [(0, 0, 8, 4), (3, 2, 8, 4), (3, 6, 8, 4), (7, 31, 16, 8), (5, 100, 10, 48)],
     ),
 }
 

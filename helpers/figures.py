@@ -148,14 +148,13 @@ def picture_addresses(k, M, N, K):
     return Picture(figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + ".")
 
 
-def picture_banks(width, depth=8, rows=16):
-    """Where a warp's first store into a turned tile goes: thread numbers in the words of shared memory, bank by bank.
+def picture_banks(width):
+    """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
-    As page 07's kernel does it: thread t brings row t // (depth / 4) of A, four columns from 4 (t % (depth / 4)) on; their
-    first column is row c of the turned tile, `width` words long.
+    As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on; the first of them
+    goes to that row of the turned tile, which is `width` words long.
     """
-    per_row = depth // 4
-    words = {t % per_row * 4 * width + t // per_row: t for t in range(rows * per_row)}
+    words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
     for word, t in words.items():
         per_bank.setdefault(word % WARP, []).append(t)
@@ -163,7 +162,7 @@ def picture_banks(width, depth=8, rows=16):
     labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
     figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))
     ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
-    panel(ax, rounds, WARP, {cell: A_COLOUR for cell in labels}, f"rows of {width} words: banks 0 to 31, and the threads that write to each",
+    panel(ax, rounds, WARP, {cell: A_COLOUR for cell in labels}, f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round",
           INK, labels)
     return Picture(figure, f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
                            f"round{'s' * (rounds > 1)}.")

@@ -175,12 +175,12 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
-             "simulator": dict(BM=8, BN=8, BK=4, TM=4, TN=4)},
+             "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4)},
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
             needs=TM_DIVIDES | TN_DIVIDES | {
-                "TM % 4 == 0 and TN % 4 == 0 and BK % 4 == 0": "TM={TM}, TN={TN} and BK={BK} must be multiples of 4",
+                "TM % 4 == 0 and TN % 4 == 0 and BK % 8 == 0": "TM={TM} and TN={TN} must be multiples of 4, and BK={BK} of 8",
                 "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
                     "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"},
             shared=vectorized_shared,

@@ -104,6 +104,41 @@ def measure(k, size=1024):
                   transfer_seconds=transfer if k.device else 0.0, **about)
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """How much faster the first is than the second: a ratio of times for each round, both in the same round's weather."""
+
+    first: Timing
+    second: Timing
+    ratios: tuple
+
+    @property
+    def ratio(self):
+        """The median; above 1 the first is faster."""
+        return float(np.median(self.ratios))
+
+    def __repr__(self):
+        t, other = self.first, self.second
+        return (f"{t.M:5} x {t.N} x {t.K}: {t.label} {t.gflops:.3g} GFLOP/s, {other.label} {other.gflops:.3g}: "
+                f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})")
+
+
+def compare(first, second, size=1024, rounds=5):
+    """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison`; its timings are those of the median round.
+
+    Raises ValueError when one of them runs in a simulator, where there is no time.
+    """
+    pairs = []
+    for turn in range(rounds):
+        pair = {x: measure((first, second)[x], size) for x in ((0, 1) if turn % 2 else (1, 0))}
+        if pair[0].simulated or pair[1].simulated:
+            raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
+        pairs.append((pair[0], pair[1]))
+    pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
+    middle = pairs[len(pairs) // 2]
+    return Comparison(*middle, tuple(b.seconds / a.seconds for a, b in pairs))
+
+
 def numpy_matmul(A, B):
     """The number to beat."""
     return A @ B

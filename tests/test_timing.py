@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel, measure, measure_ladder, opencl_kernel
+from helpers import cuda_kernel, devices, measure, measure_ladder, opencl_kernel, timing
 from helpers.kernel import KernelError
 from helpers.timing import REPEATS, Timing, spell_seconds
 
@@ -60,3 +60,24 @@ def test_the_machines_limits_are_finite():
 
     limits = machine_limits()
     assert np.isfinite([limits.flops_per_s, limits.bytes_per_s]).all() and limits.ridge > 0
+
+
+def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
+    order, seconds = [], iter([2.0, 1.0, 1.0, 4.0, 9.0, 3.0])
+
+    def timed(k, size):
+        order.append(k)
+        return Timing("Python", k, 8, 8, 8, next(seconds), 0.0, "host", {})
+
+    monkeypatch.setattr(timing, "measure", timed)
+    result = timing.compare("mine", "yours", 8, rounds=3)
+    assert order == ["yours", "mine", "mine", "yours", "yours", "mine"]
+    assert result.ratios == (2.0, 3.0, 4.0) and result.ratio == 3.0 and result.first.seconds == 3.0
+    assert "3.00 times (2.00 to 4.00)" in repr(result)
+
+
+def test_what_is_simulated_cannot_be_compared():
+    if not devices.simulating():
+        pytest.skip("CUDA runs on a GPU here")
+    with pytest.raises(ValueError, match="has no speed to compare"):
+        timing.compare(cuda_kernel("naive"), np.matmul, 8)

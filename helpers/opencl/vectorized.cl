@@ -27,9 +27,9 @@ void vectorized(const int M, const int N, const int K,
         for (int j = 0; j < TN / 4; j++) acc[i][j] = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // 1. Each work-item brings four numbers at a time: a quarter of the load instructions.
+        // 1. Each work-item brings four numbers at a time. Two share a row of A: whole sectors, different banks.
         for (int q = item; q < BM * BK / 4; q += THREADS) {
-            const int r = q / (BK / 4), c = q % (BK / 4) * 4;
+            const int r = q / 2 % BM, c = q / (2 * BM) * 8 + q % 2 * 4;
             const float4 x = four(A, M, K, row0 + r, k0 + c);
             ((__local float *)As[c])[r] = x.s0;
             ((__local float *)As[c + 1])[r] = x.s1;

@@ -13,6 +13,7 @@ from .gpus import WARP
 from .trace import trace
 
 SECTOR = 32  # bytes: the least that global memory moves
+CODE = 52  # characters of a source line that a table shows
 BANKS = 32  # words of 4 bytes that shared memory serves at once
 
 
@@ -43,7 +44,8 @@ class Table:
     def __repr__(self):
         lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
-            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {r.code}")
+            code = r.code if len(r.code) <= CODE else r.code[: CODE - 1] + "…"
+            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {code}")
         return "\n".join(lines)
 
 

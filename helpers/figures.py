@@ -1,7 +1,8 @@
 """Pictures: who computes what, who reads what, the growing chart, the roofline. `film` has those that move.
 
-What a kernel touches is drawn from a traced run of that very kernel. A is blue, B is orange, C is green, from the first figure to the last. Each function returns a `Picture`,
-which a notebook shows when it stands last in a cell, together with its text for those who cannot see it.
+What a kernel touches is drawn from a traced run of that very kernel. A is blue, B is orange, C is green, from the first
+figure to the last. Each function returns a `Picture`, which a notebook shows when it stands last in a cell, together with
+its text for those who cannot see it.
 """
 
 import base64
@@ -162,8 +163,8 @@ def picture_banks(width):
     labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
     figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))
     ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
-    panel(ax, rounds, WARP, {cell: A_COLOUR for cell in labels}, f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round",
-          INK, labels)
+    title = f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round"
+    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), title, INK, labels)
     return Picture(figure, f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
                            f"round{'s' * (rounds > 1)}.")
 

@@ -1,6 +1,5 @@
 """A film of what a kernel reads, step by step, drawn from a traced run: a strip in print, a slider where there is one."""
 
-import base64
 import io
 from collections import Counter
 

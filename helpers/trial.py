@@ -1,7 +1,7 @@
 """Tries a learner's kernel in a child process, on a simulator that sees what a device hides.
 
 OpenCL kernels run under Oclgrind, which names out-of-bounds accesses, data races and barriers that not all
-work-items reach; CUDA kernels run in Numba's simulator with `instruments.races` watching. A kernel that
+work-items reach; CUDA kernels run in Numba's simulator with `instruments.watch` watching. A kernel that
 crashes or never ends costs the child, not the notebook.
 """
 

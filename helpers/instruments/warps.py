@@ -83,6 +83,7 @@ def table(k, size, memory, pieces, judge):
         sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest))]
     source = k.source.splitlines()
     return Table(tuple(
-        Row(source_line(k, line), source[source_line(k, line) - 1].strip(), f"{'store' if writes else 'load'} {array}", *sums[line, array, writes])
+        Row(source_line(k, line), source[source_line(k, line) - 1].strip(), f"{'store' if writes else 'load'} {array}",
+            *sums[line, array, writes])
         for line, array, writes in sorted(sums)
     ), pieces)

@@ -41,7 +41,7 @@ def diagnosis():
         "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed")
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
     row("NVIDIA's compiler", "found" if compiler else "none", compiler,
-        "for the compiler's report of pages 07 and 09, with or without a GPU"
+        "for the compiler's report of pages 07 to 09, with or without a GPU"
         + ("" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'))
 
     try:

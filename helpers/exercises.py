@@ -34,6 +34,8 @@ ANSWERS = {
         lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
         [(1,), (2,), (3,), (4,), (12,), (32,), (33,), (64,), (96,)],
     ),
+    # 08: numbers of As and Bs that a warp reads in a step, its 32 threads in `down` rows, each owning TM x TN
+    "warp_numbers": (lambda down, TM, TN: down * TM + 32 // down * TN, [(1, 4, 4), (2, 8, 8), (8, 8, 8), (32, 8, 4), (4, 4, 16)]),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": (
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),

@@ -191,6 +191,62 @@ def picture_share(k, thread=(1, 1), step=2):
                            f"{len(owned)} products.")
 
 
+def picture_warps(k, M, N, K=1):
+    """Which warp stores what in C: a shade for each warp of the first block, outlined where one ends. From a traced run."""
+    stores = [(*divmod(a.index, N), a.thread // WARP) for a in trace(k, M, N, K).accesses if a.array == "C" and a.block == (0, 0, 0)]
+    scale = 6.4 / N  # inches an element
+    figure = Figure(figsize=(6.9, scale * M + 0.8))
+    ax = figure.add_axes((0.03, 0.03, 0.94, 0.94 - 0.4 / figure.get_figheight()))
+    patches, sides = {}, set()
+    for row, col, warp in stores:
+        patches.setdefault(warp, set()).add((row, col))
+        ax.add_patch(Rectangle((col, row), 1, 1, facecolor=SHADES[warp % len(SHADES)], linewidth=0))
+    for warp, cells in patches.items():
+        rows, columns = len({row for row, _ in cells}), len({col for _, col in cells})
+        sides.add((rows, columns))
+        middle = np.mean(list(cells), axis=0) + 0.5
+        ax.text(middle[1], middle[0], f"warp {warp}: {rows} + {columns} = {rows + columns}", ha="center", va="center", fontsize=TEXT,
+                color=INK, bbox=dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85))
+    ax.set_xlim(0, N)
+    ax.set_ylim(M, 0)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", fontsize=TEXT, color=C_COLOUR)
+    said = " or ".join(f"{rows} rows and {columns} columns, {rows + columns} different numbers of As and Bs a step" for rows, columns in sides)
+    return Picture(figure, f"{len(patches)} warps of {k.step}, each with a patch of {said}.")
+
+
+def picture_order(k, M, N, K, thread=0):
+    """What one thread of the first block does, in order: asks for a tile, stores it, reads it; barriers. From a traced run."""
+    mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread == thread and a.part == 0 and a.array != "C"]
+    lane = {("global", False): 0, ("shared", True): 1, ("shared", False): 2}
+    figure = Figure(figsize=(8.6, 2.5))
+    ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
+    meanwhile, asked = [], None
+    for x, a in enumerate(mine):
+        y = lane[a.memory, a.writes]
+        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR, linewidth=0))
+        if x and a.phase != mine[x - 1].phase:
+            ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
+        if y == 0:
+            asked = x
+        elif y == 1 and asked is not None:  # the first store after it: the numbers must be there
+            meanwhile.append(sum(lane[b.memory, b.writes] == 2 for b in mine[asked:x]))
+            if meanwhile[-1]:
+                ax.annotate("", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2))
+            asked = None
+    for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
+        ax.text(-0.012 * len(mine), y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)
+    ax.set_xlim(0, len(mine))
+    ax.set_ylim(3, 0)
+    ax.axis("off")
+    barriers = len({a.phase for a in mine}) - 1
+    figure.text(0.02, 0.9, f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})", fontsize=TEXT, color=INK)
+    least = f"{max(meanwhile)} reads of the other tile" if any(meanwhile) else "nothing"
+    return Picture(figure, f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
+                           f"and storing it, it does {least}.")
+
+
 def plain_ticks(*axes):
     """10, 100, 1000 instead of powers of ten."""
     for axis in axes:

@@ -88,8 +88,8 @@ def packed_defaults(device):
     return dict(BM=256 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
 
 
-def vectorized_shared(p, M, N, K):
-    """Elements that `vectorized` reads from, and writes to, shared memory: as register_2d, the padding never touched."""
+def shared_in_fours(p, M, N, K):
+    """Elements that steps with wide loads read from, and write to, shared memory: as register_2d, the padding never touched."""
     tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
     threads = p["BM"] // p["TM"] * (p["BN"] // p["TN"])
     return tiles * threads * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
@@ -114,6 +114,10 @@ def pieces(length, piece):
 
 TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
 TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
+IN_FOURS = TM_DIVIDES | TN_DIVIDES | {
+    "TM % 4 == 0 and TN % 4 == 0 and BK % 8 == 0": "TM={TM} and TN={TN} must be multiples of 4, and BK={BK} of 8",
+    "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
+        "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"}
 
 STEPS = {
     step.name: step
@@ -179,11 +183,23 @@ STEPS = {
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
-            needs=TM_DIVIDES | TN_DIVIDES | {
-                "TM % 4 == 0 and TN % 4 == 0 and BK % 8 == 0": "TM={TM} and TN={TN} must be multiples of 4, and BK={BK} of 8",
-                "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
-                    "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"},
-            shared=vectorized_shared,
+            needs=IN_FOURS,
+            shared=shared_in_fours,
+        ),
+        Step(
+            "prefetched",
+            "bring the next tile while multiplying this one; a compact patch a warp",
+            {"GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
+             "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
+             "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
+             "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8)},
+            block=lambda p: (p["WM"] // p["TM"] * (p["WN"] // p["TN"]), p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: 2 * p["BK"] * (p["BM"] + 4 + p["BN"]),
+            needs=IN_FOURS | {
+                "BM % WM == 0 and BN % WN == 0": "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps",
+                "WM % TM == 0 and WN % TN == 0": "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads"},
+            shared=shared_in_fours,
         ),
         Step(
             "packed",

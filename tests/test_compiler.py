@@ -32,8 +32,8 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
         per_product += 2 / depth
     assert loaded(report) / report.loop.mix["FMA"] == per_product
     assert not any("stack" in kind for kind in report.loop.mix)
-    if step == "vectorized":
-        assert report.loop.fma_share > 0.9 and set(report.loop.mix) >= {"shared load, 16 bytes"} and report.registers <= 128
+    if step in ("vectorized", "prefetched"):
+        assert report.loop.fma_share > 0.88 and set(report.loop.mix) >= {"shared load, 16 bytes"} and report.registers <= 128
 
 
 @needs_compiler

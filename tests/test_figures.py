@@ -26,6 +26,8 @@ ALL = {
     "film": lambda: film(cuda_kernel("tiled", TILE=4), 8, 12, 12).strip(),
     "banks": lambda: figures.picture_banks(64),
     "share": lambda: figures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
+    "order": lambda: figures.picture_order(cuda_kernel("tiled", TILE=4), 4, 4, 12),
+    "warps": lambda: figures.picture_warps(cuda_kernel("coalesced", BM=8, BN=16), 8, 16),
     "predicted": figures.predicted_roofline,
     "occupancy": lambda: figures.picture_occupancy(REPORT),
     "ladder_roofline": lambda: figures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
@@ -36,6 +38,22 @@ ALL = {
     ]),
     "roofline": lambda: figures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
 }
+
+
+def test_what_happens_between_asking_and_storing_is_counted():
+    tiny = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
+    waits, works = (figures.picture_order(k, 8, 8, 24).text
+                    for k in (cuda_kernel("vectorized", **tiny), cuda_kernel("prefetched", **tiny, WM=8, WN=8)))
+    assert "K = 24: 5 barriers" in waits and "it does nothing." in waits
+    assert "K = 24: 3 barriers" in works and "it does 16 reads of the other tile." in works  # 8 of As, 8 of Bs, each of four
+
+
+@pytest.mark.parametrize("name", ["vectorized", "prefetched"])
+def test_a_warps_patch_has_the_sides_it_is_said_to_have(name):
+    warp = dict(WM=32, WN=16) if name == "prefetched" else {}
+    text = figures.picture_warps(cuda_kernel(name, BM=32, BN=32, BK=32, TM=4, TN=4, **warp), 32, 32).text
+    rows, columns = (32, 16) if warp else (16, 32)
+    assert f"2 warps of {name}, each with a patch of {rows} rows and {columns} columns, 48 different" in text
 
 
 @pytest.mark.parametrize("name", ALL)

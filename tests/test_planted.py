@@ -7,7 +7,7 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "tiled": dict(TILE=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
-         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), **{step: ladder.STEPS[step].defaults["simulator"] for step in ("vectorized", "packed")}}
+         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), **{step: ladder.STEPS[step].defaults["simulator"] for step in ("vectorized", "prefetched", "packed")}}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
@@ -18,6 +18,10 @@ BUGS = [
     ("= for +=", ["naive", "coalesced"], ("acc +=", "acc ="), ("acc +=", "acc ="), 0, "K is cut"),
     ("no first barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
     ("no second barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
+    ("no barrier", ["prefetched"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
+    ("one tile for two", ["prefetched"], ("uint32(BK) - now", "now"), ("now = BK - now", "now = now"), 0, "race"),
+    ("asked for too late", ["prefetched"], ("k0 += BK\n", "k0 += 2 * BK\n"), ("k0 + BK, item", "k0 + 2 * BK, item"), 0, "wrong numbers"),
+    ("warps mixed up", ["prefetched"], ("warp // ACROSS * WM", "warp % ACROSS * WM"), ("warp / (BN / WN)", "warp % (BN / WN)"), 0, "unwritten"),
     ("no store guard", ["register_1d", "register_2d"], ("if row < M and col < N:", "if True:"),
      ("if (row < M && col < N) C", "C"), -1, "out of bounds"),
     ("row stride", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),

@@ -39,7 +39,7 @@ constraints:
 	rm -rf $(VENV)-constraints
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,cuda13]'
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,peers,cuda13]'
 	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
 	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
 	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new

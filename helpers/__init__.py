@@ -21,9 +21,11 @@ from .instruments.warps import bank_conflicts, coalescing  # noqa: E402
 from .opencl import kernel as opencl_kernel  # noqa: E402
 from .show import show, show_changes  # noqa: E402
 from .timing import compare, machine_limits, measure, measure_ladder  # noqa: E402
+from .tuned import forget as forget_tuned  # noqa: E402
+from .tuning import tune  # noqa: E402
 
 __all__ = [
-    "bank_conflicts", "check", "check_answer", "coalescing", "compare", "compiler_report", "cuda_kernel", "doctor", "machine_limits", "measure",
-    "measure_ladder", "opencl_kernel", "predicted_traffic", "show", "show_changes", "traffic",
-    "with_compute_loop",
+    "bank_conflicts", "check", "check_answer", "coalescing", "compare", "compiler_report", "cuda_kernel", "doctor", "forget_tuned",
+    "machine_limits", "measure", "measure_ladder", "opencl_kernel", "predicted_traffic", "show", "show_changes", "traffic",
+    "tune", "with_compute_loop",
 ]

@@ -187,6 +187,17 @@ def system_icd_files():
     return [icd for icd in files if "anaconda1anaconda2" not in icd.read_text(errors="replace")]
 
 
+def unnamed_nvidia_driver():
+    """NVIDIA's OpenCL driver, where it is installed and no .icd file names it, as in many containers; else None."""
+    name = "libnvidia-opencl.so.1"
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return None
+    named = any("nvidia-opencl" in icd.read_text(errors="replace") for icd in system_icd_files())
+    return None if named else Path(name)
+
+
 def find_opencl_drivers():
     """Let OpenCL's loader see pip's CPU runtime as well as the system's drivers. Call before pyopencl loads.
 
@@ -194,14 +205,16 @@ def find_opencl_drivers():
     files are copied along. A folder that the user, or the parent process, has named is left alone.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
+    if "OCL_ICD_VENDORS" in os.environ:
+        return
     runtime = pip_cpu_runtime()
-    if runtime is None or "OCL_ICD_VENDORS" in os.environ:
-        return
     if sys.platform == "win32":
-        os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
+        if runtime:
+            os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
         return
-    folder = icd_folder([runtime], system_icd_files())
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
+    if libraries:
+        os.environ["OCL_ICD_VENDORS"] = str(icd_folder(libraries, system_icd_files()))
 
 
 def icd_folder(libraries, icd_files=()):
@@ -211,7 +224,7 @@ def icd_folder(libraries, icd_files=()):
     for icd in icd_files:
         shutil.copy(icd, folder / icd.name)
     for library in libraries:
-        (folder / f"pip-{library.stem}.icd").write_text(f"{library}\n")
+        (folder / f"added-{library.stem}.icd").write_text(f"{library}\n")
     return folder
 
 

@@ -41,12 +41,22 @@ ANSWERS = {
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
         [(32, 8), (33, 8), (81, 8), (123, 8), (255, 2), (43, 12)],
     ),
+    # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
+    "fits": (
+        lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
+        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (128, 124, 16, 4, 4), (128, 128, 24, 8, 8)],
+    ),
     # 11: vector registers that a patch of TM rows and TN vectors keeps busy
     "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3), (20, 2)]),
     # 11: where element (k, c) of a piece of B lies in panels P wide of BK rows, in floats
     "place_in_panels": (
         lambda k, c, BK, P: c // P * BK * P + k * P + c % P,
         [(0, 0, 8, 4), (3, 2, 8, 4), (3, 6, 8, 4), (7, 31, 16, 8), (5, 100, 10, 48)],
+    ),
+    # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
+    "least_seconds": (
+        lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
+        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9), (512, 512, 16, 6e13, 4e12)],
     ),
 }
 

@@ -9,6 +9,7 @@ import base64
 import io
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -23,6 +24,8 @@ A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
 TEXT = 12  # points; nothing smaller than 11
 PIXELS = 96  # an inch on the page; drawn at twice that, so that it is crisp
+
+GREENS = colormaps["Greens"]  # from little to much
 
 # Colours that tell threads or blocks of C apart without leaving the family of greens.
 SHADES = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
@@ -285,6 +288,111 @@ def ladder_chart(timings):
     return Picture(figure, f"Bar chart: {listed}. {note}".strip())
 
 
+PEER = "#8a8a86"  # what is not ours
+LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b0506a", "#3f7f8c", "#a58a1f")
+
+
+def scoreboard_chart(board, source="measured now"):
+    """A contest at one size, fastest first: the ladder's kernels in colour, the libraries in grey, the device's peak as a line.
+
+    `source`: "measured now", or whose record it is and of when; records are hatched.
+    """
+    order = sorted((i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds)
+    figure = Figure(figsize=(8.6, 0.46 * len(order) + 1.5))
+    height = figure.get_figheight()
+    ax = figure.add_axes((0.24, 0.75 / height, 0.5, 1 - 1.3 / height))
+    said = []
+    for y, i in enumerate(order):
+        t, share, j = board.timings[i], board.of_peak(i), board.library(i)
+        ours = t.step in ladder.STEPS
+        ax.barh(y, t.gflops, color={"OpenCL": A_COLOUR, "CUDA": C_COLOUR}[t.dialect] if ours else PEER, height=0.66,
+                hatch="" if source == "measured now" else "//", edgecolor="white", linewidth=0)
+        text = f"{t.gflops:.3g}" + (f", {share:.0%} of peak" if share else "")
+        if ours and j is not None:
+            text += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j])}"
+        ax.annotate(text, (t.gflops, y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=11, color=INK,
+                    bbox=dict(facecolor="white", edgecolor="none", pad=1.5))
+        said.append(f"{plain_name(t)} {text}")
+    ax.set_yticks(range(len(order)), [plain_name(board.timings[i]) for i in order], fontsize=TEXT)
+    ax.invert_yaxis()
+    top = max(board.timings[i].gflops for i in order)
+    if top > 0.3 * board.peak / 1e9:
+        ax.axvline(board.peak / 1e9, color=INK, linewidth=1, linestyle="--")
+        top = max(top, board.peak / 1e9)
+    ax.set_xlim(0, 1.02 * top)
+    ax.tick_params(axis="x", labelsize=11)
+    ax.set_xlabel("GFLOP/s; dashed: the device's measured peak", fontsize=TEXT)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    title = f"{board.M} x {board.N} x {board.K} on {board.device}, {source}"
+    figure.text(0.02, 1 - 0.32 / height, title, fontsize=TEXT, color=INK)
+    return Picture(figure, f"{title}, in GFLOP/s: {'; '.join(said)}.")
+
+
+def plain_name(t):
+    return "NumPy" if t.step == "numpy_matmul" else t.label
+
+
+def growth_chart(boards, source="measured now"):
+    """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above."""
+    boards = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M)
+    rates = {}
+    for b in boards:
+        for t in b.timings:
+            if not t.simulated:
+                rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
+    rates = {name: points for name, points in rates.items() if len(points) > 1}
+    figure = Figure(figsize=(8.6, 4.8))
+    ax = figure.add_axes((0.09, 0.13, 0.62, 0.77))
+    ax.axhline(boards[-1].peak / 1e9, color=INK, linewidth=1, linestyle="--")
+    last = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
+    for name, colour, marker in zip(last, LINES, "osD^vPX*h"):
+        ax.plot(*zip(*rates[name]), color=colour, marker=marker, label=name, linestyle="-" if source == "measured now" else ":")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])
+    ax.minorticks_off()
+    ax.set_ylim(0, 1.08 * max(boards[-1].peak / 1e9, *(rate for points in rates.values() for _, rate in points)))
+    ax.tick_params(labelsize=11)
+    ax.set_xlabel("M = N = K", fontsize=TEXT)
+    ax.set_ylabel("GFLOP/s; dashed: measured peak", fontsize=TEXT)
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=11, frameon=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    title = f"{boards[0].device}, {source}"
+    figure.text(0.02, 0.945, title, fontsize=TEXT, color=INK)
+    said = "; ".join(f"{name} " + ", ".join(f"{rate:.3g} at {size}" for size, rate in rates[name]) for name in last)
+    return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
+
+
+def picture_landscape(rates, x, y):
+    """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}."""
+    across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
+    best = max(rates, key=lambda pair: rates[pair] or 0)
+    figure = Figure(figsize=(0.95 * len(across) + 1.9, 0.55 * len(down) + 1.5))
+    ax = figure.add_axes((1.0 / figure.get_figwidth(), 0.8 / figure.get_figheight(), 1 - 1.2 / figure.get_figwidth(),
+                          1 - 1.3 / figure.get_figheight()))
+    for i, row in enumerate(down):
+        for j, column in enumerate(across):
+            rate = rates.get((column, row))
+            share = (rate or 0) / rates[best]
+            ax.add_patch(Rectangle((j, i), 1, 1, facecolor=GREENS(share**2) if rate else PAPER, edgecolor="white", linewidth=2))
+            ax.text(j + 0.5, i + 0.5, f"{rate:.0f}" if rate else "–", ha="center", va="center", fontsize=TEXT,
+                    color="white" if share > 0.8 else INK, fontweight="bold" if (column, row) == best else "normal")
+    outline(ax, down.index(best[1]), across.index(best[0]), 1, 1)
+    ax.set_xlim(0, len(across))
+    ax.set_ylim(len(down), 0)
+    ax.set_xticks(np.arange(len(across)) + 0.5, across, fontsize=TEXT)
+    ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=TEXT)
+    ax.tick_params(length=0)
+    ax.set_xlabel(x, fontsize=TEXT)
+    ax.set_ylabel(y, fontsize=TEXT)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    figure.text(0.02, 1 - 0.3 / figure.get_figheight(), "GFLOP/s; the best is framed", fontsize=TEXT, color=INK)
+    return Picture(figure, f"GFLOP/s over {x} and {y}: the best, {rates[best]:.0f}, at {x} = {best[0]} and {y} = {best[1]}; the lowest of "
+                           f"{len(rates)}, {min(rate for rate in rates.values() if rate):.0f}.")
+
+
 def roofline(limits, points=()):
     """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling."""
     x = np.geomspace(0.1, 1000, 200)
@@ -322,7 +430,7 @@ def ladder_roofline(limits, timings):
     """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
     points = []
     for t in timings:
-        if t.device == limits.device and not t.simulated:
+        if t.device == limits.device and t.step in ladder.STEPS and not t.simulated:
             step, sizes = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
             moved = 4 * (step.global_loads(*sizes) + step.global_stores(*sizes))
             points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))

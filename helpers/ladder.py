@@ -4,6 +4,7 @@ Launch geometry is written once, here. A step says how many threads a block has 
 columns of C that block owns; CUDA's grid and OpenCL's global size both follow from it.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,17 +14,25 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
+class Formula(str):
+    """A formula of a step's parameters, as text; called with them, a dict, it gives its value."""
+
+    def __call__(self, p):
+        return eval(self, {}, dict(p))
+
+
 @dataclass(frozen=True)
 class Step:
-    """One rung.
+    """One rung. `block`, `tile`, `staged` and `read` are formulas of its parameters.
 
     name      also the name of its file in helpers/cuda and helpers/opencl
     idea      one line
     defaults  parameters by kind of device (`devices.KINDS`)
-    block     parameters -> threads a block, (x, y)
-    tile      parameters -> (rows, columns) of C that a block owns, and the K-tile's depth
-    staged    parameters -> float32 elements of shared (local) memory a block stages for each K-tile
-    read      parameters -> elements that all threads of a block read from it for each K-tile
+    space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
+    block     threads a block: x, y
+    tile      rows and columns of C that a block owns, and the K-tile's depth
+    staged    float32 elements of shared (local) memory a block stages for each K-tile
+    read      elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
     dialects  those it is written in
@@ -35,10 +44,11 @@ class Step:
     name: str
     idea: str
     defaults: dict
-    block: Callable
-    tile: Callable
-    staged: Callable = lambda p: 0
-    read: Callable = lambda p: 0
+    space: dict
+    block: Formula
+    tile: Formula
+    staged: Formula = Formula("0")
+    read: Formula = Formula("0")
     x_along: str = "columns"
     reuse: bool = True
     dialects: tuple = ("CUDA", "OpenCL")
@@ -127,8 +137,9 @@ STEPS = {
             "one thread, one element of C; x counts the rows",
             {"GPU": dict(BM=32, BN=8), "CPU": dict(BM=32, BN=8), "CPU (PoCL)": dict(BM=32, BN=8),
              "simulator": dict(BM=4, BN=4)},
-            block=lambda p: (p["BM"], p["BN"]),
-            tile=lambda p: (p["BM"], p["BN"], 8),
+            space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
+            block=Formula("BM, BN"),
+            tile=Formula("BM, BN, 8"),
             x_along="rows",
             reuse=False,
         ),
@@ -137,8 +148,9 @@ STEPS = {
             "swap x and y: neighbours read neighbouring addresses",
             {"GPU": dict(BM=8, BN=32), "CPU": dict(BM=8, BN=32), "CPU (PoCL)": dict(BM=8, BN=32),
              "simulator": dict(BM=4, BN=4)},
-            block=lambda p: (p["BN"], p["BM"]),
-            tile=lambda p: (p["BM"], p["BN"], 8),
+            space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
+            block=Formula("BN, BM"),
+            tile=Formula("BM, BN, 8"),
             reuse=False,
         ),
         Step(
@@ -146,20 +158,22 @@ STEPS = {
             "a block stages tiles of A and B in shared memory",
             {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32),
              "simulator": dict(TILE=4)},
-            block=lambda p: (p["TILE"], p["TILE"]),
-            tile=lambda p: (p["TILE"], p["TILE"], p["TILE"]),
-            staged=lambda p: 2 * p["TILE"] ** 2,
-            read=lambda p: p["TILE"] ** 2 * 2 * p["TILE"],
+            space=dict(TILE=(4, 8, 16, 32, 64)),
+            block=Formula("TILE, TILE"),
+            tile=Formula("TILE, TILE, TILE"),
+            staged=Formula("2 * TILE ** 2"),
+            read=Formula("TILE ** 2 * 2 * TILE"),
         ),
         Step(
             "register_1d",
             "a thread owns TM elements of a column: one value of B serves TM products",
             {"GPU": dict(BM=64, BN=64, BK=16, TM=16), "CPU": dict(BM=64, BN=128, BK=32, TM=8),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8), "simulator": dict(BM=8, BN=4, BK=4, TM=4)},
-            block=lambda p: (p["BN"], p["BM"] // p["TM"]),
-            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
-            read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
+            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
+            block=Formula("BN, BM // TM"),
+            tile=Formula("BM, BN, BK"),
+            staged=Formula("BM * BK + BK * BN"),
+            read=Formula("BN * (BM // TM) * BK * (TM + 1)"),
             needs=TM_DIVIDES,
         ),
         Step(
@@ -168,10 +182,11 @@ STEPS = {
             {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=64, TM=8, TN=4),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
              "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2)},
-            block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
-            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
-            read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
+            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256, 512), BK=(8, 16, 32, 64), TM=(4, 8, 16), TN=(2, 4, 8, 16, 64)),
+            block=Formula("BN // TN, BM // TM"),
+            tile=Formula("BM, BN, BK"),
+            staged=Formula("BM * BK + BK * BN"),
+            read=Formula("(BN // TN) * (BM // TM) * BK * (TM + TN)"),
             needs=TM_DIVIDES | TN_DIVIDES,
         ),
         Step(
@@ -180,9 +195,10 @@ STEPS = {
             {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
              "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4)},
-            block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
-            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
+            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256, 512), BK=(8, 16, 32, 64), TM=(4, 8, 16), TN=(4, 8, 16, 64)),
+            block=Formula("BN // TN, BM // TM"),
+            tile=Formula("BM, BN, BK"),
+            staged=Formula("BK * (BM + 4) + BK * BN"),
             needs=IN_FOURS,
             shared=shared_in_fours,
         ),
@@ -193,9 +209,11 @@ STEPS = {
              "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
              "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
              "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8)},
-            block=lambda p: (p["WM"] // p["TM"] * (p["WN"] // p["TN"]), p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
-            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: 2 * p["BK"] * (p["BM"] + 4 + p["BN"]),
+            space=dict(BM=(64, 128, 256), BN=(64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8), TN=(4, 8, 16, 64),
+                 WM=(8, 32, 64, 128), WN=(32, 64, 128, 256)),
+            block=Formula("WM // TM * (WN // TN), BM // WM * (BN // WN)"),
+            tile=Formula("BM, BN, BK"),
+            staged=Formula("2 * BK * (BM + 4 + BN)"),
             needs=IN_FOURS | {
                 "BM % WM == 0 and BN % WN == 0": "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps",
                 "WM % TM == 0 and WN % TN == 0": "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads"},
@@ -205,9 +223,10 @@ STEPS = {
             "packed",
             "for CPUs: panels packed for the cache, a patch of vector registers",
             {"CPU": packed_defaults, "CPU (PoCL)": packed_defaults, "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4)},
-            block=lambda p: (1, 1),
-            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BK"] * p["BN"] + p["TM"] * (p["BK"] + 16),
+            space=dict(BM=(64, 128, 256, 512), BN=(64, 128, 192, 256, 384), BK=(64, 128, 224, 256), TM=(4, 6, 8, 12), TN=(1, 2, 3), VW=(4, 8, 16)),
+            block=Formula("1, 1"),
+            tile=Formula("BM, BN, BK"),
+            staged=Formula("BK * BN + TM * (BK + 16)"),
             dialects=("OpenCL",),
             adds=True,
             needs={"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are", **TM_DIVIDES,
@@ -264,6 +283,25 @@ def parameters(step, device, given):
             f"{device.name} has {device.shared_bytes} bytes of shared memory a block. Choose a smaller tile."
         )
     return p
+
+
+def points(step, device, space=None):
+    """The points of the step's space, or of the `space` given, that can run on that device: a list of dicts.
+
+    Raises ValueError when there is none, with what the first of them asks too much of.
+    """
+    space = dict(space or step.space)
+    if set(space) != set(step.space):
+        raise ValueError(f"a space for {step.name} names {', '.join(step.space)}, each with its values; this one names {', '.join(space)}.")
+    legal, refused = [], None
+    for values in itertools.product(*space.values()):
+        try:
+            legal.append(parameters(step, device, dict(zip(space, values))))
+        except ValueError as error:
+            refused = refused or error
+    if not legal:
+        raise ValueError(f"no point of this space can run here. The first of them: {refused}" if refused else f"the space {space} is empty.")
+    return legal
 
 
 def spell(p):

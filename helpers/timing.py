@@ -119,8 +119,25 @@ class Comparison:
 
     def __repr__(self):
         t, other = self.first, self.second
-        return (f"{t.M:5} x {t.N} x {t.K}: {t.label} {t.gflops:.3g} GFLOP/s, {other.label} {other.gflops:.3g}: "
+        names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
+        return (f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
                 f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})")
+
+
+def contest(kernels, size=1024, rounds=5, each=lambda k: None):
+    """Time kernels, or functions of (A, B), in turns: all of them in each round, in the other direction every second time.
+
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every kernel
+    before it is timed.
+    """
+    results = []
+    for turn in range(rounds):
+        timed = {}
+        for i in range(len(kernels)) if turn % 2 else reversed(range(len(kernels))):
+            each(kernels[i])
+            timed[i] = measure(kernels[i], size)
+        results.append([timed[i] for i in range(len(kernels))])
+    return results
 
 
 def compare(first, second, size=1024, rounds=5):
@@ -128,15 +145,10 @@ def compare(first, second, size=1024, rounds=5):
 
     Raises ValueError when one of them runs in a simulator, where there is no time.
     """
-    pairs = []
-    for turn in range(rounds):
-        pair = {x: measure((first, second)[x], size) for x in ((0, 1) if turn % 2 else (1, 0))}
-        if pair[0].simulated or pair[1].simulated:
-            raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
-        pairs.append((pair[0], pair[1]))
-    pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
-    middle = pairs[len(pairs) // 2]
-    return Comparison(*middle, tuple(b.seconds / a.seconds for a, b in pairs))
+    if any(getattr(k, "device", None) and k.device.kind == "simulator" for k in (first, second)):
+        raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
+    pairs = sorted(contest((first, second), size, rounds), key=lambda pair: pair[1].seconds / pair[0].seconds)
+    return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
 
 
 def numpy_matmul(A, B):
@@ -144,29 +156,39 @@ def numpy_matmul(A, B):
     return A @ B
 
 
-def measure_ladder(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None, each=lambda k: None):
+def measure_ladder(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None, parameters=None, each=lambda k: None):
     """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
 
     `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an int or (M, N, K); by
-    default 512, or 2048 when a GPU is at work. `each` is called with every kernel before it is timed.
+    default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found. `each` is called with every kernel before it is timed.
     """
+    kernels = ladder_kernels(upto, size, dialects, steps, parameters)
+    size = usual_size(kernels) if size is None else size
+    timings = []
+    for k in kernels:
+        each(k)
+        timings.append(measure(k, size))
+    return timings
+
+
+def ladder_kernels(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None, parameters=None):
+    """NumPy, then each rung in every dialect, as `measure_ladder` takes them; built, and none of them too large for its device."""
     names = list(ladder.STEPS)
     chosen = [ladder.step(name) for name in steps or names[: names.index(upto or names[-1]) + 1]]
     kernels = [HostKernel(numpy_matmul)]
     for dialect, build, device in (("CUDA", cuda.kernel, devices.cuda_device), ("OpenCL", opencl.kernel, devices.opencl_device)):
         if dialect in dialects:
-            kernels += [build(step.name) for step in chosen
+            kernels += [build(step.name, parameters=parameters) for step in chosen
                         if dialect in step.dialects and (steps or device().kind in step.defaults)]
-    if size is None:
-        size = 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512
-    timings = []
     for k in kernels[1:]:
         if k.device.kind != "simulator":
-            k.refuse(*sizes(size))  # all of them, before any takes its time
-    for k in kernels:
-        each(k)
-        timings.append(measure(k, size))
-    return timings
+            k.refuse(*sizes(usual_size(kernels) if size is None else size))  # all of them, before any takes its time
+    return kernels
+
+
+def usual_size(kernels):
+    """512, or 2048 when a GPU is at work."""
+    return 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ def normalise(notebook, stem):
         cell.metadata = nbformat.from_dict(
             {key: cell.metadata[key] for key in ("cellView", "jupyter", "tags") if cell.metadata.get(key)}
         )
+        if "outputs" in cell:  # a progress bar is gone when its cell is done
+            cell.outputs = [output for output in cell.outputs if not is_progress_bar(output)]
         for output in cell.get("outputs", []):
             output.pop("transient", None)
             if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
@@ -96,6 +98,12 @@ def normalise(notebook, stem):
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:
         first.source = re.sub(r'"git\+https://[^"]*"', f'"git+{repository()}"', first.source)
+
+
+def is_progress_bar(output):
+    """Whether it shows a live widget and no picture of it."""
+    data = output.get("data", {})
+    return "application/vnd.jupyter.widget-view+json" in data and "image/png" not in data
 
 
 def as_text(notebook):

@@ -29,12 +29,30 @@ def test_bench_takes_one_dialect(monkeypatch, capsys):
     assert "CUDA" not in capsys.readouterr().out
 
 
+def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    run(monkeypatch, "tune", "tiled", "naive", "--size", 16, "--seconds", 0.02)
+    said = capsys.readouterr().out
+    assert "tiled (OpenCL), 16 x 16 x 16: " in said and "naive (OpenCL), 16 x 16 x 16: " in said
+    [file] = tmp_path.glob("tuned-*.json")
+    stored = json.loads(file.read_text())
+    stored["tiled"]["parameters"] = {"TILE": 2}
+    file.write_text(json.dumps(stored))
+    run(monkeypatch, "bench", "--dialect", "opencl", "--size", 16, "--steps", "tiled", "--tuned", "--json", tmp_path / "rows")
+    assert json.loads((tmp_path / "rows").read_text())[1]["parameters"] == {"TILE": 2}
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
     (["bench", "--size", "0"], "1 or more"),
     (["bench", "--size", "1000000"], "Multiply a block of rows"),
     (["bench", "--json", "no/such/folder/x.json"], "No such file"),
     (["bench", "--dialect", "metal"], "invalid choice"),
+    (["bench", "--rounds", "0"], "--rounds"),
+    (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
+    (["tune", "tiled", "--seconds", "0"], "leaves no time"),
+    (["tune"], "required: STEP"),
+    (["record"], "required: folder"),
 ])
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
     with pytest.raises(SystemExit) as exit:

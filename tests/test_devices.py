@@ -40,6 +40,19 @@ def test_pips_runtime_is_visible():
     assert out == "[None]", err
 
 
+def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch, tmp_path):
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    monkeypatch.setattr(devices.ctypes, "CDLL", lambda name: None)  # as if it were installed
+    monkeypatch.setattr(devices, "system_icd_files", lambda: [])
+    monkeypatch.setattr(devices.sys, "platform", "linux")
+    devices.find_opencl_drivers()
+    folder = devices.Path(devices.os.environ["OCL_ICD_VENDORS"])
+    assert "libnvidia-opencl.so.1\n" in {icd.read_text() for icd in folder.glob("*.icd")}
+    (tmp_path / "nvidia.icd").write_text("libnvidia-opencl.so.1")
+    monkeypatch.setattr(devices, "system_icd_files", lambda: [tmp_path / "nvidia.icd"])
+    assert devices.unnamed_nvidia_driver() is None
+
+
 def test_a_folder_the_user_named_is_left_alone(tmp_path):
     out, err = python(
         "import helpers, os; from helpers import devices; print(os.environ['OCL_ICD_VENDORS'])\n"

@@ -12,11 +12,21 @@ from helpers.exercises import ANSWERS, check_answer
 from helpers.film import film
 from helpers.instruments.compiler import CompilerReport
 from helpers.instruments.gpus import occupancy
+from helpers.scoreboard import Scoreboard
 from helpers.timing import Limits, Timing
 
 TIMINGS = [Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
            for step, seconds in zip(ladder.steps("CUDA"), (0.2, 0.02, 0.002, 0.0015, 0.0012))]
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
+
+
+
+def board(M):
+    """A scoreboard of three contestants at M x M x M."""
+    timings = (Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "host", {}), Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
+               Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}))
+    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device", True)
+
 
 ALL = {
     "product": figures.picture_product,
@@ -28,6 +38,9 @@ ALL = {
     "share": lambda: figures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
     "order": lambda: figures.picture_order(cuda_kernel("tiled", TILE=4), 4, 4, 12),
     "warps": lambda: figures.picture_warps(cuda_kernel("coalesced", BM=8, BN=16), 8, 16),
+    "landscape": lambda: figures.picture_landscape({(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"),
+    "scoreboard": lambda: figures.scoreboard_chart(board(8)),
+    "growth": lambda: figures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
     "predicted": figures.predicted_roofline,
     "occupancy": lambda: figures.picture_occupancy(REPORT),
     "ladder_roofline": lambda: figures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
@@ -54,6 +67,17 @@ def test_a_warps_patch_has_the_sides_it_is_said_to_have(name):
     text = figures.picture_warps(cuda_kernel(name, BM=32, BN=32, BK=32, TM=4, TN=4, **warp), 32, 32).text
     rows, columns = (32, 16) if warp else (16, 32)
     assert f"2 warps of {name}, each with a patch of {rows} rows and {columns} columns, 48 different" in text
+
+
+def test_the_best_of_a_landscape_is_named():
+    assert "the best, 512, at BM = 16 and BN = 32; the lowest of 9, 32." in ALL["landscape"]().text
+
+
+def test_a_scoreboard_says_whose_it_is_and_compares_with_the_fastest_library():
+    text = figures.scoreboard_chart(board(8), "recorded on 2026-01-01").text
+    assert text.startswith("8 x 8 x 8 on a device, recorded on 2026-01-01")
+    assert "tiled (OpenCL) 1.02e-06, 50% of peak, 2.00 x NumPy; NumPy 5.12e-07, 25% of peak; CLBlast (OpenCL)" in text
+    assert "measured now" in figures.scoreboard_chart(board(8)).text and "tiled (OpenCL) 1.02e-06 at 8, " in ALL["growth"]().text
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -142,7 +166,7 @@ def test_each_exercise_knows_right_wrong_and_not_yet(name):
     assert not unfilled and "not yet" in repr(unfilled)
     raising = check_answer(name, lambda *case: 1 / 0)
     assert not raising and "ZeroDivisionError" in repr(raising)
-    assert len(set(np.round([right(*case) for case in cases], 12))) > 1  # a constant cannot pass
+    assert len(set(np.round([float(right(*case)) for case in cases], 12))) > 1  # a constant cannot pass
 
 
 @pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])

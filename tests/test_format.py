@@ -17,7 +17,7 @@ import pytest
 # A stored output that came from one of these is a time, a rate or a device: another machine says otherwise.
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
-    "measure", "measure_ladder", "compare", "ladder_chart", "ladder_roofline", "roofline", "machine_limits", "doctor", "devices",
+    "measure", "measure_ladder", "compare", "tune", "forget_tuned", "scoreboard", "recorded", "launch", "ladder_chart", "ladder_roofline", "roofline", "machine_limits", "doctor", "devices",
     "cuda_device", "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread",
     "device", "parameters",
 }
@@ -176,8 +176,7 @@ RULES = [
 
 def test_there_are_notebooks():
     numbers = [path.name[:2] for path in notebooks.notebook_paths()]
-    assert numbers, "notebooks/ holds no NN_name.ipynb"
-    assert len(set(numbers)) == len(numbers), "a number is used twice"
+    assert numbers == [f"{number:02}" for number in range(len(numbers))] != [], "the numbers of notebooks/ have a gap, or one is used twice"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

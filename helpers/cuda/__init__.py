@@ -12,36 +12,41 @@ from types import SimpleNamespace
 import numpy as np
 from numba import cuda, float32
 
-from .. import devices, ladder
+from .. import devices, ladder, tuned
 from .. import kernel as base
 from ..kernel import Kernel, KernelError, read_back
 
 STEPS = ladder.steps("CUDA")
 
 
-def kernel(step, *, like=None, **parameters):
+def kernel(step, *, like=None, parameters=None, **given):
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
     `step` is a name in STEPS; or a kernel of your own, as a `@cuda.jit` function or as source text, with
-    `like` naming the step whose block, grid and parameters it is launched with.
+    `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those that
+    `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
     device = devices.cuda_device()
     if like is None and isinstance(step, str) and "\n" not in step:
         rung = ladder.step(step, "CUDA")
-        p = ladder.parameters(rung, device, parameters)
+        p = ladder.parameters(rung, device, tuned.chosen(parameters, rung, device, source_of(rung.name), given))
         return CudaKernel(rung.name, p, device, False, *from_ladder(rung.name, p))
     if like is None:
         raise ValueError("a kernel of your own needs like=...: the step whose block and grid it is launched with.")
     rung = ladder.step(like, "CUDA")
-    p = ladder.parameters(rung, device, parameters)
+    p = ladder.parameters(rung, device, tuned.chosen(parameters, rung, device, source_of(rung.name), given))
     return CudaKernel(rung.name, p, device, True, *(from_text(step, p) if isinstance(step, str) else from_function(step)))
 
 
+def source_of(name):
+    """The text of that step's file."""
+    return inspect.getsource(importlib.import_module(f".{name}", __name__))
+
+
 def from_ladder(name, p):
-    module = importlib.import_module(f".{name}", __name__)
-    return call_builder(getattr(module, name), p), inspect.getsource(module)
+    return call_builder(getattr(importlib.import_module(f".{name}", __name__), name), p), source_of(name)
 
 
 def from_function(function):

@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 
-from .. import devices, ladder
+from .. import devices, ladder, tuned
 from .. import kernel as base
 from ..kernel import Kernel, KernelError, read_back
 
 STEPS = ladder.steps("OpenCL")
 
 
-def kernel(step, device=None, *, like=None, **parameters):
+def kernel(step, device=None, *, like=None, parameters=None, **given):
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
     `step` is a name in STEPS; or OpenCL source of your own with one `__kernel`, which takes
     (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
-    launched with. The parameters reach the source as macros, such as TILE.
+    launched with. The parameters reach the source as macros, such as TILE. `parameters="tuned"` takes those that `tune`
+    found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
     `device` is part of a platform or device name; None takes the first that the step is for.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
@@ -32,9 +33,14 @@ def kernel(step, device=None, *, like=None, **parameters):
         raise ValueError("a kernel of your own needs like=...: the step whose work-group it is launched with.")
     rung = ladder.step(like if own else step, "OpenCL")
     device = devices.opencl_device(device, tuple(rung.defaults)) if device is None else devices.opencl_device(device)
-    p = ladder.parameters(rung, device, parameters)
-    source = step if own else (Path(__file__).parent / f"{rung.name}.cl").read_text()
+    p = ladder.parameters(rung, device, tuned.chosen(parameters, rung, device, source_of(rung.name), given))
+    source = step if own else source_of(rung.name)
     return OpenCLKernel(rung.name, p, source, device, own)
+
+
+def source_of(name):
+    """The text of that step's file."""
+    return (Path(__file__).parent / f"{name}.cl").read_text()
 
 
 @functools.cache

@@ -1,0 +1,272 @@
+"""What one would use instead of the ladder's kernels: libraries that multiply the same float32 matrices.
+
+PyTorch and MKL on the host, CLBlast on the OpenCL device, cuBLAS on the NVIDIA GPU. `check` and `measure` take them as
+they take our kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs none of
+them, so each that cannot be used here is a `Missing`, which says how to add it.
+"""
+
+import ctypes
+import ctypes.util
+import functools
+import platform
+import re
+import sys
+import sysconfig
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+from numba import cuda
+
+from . import devices
+from . import kernel as base
+from .check import HostWork, draw, wrong_elements
+from .cuda import CudaKernel, CudaWork
+from .kernel import Kernel, read_back
+from .opencl import OpenCLKernel, OpenCLWork, context_and_queue
+
+# The argument types of the three libraries' calls in C.
+INT, SIZE, FLOAT, POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_float, ctypes.c_void_p
+ROW_MAJOR, PLAIN = 101, 111  # as CBLAS numbers them, and CLBlast after it; PLAIN is "not transposed"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A library that cannot be used here. `remedy`: one sentence, with the one line that adds it where there is one."""
+
+    name: str
+    dialect: str
+    remedy: str
+
+
+class Absent(Exception):
+    """A library, or the device it needs, is not here; the message is the remedy."""
+
+
+def peers(dialects=("CUDA", "OpenCL")):
+    """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
+    return [find(library) for library in (PyTorch, MKL, CLBlast, CuBLAS) if library.dialect in ("Python", *dialects)]
+
+
+def find(library):
+    """The library, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
+    try:
+        k, (A, B) = library(), draw(5, 7, 3)
+        if not wrong_elements(k(A, B), A, B).any():
+            return k
+        remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
+    except (Absent, devices.DeviceError) as error:
+        remedy = str(error)
+    except Exception as error:  # a library may fail in any way; each way means "not this one"
+        remedy = f"is installed but fails: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
+    return Missing(library.name, library.dialect, remedy)
+
+
+class Peer(Kernel):
+    """A library as a kernel. Its `step` is None, since it is no rung of the ladder; timings call it by its name."""
+
+    name = work = None
+    step, source, own, checked, function, build_seconds = None, "", False, True, None, 0.0
+    block = (1, 1)
+
+    def __init__(self, device, version):
+        self.device, self.parameters = device, {"version": version} if version else {}
+
+    def upload(self, A, B, fill=np.nan):
+        return self.work(self, A, B, fill)
+
+    def grid(self, M, N):
+        return (1, 1)  # the library chooses its own
+
+    def __str__(self):
+        return self.name
+
+
+def installed(*patterns):
+    """The files that match, where conda and pip put shared libraries, the newest first."""
+    prefixes = dict.fromkeys((sys.prefix, sysconfig.get_path("data")))  # not the same on Debian and on Colab
+    return [file for one in patterns for prefix in prefixes for file in sorted(Path(prefix).glob(one), reverse=True)]
+
+
+def load(remedy, *names):
+    """The first of these shared libraries, paths or names that the system knows, that loads. Raises Absent if none does."""
+    for name in names:
+        try:
+            return ctypes.CDLL(str(name))
+        except OSError:  # not there; or there, without a library that it needs itself
+            continue
+    raise Absent(remedy)
+
+
+# ---------------------------------------------------------------------------------------------- host
+
+
+class HostPeer(Peer):
+    """A library of the host. Its function(A, B, C) stores A @ B in C."""
+
+    dialect = "Python"
+
+    def refuse(self, M, N, K):
+        """Nothing speaks against it: the arrays are NumPy's."""
+
+
+class HostPeerWork(HostWork):
+    """A, B, and a C that is made once with canaries behind it, as on a device."""
+
+    def __init__(self, k, A, B, fill):
+        super().__init__(k.function, A, B)
+        M, N = A.shape[0], B.shape[1]
+        C, self.guard = np.split(np.full(M * N + base.GUARD, base.CANARY), [M * N])
+        self.C = C.reshape(M, N)
+        self.C[:] = fill
+
+    def launch(self):
+        """Multiply once. Returns the wall's seconds."""
+        start = time.perf_counter()
+        self.function(self.A, self.B, self.C)
+        return time.perf_counter() - start
+
+    def download(self):
+        """C as a new array. Raises KernelError if the library wrote past its end."""
+        return read_back(self.C.copy(), self.guard)
+
+
+class PyTorch(HostPeer):
+    name, work = "PyTorch", HostPeerWork
+
+    def __init__(self):
+        try:
+            import torch  # only now: it takes seconds
+        except ModuleNotFoundError:
+            raise Absent("to add it: pip install torch") from None
+        super().__init__(None, str(torch.__version__))
+        tensor = torch.from_numpy  # shares NumPy's memory, and costs about a microsecond
+        self.function = lambda A, B, C: torch.matmul(tensor(A), tensor(B), out=tensor(C))
+
+
+class MKL(HostPeer):
+    name, work = "MKL", HostPeerWork
+
+    def __init__(self):
+        made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
+        library = load("to add it: pip install mkl" if made else "is not made for this machine",
+                       *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"), "libmkl_rt.so.3", "libmkl_rt.so.2")
+        text = ctypes.create_string_buffer(200)
+        library.mkl_get_version_string(text, len(text))
+        version = re.search(rb"Version ([\d.]+)", text.value)
+        super().__init__(None, version and version[1].decode())
+        self.gemm = library.cblas_sgemm
+        self.gemm.restype, self.gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
+
+    def function(self, A, B, C):
+        (M, K), N = A.shape, B.shape[1]
+        self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+
+
+# -------------------------------------------------------------------------------------------- OpenCL
+
+
+class CLBlastWork(OpenCLWork):
+    def launch(self):
+        """Multiply once. Returns seconds: a GPU's own clock, from a marker on; on a CPU the wall's, as NumPy is timed."""
+        (M, N), K, queue = self.shape, int(self.arguments[2]), self.k.queue
+        A, B, C = (X.int_ptr for X in (self.d_A, self.d_B, self.d_C))
+        c_queue, c_event = POINTER(queue.int_ptr), POINTER()
+        marker = cl.enqueue_marker(queue)
+        marker.wait()
+        start = time.perf_counter()
+        status = self.k.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A, 0, K, B, 0, N, 0, C, 0, N,
+                             ctypes.byref(c_queue), ctypes.byref(c_event))
+        if status:
+            raise RuntimeError(f"CLBlastSgemm returned {status}")
+        # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
+        event = cl.Event.from_int_ptr(c_event.value, retain=False)
+        event.wait()
+        if self.k.device.kind == "GPU":
+            return (event.profile.end - marker.profile.end) * 1e-9
+        return time.perf_counter() - start
+
+
+class CLBlast(Peer, OpenCLKernel):
+    name, work = "CLBlast", CLBlastWork
+    build_seconds = None  # it builds its kernels in the first call of their kind, and does not say how long
+
+    def __init__(self, device=None):
+        apt = sys.platform == "linux" and not Path(sys.prefix, "conda-meta").is_dir()
+        line = "sudo apt-get install libclblast1" if apt else "conda install -c conda-forge clblast"
+        library = load(f"to add it: {line}", *installed("lib/libclblast.*", "Library/bin/clblast.dll"), "libclblast.so.1")
+        maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
+        version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
+        super().__init__(devices.opencl_device(device), version and version[1])
+        self.context, self.queue = context_and_queue(self.device)
+        self.gemm = library.CLBlastSgemm
+        self.gemm.restype, self.gemm.argtypes = INT, (*[INT] * 3, *[SIZE] * 3, FLOAT, *[POINTER, SIZE, SIZE] * 2, FLOAT,
+                                                      POINTER, SIZE, SIZE, POINTER, POINTER)
+
+
+# ---------------------------------------------------------------------------------------------- CUDA
+
+
+def address(X):
+    """Where a device array begins, as an integer."""
+    return X.__cuda_array_interface__["data"][0]
+
+
+class CuBLASWork(CudaWork):
+    def launch(self):
+        """Multiply once. Returns the GPU's own seconds."""
+        (M, N), K = self.shape, self.d_A.shape[1]
+        A, B, C = map(address, (self.d_A, self.d_B, self.d_C))
+        one, zero = FLOAT(1), FLOAT(0)
+        start, stop = cuda.event(timing=True), cuda.event(timing=True)
+        start.record()
+        # cuBLAS stores by columns, so that our arrays are A^T, B^T and C^T to it: C^T = B^T A^T. A new handle works
+        # in the null stream, as Numba's events do.
+        status = self.k.gemm(self.k.handle, 0, 0, N, M, K, ctypes.byref(one), B, N, A, K, ctypes.byref(zero), C, N)
+        stop.record()
+        stop.synchronize()
+        if status:
+            raise RuntimeError(f"cublasSgemm returned {status}")
+        return cuda.event_elapsed_time(start, stop) / 1e3
+
+
+class CuBLAS(Peer, CudaKernel):
+    name, work = "cuBLAS", CuBLASWork
+
+    def __init__(self):
+        device = devices.cuda_device()
+        if device.kind != "GPU":
+            raise Absent("needs an NVIDIA GPU")
+        self.gemm, self.handle, version = cublas()
+        super().__init__(device, version)
+
+
+@functools.cache
+def cublas():
+    """cublasSgemm, a handle for it, and the version. Once a process, for a handle keeps memory of the GPU."""
+    library, handle, number, version = load_cublas(), POINTER(), INT(), []
+    cuda.current_context()  # cublasCreate takes this thread's context, which must be Numba's
+    status = library.cublasCreate_v2(ctypes.byref(handle))
+    status = status or library.cublasSetMathMode(handle, 0)  # CUBLAS_DEFAULT_MATH: float32, no TF32
+    if status:
+        raise RuntimeError(f"cuBLAS does not start here: status {status}")
+    for part in range(3):  # major, minor, patch
+        library.cublasGetProperty(part, ctypes.byref(number))
+        version.append(str(number.value))
+    gemm = library.cublasSgemm_v2
+    gemm.restype, gemm.argtypes = INT, (POINTER, *[INT] * 5, POINTER, *[POINTER, INT] * 2, POINTER, POINTER, INT)
+    return gemm, handle, ".".join(version)
+
+
+def load_cublas():
+    """The library of cuBLAS: pip's, conda's or an installed toolkit's. Raises Absent when there is none."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib  # comes with numba-cuda
+
+        name = load_nvidia_dynamic_lib("cublas").abs_path
+    except (ImportError, OSError, RuntimeError):  # no pathfinder; does not load; pathfinder's "not found"
+        name = ctypes.util.find_library("cublas")
+    major = devices.cuda_extra().removeprefix("cuda")
+    return load(f'to add it: pip install "cuda-toolkit[cublas]=={major}.*"', *filter(None, [name]))

@@ -1,0 +1,297 @@
+"""The libraries beside the ladder: right where they are here, `Missing` with a remedy where they are not.
+
+A few NumPy lines stand in for PyTorch, MKL and cuBLAS, behind the same argument lists, so that their calls are tested on
+a machine that has none of them. (No test here depends on speed.)
+"""
+
+import ctypes
+import dataclasses
+import importlib
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from helpers import check, devices, measure
+from helpers.devices import Device
+
+peers = importlib.import_module("helpers.peers")  # the module, also where helpers has a function of that name
+
+SHAPES = [(1, 1, 1), (5, 7, 3), (33, 65, 17)]
+INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
+
+
+def here(name):
+    """The peer of that name; skips, naming the library, where it is missing."""
+    (k,) = (k for k in peers.peers() if k.name == name)
+    if isinstance(k, peers.Missing):
+        pytest.skip(f"{name}: {k.remedy}")
+    return k
+
+
+# ---------------------------------------------------------------------------------------- stand-ins
+
+
+def matrix(address, rows, columns):
+    """The float32 matrix, by rows, at that address."""
+    return np.ctypeslib.as_array((FLOAT * (rows * columns)).from_address(address)).reshape(rows, columns)
+
+
+def torch_that(matmul):
+    return SimpleNamespace(__version__="9.8", from_numpy=lambda X: X, matmul=matmul)
+
+
+def mkl_that(multiply):
+    """MKL's two functions; cblas_sgemm calls multiply(A, B, C) for matrices by rows."""
+
+    @ctypes.CFUNCTYPE(None, *[INT] * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
+    def cblas_sgemm(order, turn_a, turn_b, M, N, K, alpha, a, lda, b, ldb, beta, c, ldc):
+        assert (order, turn_a, turn_b, alpha, beta) == (101, 111, 111, 1, 0) and (lda, ldb, ldc) == (K, N, N)
+        multiply(matrix(a, M, lda), matrix(b, K, ldb), matrix(c, M, ldc))
+
+    def mkl_get_version_string(text, length):
+        text.value = b"Intel(R) Library Version 2031.4-Product Build"
+
+    return SimpleNamespace(cblas_sgemm=cblas_sgemm, mkl_get_version_string=mkl_get_version_string)
+
+
+def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
+    """cuBLAS's functions, which note their calls; cublasSgemm multiplies matrices by columns."""
+
+    @ctypes.CFUNCTYPE(INT, POINTER, *[INT] * 5, POINTER, POINTER, INT, POINTER, INT, POINTER, POINTER, INT)
+    def cublasSgemm_v2(handle, turn_a, turn_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+        assert (handle, turn_a, turn_b) == (77, 0, 0) and (lda, ldb, ldc) == (m, k, m)
+        assert (FLOAT.from_address(alpha).value, FLOAT.from_address(beta).value) == (1, 0)
+        calls.append("sgemm")
+        # By columns: each matrix is the transpose of what lies there by rows.
+        matrix(c, n, ldc).T[:] = multiply(matrix(a, k, lda).T, matrix(b, n, ldb).T)
+        return status
+
+    def cublasCreate_v2(handle):
+        handle._obj.value = 77
+        return 0
+
+    def cublasSetMathMode(handle, mode):
+        calls.append(("mode", handle.value, mode))
+        return 0
+
+    def cublasGetProperty(part, number):
+        number._obj.value = (13, 4, 1)[part]
+        return 0
+
+    return SimpleNamespace(cublasSgemm_v2=cublasSgemm_v2, cublasCreate_v2=cublasCreate_v2,
+                           cublasSetMathMode=cublasSetMathMode, cublasGetProperty=cublasGetProperty)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A stand-in for the GPU, in the simulator's memory; plant(library) gives it a cuBLAS. Skips on a real GPU."""
+    if not devices.simulating():
+        pytest.skip("CUDA runs on a GPU here, where cuBLAS itself is tested")
+    calls = []
+
+    class Event:
+        def __init__(self, timing):
+            assert timing
+            self.record = lambda: calls.append("record")
+            self.synchronize = lambda: calls.append("synchronize")
+
+    monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152, None))
+    monkeypatch.setattr(peers.cuda, "event", Event)
+    monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: 2.0, raising=False)
+    monkeypatch.setattr(peers, "address", lambda X: X._ary.ctypes.data)
+    peers.cublas.cache_clear()
+    yield SimpleNamespace(calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library))
+    peers.cublas.cache_clear()
+
+
+def plant_host(monkeypatch, multiply):
+    """PyTorch and MKL that are multiply(A, B, C)."""
+    monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: multiply(A, B, out)))
+    monkeypatch.setattr(peers, "load", lambda remedy, *names: mkl_that(multiply))
+
+
+# -------------------------------------------------------------------------------- the list and its rows
+
+
+def test_the_host_comes_first_and_then_the_dialects():
+    def names(*dialects):
+        return [k.name for k in peers.peers(*dialects)]
+
+    assert names() == ["PyTorch", "MKL", "CLBlast", "cuBLAS"]
+    assert names(["OpenCL"]) == ["PyTorch", "MKL", "CLBlast"] and names(["CUDA"]) == ["PyTorch", "MKL", "cuBLAS"]
+    assert names([]) == ["PyTorch", "MKL"]
+    assert [k.dialect for k in peers.peers()] == ["Python", "Python", "OpenCL", "CUDA"]
+
+
+@pytest.mark.parametrize("name", ["PyTorch", "MKL", "CLBlast", "cuBLAS"])
+def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
+    k = here(name)
+    assert check(k, SHAPES)
+    t = measure(k, (5, 7, 3))
+    dialect, device = {"CLBlast": ("OpenCL", devices.opencl_device), "cuBLAS": ("CUDA", devices.cuda_device)}.get(
+        name, ("Python", lambda: SimpleNamespace(name="host")))
+    assert (t.step, t.dialect, t.device) == (name, dialect, device().name)
+    assert set(t.parameters) <= {"version"} and t.seconds > 0
+
+
+def test_clblast_is_found_wherever_it_loads():
+    try:
+        ctypes.CDLL("libclblast.so.1")
+    except OSError:
+        pytest.skip("libclblast.so.1 is not installed; to add it: sudo apt-get install libclblast1")
+    k = peers.peers(["OpenCL"])[2]
+    assert not isinstance(k, peers.Missing), k
+
+
+def test_clblast_is_right_on_every_opencl_device():
+    here("CLBlast")
+    proved = [c for c in devices.opencl_candidates() if c.problem is None]
+    assert proved
+    for candidate in proved:
+        k = peers.CLBlast(f"{candidate.platform} {candidate.name}")
+        assert k.device.name == candidate.name and check(k, [*SHAPES, (130, 129, 257)]), candidate
+
+
+def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatch):
+    k, A, B = here("CLBlast"), np.ones((5, 3), np.float32), np.ones((3, 7), np.float32)
+    monkeypatch.setattr(peers.time, "perf_counter", lambda: 0.0)  # the wall stands still
+    for kind, moves in (("CPU", False), ("GPU", True)):
+        k.device = dataclasses.replace(k.device, kind=kind)
+        work = k.upload(A, B)
+        assert (work.launch() > 0) == moves and (work.download() == 3).all()
+
+
+def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
+    plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
+    for k, version in zip(peers.peers([]), ("9.8", "2031.4"), strict=True):
+        assert check(k, SHAPES) and check(k)
+        t = measure(k, (5, 7, 3))
+        assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
+
+
+def test_a_peer_is_called_like_a_kernel(monkeypatch):
+    plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
+    for k in peers.peers([]):
+        with pytest.raises(ValueError, match="the columns of A"):
+            k(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
+        assert k(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)).tolist() == [[3, 3], [3, 3]]
+
+
+# ------------------------------------------------------------------------------------------- missing
+
+
+def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    found = {k.name: k for k in peers.peers(["OpenCL"])}
+    assert found["PyTorch"] == peers.Missing("PyTorch", "Python", "to add it: pip install torch")
+    assert isinstance(found["MKL"], peers.Missing) and isinstance(found["CLBlast"], peers.Missing)
+    if sys.platform == "linux" and peers.platform.machine() == "x86_64":
+        assert found["MKL"].remedy == "to add it: pip install mkl"
+    assert found["CLBlast"].remedy.startswith(("to add it: sudo apt-get install libclblast1", "to add it: conda install"))
+
+
+def refuse(name, *more):
+    raise OSError(f"{name}: cannot open shared object file")
+
+
+def test_cublas_that_is_not_installed_is_missing(monkeypatch, gpu):
+    monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
+    monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
+    assert peers.find(peers.CuBLAS) == peers.Missing("cuBLAS", "CUDA", 'to add it: pip install "cuda-toolkit[cublas]==12.*"')
+    # Found, but without a library that it needs itself.
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=refuse))
+    monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: "/nowhere/libcublas.so.12")
+    assert "cuda-toolkit[cublas]" in peers.find(peers.CuBLAS).remedy
+
+
+def test_cublas_is_loaded_from_where_it_is_found(monkeypatch, tmp_path):
+    loaded = SimpleNamespace(abs_path=str(tmp_path / "libcublas.so.13"))
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=lambda name: loaded))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: f"loaded {name}")
+    assert peers.load_cublas() == f"loaded {loaded.abs_path}"
+
+
+def test_the_simulator_has_no_cublas():
+    if not devices.simulating():
+        pytest.skip("CUDA runs on a GPU here")
+    assert peers.peers(["CUDA"])[-1] == peers.Missing("cuBLAS", "CUDA", "needs an NVIDIA GPU")
+
+
+def test_without_a_device_clblast_says_what_adds_one(monkeypatch):
+    words = "no OpenCL device can run a kernel. To add a CPU runtime: ..."
+
+    def none(name=None):
+        raise devices.DeviceError(words)
+
+    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace())
+    monkeypatch.setattr(devices, "opencl_device", none)
+    assert peers.find(peers.CLBlast) == peers.Missing("CLBlast", "OpenCL", words)
+
+
+# ------------------------------------------------------------------------------ there, but not right
+
+
+def past_the_end(A, B, C):
+    np.matmul(A, B, out=C)
+    FLOAT.from_address(C.ctypes.data + C.nbytes).value = 0
+
+
+def broken(A, B, C):
+    raise RuntimeError("no kernel for this processor\nand much more")
+
+
+WRONG = {
+    "zeros": (lambda A, B, C: C.fill(0), "wrong numbers"),
+    "nothing stored": (lambda A, B, C: None, "wrong numbers"),
+    "the last product is left out": (lambda A, B, C: np.matmul(A[:, :-1], B[:-1], out=C), "wrong numbers"),
+    "float16": (lambda A, B, C: np.copyto(C, A.astype(np.float16) @ B.astype(np.float16)), "wrong numbers"),
+    "past the end": (past_the_end, "wrote 1 elements past the end of C"),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_a_library_that_is_wrong_is_missing(monkeypatch, how):
+    multiply, words = WRONG[how]
+    plant_host(monkeypatch, multiply)
+    for k in peers.peers([]):
+        assert isinstance(k, peers.Missing) and words in k.remedy
+
+
+def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: broken(A, B, out)))
+    assert peers.find(peers.PyTorch).remedy == "is installed but fails: no kernel for this processor"
+    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace())
+    assert "cblas_sgemm" in peers.find(peers.MKL).remedy or "mkl_get_version" in peers.find(peers.MKL).remedy
+
+
+def test_an_error_of_clblast_is_told(monkeypatch):
+    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022))
+    assert peers.find(peers.CLBlast).remedy == "is installed but fails: CLBlastSgemm returned -1022"
+
+
+# -------------------------------------------------------------------------------------------- cuBLAS
+
+
+def test_cublas_multiplies_by_columns_between_two_events(gpu):
+    gpu.plant(cublas_that(gpu.calls))
+    k = peers.peers(["CUDA"])[-1]
+    assert gpu.calls == [("mode", 77, 0), "record", "sgemm", "record", "synchronize"]
+    assert check(k, SHAPES) and check(k)
+    t = measure(k, (5, 7, 3))
+    assert (t.dialect, t.step, t.device, t.parameters) == ("CUDA", "cuBLAS", "a GPU", {"version": "13.4.1"})
+    assert t.seconds == pytest.approx(0.002)
+
+
+def test_cublas_that_is_wrong_or_fails_is_missing(gpu):
+    gpu.plant(cublas_that(gpu.calls, multiply=lambda A, B: np.zeros((A.shape[0], B.shape[1]))))
+    assert "wrong numbers" in peers.find(peers.CuBLAS).remedy
+    peers.cublas.cache_clear()
+    gpu.plant(cublas_that(gpu.calls, status=13))
+    assert peers.find(peers.CuBLAS).remedy == "is installed but fails: cublasSgemm returned 13"
+    peers.cublas.cache_clear()
+    gpu.plant(SimpleNamespace(cublasCreate_v2=lambda handle: 1))
+    assert peers.find(peers.CuBLAS).remedy == "is installed but fails: cuBLAS does not start here: status 1"

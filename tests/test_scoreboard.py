@@ -1,0 +1,146 @@
+"""The scoreboard, its files, and the one command that fills them. (No test here depends on speed.)"""
+
+import json
+import sys
+
+import pytest
+
+from helpers import check, devices, ladder, opencl_kernel, record, scoreboard, timing
+from helpers.__main__ import main
+from helpers.peers import Missing
+from helpers.scoreboard import Scoreboard, read, recorded, save
+from helpers.timing import Timing, contest
+
+
+def made(on_host=True, M=8):
+    """NumPy 4 s, a library 2 s, our kernel 1 s, and one in the simulator; in the second round ours is twice as slow."""
+    def timed(dialect, step, device, seconds):
+        return Timing(dialect, step, M, 8, 8, seconds, 0.0, device, {"TILE": 4})
+
+    return Scoreboard(M, 8, 8, (timed("Python", "numpy_matmul", "host", 4.0), timed("OpenCL", "CLBlast", "a device", 2.0),
+                                timed("OpenCL", "tiled", "a device", 1.0), timed("CUDA", "tiled", "simulator", None)),
+                      ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()), 2 * M * 64 / 0.5, "a device", on_host,
+                      (Missing("MKL", "Python", "to add it: pip install mkl"),))
+
+
+def test_shares_and_ratios_are_those_of_the_rounds():
+    board = made()
+    assert board.of_peak(2) == pytest.approx(0.5) and board.of_peak(0) == pytest.approx(0.125) and board.of_peak(3) is None
+    assert board.times(2, 0) == (4.0, 2.0, 4.0) and board.times(2, 1) == (2.0, 1.0, 2.0)
+    assert board.library(2) == 1 and board.library(0) == 1  # on one CPU they all compete
+    on_gpu = made(on_host=False)
+    assert on_gpu.of_peak(0) is None and on_gpu.library(0) == 0 and on_gpu.library(2) == 1
+
+
+def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
+    lines = repr(made()).splitlines()
+    assert lines[0].split()[:5] == ["8", "x", "8", "x", "8,"] and "3 rounds" in lines[0]
+    assert "50%" in lines[3] and "4.00x" in lines[3] and lines[3].endswith("2.00x CLBlast (1.00 to 2.00)")
+    assert "simulated" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
+    assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
+
+
+def test_a_contest_takes_turns_in_both_directions(monkeypatch):
+    order = []
+    monkeypatch.setattr(timing, "measure", lambda k, size: order.append(k) or (k, size))
+    rounds = contest(["a", "b", "c"], 8, rounds=3)
+    assert order == list("cba" "abc" "cba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
+
+
+def test_the_median_round_of_each_contestant_counts(monkeypatch):
+    seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
+    monkeypatch.setattr(timing, "measure", lambda k, size: Timing(k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0,
+                                                                  k.device.name if k.device else "host", {}))
+    board = scoreboard.scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
+    assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
+    assert board.device == devices.opencl_device().name and board.missing == ()
+
+
+def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
+    monkeypatch.setattr(scoreboard, "peers", lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"),
+                                                              opencl_kernel("coalesced")])
+    board = scoreboard.scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
+    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[0].name == "MKL"
+
+
+def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
+    path = save([made(), made(M=16)], tmp_path, note="a test")
+    [machine] = recorded(tmp_path)
+    assert path.parent == tmp_path and machine.about["note"] == "a test" and "python" in machine.about["versions"]
+    one, two = machine.boards
+    assert (one.M, two.M) == (8, 16) and one.seconds == made().seconds[:3] and one.timings[2].seconds == 1.0
+    assert one.times(2, 1) == made().times(2, 1) and one.of_peak(2) == made().of_peak(2) and one.library(2) == 1
+    changed = made()
+    object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (3.0,), ()))
+    save([changed], tmp_path)
+    assert [b.M for b in recorded(tmp_path)[0].boards] == [8, 16] and recorded(tmp_path)[0].boards[0].seconds[2] == (3.0,)
+
+
+def test_a_file_names_the_device_and_no_machine(tmp_path):
+    import getpass
+    import platform
+
+    text = save([made()], tmp_path).read_text()
+    assert platform.node() not in text and f"/{getpass.getuser()}" not in text and str(tmp_path) not in text
+    assert json.loads(text)["device"] in {d.name for d in (devices.cuda_device(), devices.opencl_device())}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"boards": [{"M": 8}]}'])
+def test_a_file_that_is_no_record_is_named(tmp_path, text):
+    (tmp_path / "some.json").write_text(text)
+    with pytest.raises(ValueError, match="some.json is no record of a scoreboard"):
+        recorded(tmp_path)
+
+
+def test_every_record_in_the_repository_can_be_read_and_says_what_it_needs():
+    machines = recorded()
+    assert machines
+    for machine in machines:
+        assert machine.date >= "2026" and machine.about["drivers"] and machine.about["versions"]["numpy"]
+        for board in machine.boards:
+            assert len({len(s) for s in board.seconds}) == 1 and all(t.seconds > 0 for t in board.timings)
+
+
+TINY = dict(tuned=["tiled"], tuning_size=32, ragged=[(17, 19, 23)], sizes=[(16, ["naive", "tiled"]), ((4, 32, 8), ["tiled"])])
+
+
+def test_one_command_checks_tunes_measures_and_writes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
+    said = []
+    path = record.record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
+    machine = read(path)
+    assert [(b.M, b.N, b.K) for b in machine.boards] == [(4, 32, 8), (16, 16, 16)]  # the least work first
+    assert {t.step for t in machine.boards[1].timings} >= {"numpy_matmul", "naive", "tiled"}
+    here = {f"{name} (OpenCL)" for name in ladder.steps("OpenCL")}
+    assert here <= set(machine.about["checked"]) and all(machine.about["checked"].values())
+    assert sum(text.startswith("✓") for text in said) >= len(here) and any("points tried" in text for text in said)
+
+
+def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
+
+    def judge(k, shapes=None):
+        wrong = opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4) if str(k) == "naive (OpenCL)" else k
+        return check(wrong, shapes)
+
+    monkeypatch.setattr(record, "check", judge)
+    said = []
+    machine = read(record.record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1))
+    assert not machine.about["checked"]["naive (OpenCL)"] and any("K is cut" in text for text in said)
+    assert "naive" not in {t.step for b in machine.boards for t in b.timings if t.dialect == "OpenCL"}
+
+
+def test_the_plans_name_rungs_and_sizes_that_there_are():
+    for kind, plan in record.PLANS.items():
+        for name in [*plan["tuned"], *(name for _, steps in plan["sizes"] for name in steps or [])]:
+            assert kind in ladder.STEPS[name].defaults
+    sizes = [size for size, _ in record.PLANS["GPU"]["sizes"]]
+    assert {512, 8192, 4095, 4096} <= set(sizes)
+
+
+def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["helpers", "bench", "--dialect", "opencl", "--size", "16", "--steps", "naive", "--save", str(tmp_path)])
+    main()
+    assert "saved:" in capsys.readouterr().out
+    [machine] = recorded(tmp_path)
+    assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(machine.boards[0].seconds[0]) == 3

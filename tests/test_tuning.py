@@ -1,0 +1,228 @@
+"""The search for parameters, and the cache that keeps what it found."""
+
+import json
+import os
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel, devices, forget_tuned, ladder, measure_ladder, opencl, opencl_kernel, tune, tuned, tuning
+from helpers.kernel import KernelError
+from helpers.timing import Comparison, Timing
+
+DEVICE = devices.opencl_device()
+TILED = ladder.STEPS["tiled"]
+SMALL = dict(size=48, seconds=30, space={"TILE": (4, 8)})
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    tuned.ignored.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Set how the finalists fare against the defaults, with no clock."""
+    def set_ratios(*ratios):
+        def compared(first, second, size, rounds):
+            t = [Timing("OpenCL", "tiled", *size, seconds, 0.0, "a device", k.parameters) for k, seconds in ((first, 1.0), (second, 2.0))]
+            return Comparison(*t, ratios)
+
+        monkeypatch.setattr(tuning, "compare", compared)
+
+    return set_ratios
+
+
+@pytest.mark.parametrize("step", ladder.steps("OpenCL"))
+def test_kernel_tuner_finds_the_very_points_that_the_ladder_allows(step):
+    from kernel_tuner.searchspace import Searchspace
+
+    rung = ladder.STEPS[step]
+    device = devices.opencl_device(None, tuple(rung.defaults))
+    legal = ladder.points(rung, device)
+    space, restrictions = tuning.restricted(rung, device, legal)
+    found = Searchspace(space, restrictions, device.max_threads)
+    assert {c[: len(legal[0])] for c in found.list} == {tuple(p.values()) for p in legal} and found.size == len(legal) > 4
+
+
+def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by_turns():
+    legal = ladder.points(ladder.STEPS["register_1d"], DEVICE)
+    default, best = legal[5], legal[40]
+    tried, turns = [], []
+    for p in tuning.order(legal, default, tried):
+        turns.append(len(tried) % 2 and sum(p[name] != best[name] for name in p) == 1)
+        tried.append((p, 2.0 if p == best else 1.0, ""))
+    points = [p for p, *_ in tried]
+    assert points[0] == default and sorted(map(str, points)) == sorted(map(str, legal))
+    after = points.index(best) + 1
+    neighbours = [p for p in legal if sum(p[name] != best[name] for name in p) == 1]
+    odd = [points[i] for i in range(after, len(points)) if i % 2]
+    left = [p for p in neighbours if points.index(p) >= after]
+    assert all(p in neighbours for p in odd[: len([p for p in odd if p in left])]) and any(turns[after:])
+
+
+def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
+    rounds(1.5, 1.2)
+    found = tune("tiled", **SMALL)
+    assert [p["TILE"] for p, rate, why in found.tried][0] == TILED.defaults_for(DEVICE)["TILE"] and len(found.tried) == 3
+    assert all(rate > 0 and why == "" for _, rate, why in found.tried) and found.legal == 2
+    assert found.best["TILE"] in (4, 8) and "in turns" in repr(found) and "1.35 times (1.20 to 1.50)" in repr(found)
+    assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
+    assert opencl_kernel("tiled").parameters == TILED.defaults_for(DEVICE)
+    assert opencl_kernel("tiled", parameters="tuned", TILE=16).parameters == {"TILE": 16}
+    rows = measure_ladder(size=16, dialects=["OpenCL"], steps=["tiled", "naive"], parameters="tuned")
+    assert rows[1].parameters == found.best and rows[2].parameters == ladder.STEPS["naive"].defaults_for(DEVICE)
+
+
+def test_what_did_not_win_every_round_is_not_kept(rounds):
+    rounds(1.9, 0.99, 1.9)
+    found = tune("tiled", **SMALL)
+    assert found.best == TILED.defaults_for(DEVICE) and "Nothing beat the defaults in every round" in repr(found)
+    assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
+
+
+def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(rounds, monkeypatch):
+    rounds(1.5)
+    first = tune("tiled", **SMALL)
+    monkeypatch.setattr(tuning, "kernel_tuner", lambda *_: pytest.fail("it searched"))
+    second = tune("tiled", size=48)
+    assert second.best == first.best and second.tried == () and "searched on 20" in repr(second)
+    for again in (dict(size=48, again=True), dict(size=49), dict(size=48, space={"TILE": (4,)})):
+        with pytest.raises(pytest.fail.Exception, match="it searched"):
+            tune("tiled", **again)
+
+
+@pytest.mark.parametrize("search", [tuning.kernel_tuner, tuning.try_points])
+def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monkeypatch):
+    right = opencl.source_of("tiled")
+    # The sum is begun at 1 with tiles of 8, and there is no kernel at all with tiles of 16.
+    planted = right.replace("float acc = 0.0f;", "float acc = TILE == 8;\n#if TILE == 16\n    no such thing;\n#endif")
+    assert planted != right
+    legal = [{"TILE": n} for n in (4, 8, 16)]
+    arguments = (legal, legal[0], (40, 33, 17), float("inf"), lambda tried: None)
+    if search is tuning.kernel_tuner:
+        monkeypatch.setattr(opencl, "source_of", lambda name: planted)
+        tried, interrupted = search(TILED, DEVICE, *arguments)
+    else:
+        def build(p):
+            k = opencl_kernel(planted, like="tiled", **p)
+            k.checked = True
+            return k
+
+        tried, interrupted = search(build, *arguments)
+    outcome = {p["TILE"]: (rate, why) for p, rate, why in tried}
+    assert not interrupted and outcome[4][0] > 0 and outcome[8] == (None, "wrong numbers")
+    assert outcome[16][0] is None and outcome[16][1] not in ("", "wrong numbers")
+
+
+@pytest.mark.parametrize("search", ["kernel_tuner", "try_points"])
+def test_an_interruption_keeps_what_was_found(search, monkeypatch, rounds):
+    rounds(0.5)  # must not be asked for any more
+    if search == "try_points":
+        monkeypatch.setattr(tuning, "kernel_tuner", lambda rung, device, legal, default, size, until, each: tuning.try_points(
+            lambda p: opencl_kernel("tiled", **p), legal, default, size, until, each))
+
+    class Interrupting(list):
+        def set_postfix_str(self, text):
+            if text.startswith("3 "):
+                raise KeyboardInterrupt
+
+        total = n = 0
+        __enter__ = lambda self: self
+        __exit__ = lambda self, *_: None
+
+    monkeypatch.setattr(tuning, "tqdm", lambda **_: Interrupting())
+    monkeypatch.setattr(tuning.np, "median", lambda times, real=np.median: real(times) * random.random())
+    found = tune("tiled", size=48, seconds=60, space={"TILE": (2, 4, 8, 16)})
+    assert found.interrupted and len(found.tried) == 3 and ", interrupted" in repr(found)
+    rates = {str(p): rate for p, rate, _ in found.tried}
+    assert rates[str(found.best)] == max(rates.values())
+    assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
+
+
+def test_the_budget_ends_the_search():
+    found = tune("register_2d", size=32, seconds=1e-6)
+    assert len(found.tried) == 1 and found.legal > 100
+
+
+def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, monkeypatch):
+    rounds(1.1)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    tune("tiled", **SMALL)
+    assert capsys.readouterr().out == "" and os.listdir() == []
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (dict(step="tiled", space={"TILE": (512, 1024)}), "no point of this space can run here. The first of them: tiled with TILE=512 needs a "
+     "block of 512 x 512 = 262144 threads; .* allows"),
+    (dict(step="register_2d", space=dict(BM=(10,), BN=(8,), BK=(4,), TM=(4,), TN=(4,))), "TM=4 must divide BM=10"),
+    (dict(step="tiled", space={"BM": (4,)}), "a space for tiled names TILE, each with its values; this one names BM"),
+    (dict(step="tiled", space={"TILE": ()}), "is empty"),
+    (dict(step="tiled", seconds=0), "seconds=0 leaves no time"),
+    (dict(step="tilde"), "unknown step 'tilde'"),
+    (dict(step="packed", dialect="CUDA"), "packed is written in OpenCL only"),
+    (dict(step="tiled", dialect="HIP"), "no dialect 'HIP'"),
+    (dict(step="tiled", size=0), "each size must be 1 or more"),
+], ids=lambda value: value if isinstance(value, str) else None)
+def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
+    monkeypatch.setattr(tuning, "kernel_tuner", lambda *_: pytest.fail("it searched"))
+    with pytest.raises(ValueError, match=says):
+        tune(**arguments)
+
+
+@pytest.mark.skipif(devices.cuda_device().kind == "GPU", reason="this machine has a GPU, and no simulator")
+def test_the_simulator_has_no_speed_to_tune_for():
+    with pytest.raises(ValueError, match="in the simulator there is no speed to tune for"):
+        tune("tiled", "CUDA")
+    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["simulator"]
+
+
+def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "kernel_tuner", None)
+    with pytest.raises(KernelError, match="pip install kernel_tuner"):
+        tune("tiled", **SMALL)
+
+
+@pytest.mark.parametrize("damage, says", [
+    (lambda text: text[: len(text) // 2], "the file is damaged"),
+    (lambda text: "[]", "the file is damaged"),
+    (lambda text: text.replace('"parameters"', '"other"'), "the file is damaged"),
+    (lambda text: text.replace('"mark": "', '"mark": "0'), "those of tiled belong to another version"),
+    (lambda text: text.replace('"TILE": 8', '"TILE": 4096'), "needs a block of 4096 x 4096"),
+    (lambda text: text.replace('"TILE": 8', '"SIDE": 8'), "no parameter 'SIDE'"),
+], ids=["cut off", "no dict", "no parameters", "another version", "too large", "unknown"])
+def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, says, own_cache):
+    source = opencl.source_of("tiled")
+    tuned.remember(TILED, DEVICE, source, {"TILE": 8}, size=[48, 48, 48], date="2026-01-01")
+    assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 8}
+    [file] = own_cache.glob("tuned-*.json")
+    file.write_text(damage(file.read_text()))
+    with pytest.warns(UserWarning, match=says) as said:
+        for _ in range(2):
+            assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
+    assert sum("tuned parameters" in str(warning.message) for warning in said) == 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="tuned parameters")
+        tuned.remember(TILED, DEVICE, source, {"TILE": 16}, size=[48, 48, 48], date="2026-01-01")
+        assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 16}
+    assert set(json.loads(file.read_text())) == {"tiled"} and len(list(own_cache.iterdir())) == 1
+
+
+def test_the_way_back():
+    for name in ("tiled", "naive"):
+        rung = ladder.STEPS[name]
+        tuned.remember(rung, DEVICE, opencl.source_of(name), dict.fromkeys(rung.space, 4))
+    assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
+    assert opencl_kernel("naive", parameters="tuned").parameters == {"BM": 4, "BN": 4}
+    assert forget_tuned() == 1 and forget_tuned() == 0
+
+
+@pytest.mark.parametrize("build", [opencl_kernel, cuda_kernel])
+def test_another_word_than_tuned_is_refused(build):
+    with pytest.raises(ValueError, match="the only word here is \"tuned\""):
+        build("tiled", parameters="best")

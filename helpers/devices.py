@@ -367,6 +367,25 @@ def opencl_remedy():
     return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
 
 
+def numpy_blas():
+    """The library behind NumPy's product, and the CPU it writes its instructions for: such as "OpenBLAS 0.3.31 for SkylakeX".
+
+    A library carries code for many CPUs. Told to use that of an older one, it may run at half its speed, and be easy to beat.
+    """
+    import numpy  # noqa: F401, so that its library is loaded
+    from threadpoolctl import threadpool_info
+
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    pools.sort(key=lambda pool: "numpy" not in pool["filepath"])  # other libraries may be loaded, too; pip's NumPy has its own
+    if not pools:
+        return "another library"
+    pool = pools[0]
+    name = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS"}.get(pool["internal_api"], pool["internal_api"])
+    version = ".".join(str(pool["version"]).split(".")[:3])
+    forced = " (OPENBLAS_CORETYPE forces it)" if name == "OpenBLAS" and os.environ.get("OPENBLAS_CORETYPE") else ""
+    return f"{name} {version}" + (f" for {pool['architecture']}" if pool.get("architecture") else "") + forced
+
+
 def python_path():
     """PYTHONPATH under which a child process finds this very package."""
     here = str(Path(__file__).resolve().parent.parent)

@@ -26,6 +26,11 @@ def diagnosis():
         have = version(package)
         row(package, have or "missing", bool(have), "" if have else f"pip install {package}")
 
+    blas = devices.numpy_blas()
+    row("NumPy's BLAS", blas, "forces" not in blas,
+        "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy" if "forces" in blas
+        else "the number to beat")
+
     driver = devices.nvidia_driver_cuda()
     gpus = devices.nvidia_gpus()
     if not gpus:

@@ -68,7 +68,7 @@ def check_answer(name, answer):
     right, cases = ANSWERS[name]
     name = getattr(answer, "__name__", name)
     for case in cases:
-        asked = f"{name}({', '.join(map(str, case))})"
+        asked = f"{name}({', '.join(f'{x:g}' for x in case)})"
         try:
             given = answer(*case)
         except Exception as error:  # a learner's function may fail in any way
@@ -78,7 +78,8 @@ def check_answer(name, answer):
         if not isinstance(given, (int, float)):
             return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
         if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):
-            return Report(name, (Finding("wrong number", f"{asked} gives {given:g}, and should give {right(*case):g}"),), len(cases))
+            given, wanted = (str(x) if isinstance(x, bool) else f"{x:g}" for x in (given, right(*case)))
+            return Report(name, (Finding("wrong number", f"{asked} gives {given}, and should give {wanted}"),), len(cases))
     return Answer(name, (), len(cases))
 
 

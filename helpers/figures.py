@@ -228,7 +228,8 @@ def picture_order(k, M, N, K, thread=0):
     meanwhile, asked = [], None
     for x, a in enumerate(mine):
         y = lane[a.memory, a.writes]
-        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR, linewidth=0))
+        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR, edgecolor="white",
+                               linewidth=0.8))
         if x and a.phase != mine[x - 1].phase:
             ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
         if y == 0:
@@ -336,6 +337,8 @@ def plain_name(t):
 def growth_chart(boards, source="measured now"):
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above."""
     boards = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M)
+    if len(boards) < 2:
+        raise ValueError("growth needs scoreboards of two square sizes at least, M = N = K.")
     rates = {}
     for b in boards:
         for t in b.timings:
@@ -366,6 +369,8 @@ def growth_chart(boards, source="measured now"):
 
 def picture_landscape(rates, x, y):
     """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}."""
+    if not any(rates.values()):
+        raise ValueError("a landscape needs a rate at one place at least; nothing ran.")
     across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
     best = max(rates, key=lambda pair: rates[pair] or 0)
     figure = Figure(figsize=(0.95 * len(across) + 1.9, 0.55 * len(down) + 1.5))
@@ -380,7 +385,7 @@ def picture_landscape(rates, x, y):
                     color="white" if share > 0.8 else INK, fontweight="bold" if (column, row) == best else "normal")
     outline(ax, down.index(best[1]), across.index(best[0]), 1, 1)
     ax.set_xlim(0, len(across))
-    ax.set_ylim(len(down), 0)
+    ax.set_ylim(0, len(down))
     ax.set_xticks(np.arange(len(across)) + 0.5, across, fontsize=TEXT)
     ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=TEXT)
     ax.tick_params(length=0)

@@ -5,8 +5,11 @@ columns of C that block owns; CUDA's grid and OpenCL's global size both follow f
 """
 
 import itertools
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
 
 
 def ceil_div(a, b):
@@ -125,7 +128,8 @@ def pieces(length, piece):
 TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
 TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
 IN_FOURS = TM_DIVIDES | TN_DIVIDES | {
-    "TM % 4 == 0 and TN % 4 == 0 and BK % 8 == 0": "TM={TM} and TN={TN} must be multiples of 4, and BK={BK} of 8",
+    "TM % 4 == 0 and TN % 4 == 0": "TM={TM} and TN={TN} must be multiples of 4",
+    "BK % 8 == 0": "BK={BK} must be a multiple of 8",
     "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
         "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"}
 
@@ -293,6 +297,9 @@ def points(step, device, space=None):
     space = dict(space or step.space)
     if set(space) != set(step.space):
         raise ValueError(f"a space for {step.name} names {', '.join(step.space)}, each with its values; this one names {', '.join(space)}.")
+    for name, values in space.items():
+        if not np.iterable(values) or not all(isinstance(value, numbers.Integral) and value >= 1 for value in values):
+            raise ValueError(f"a space for {step.name} has a list of whole numbers, 1 or more, for each parameter; {name} has {values!r}.")
     legal, refused = [], None
     for values in itertools.product(*space.values()):
         try:

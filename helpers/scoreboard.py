@@ -10,12 +10,14 @@ from time import strftime
 
 import numpy as np
 
-from . import ladder
+from . import devices, ladder
+from .check import draw, error_bound, run
 from .kernel import sizes
 from .peers import Missing, peers
 from .timing import Timing, contest, ladder_kernels, machine_limits, spell_seconds, usual_size
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
+PEAKS = {}  # device -> flop per second, the most that this process has measured
 PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
 
 
@@ -28,6 +30,7 @@ class Scoreboard:
     peak      measured float32 flop per second of `device`, the one that OpenCL runs on
     on_host   whether `device` is the CPU that NumPy runs on, too
     missing   a tuple of `Missing`: libraries that are not here
+    blas      the library behind NumPy's product, and the CPU it was told to serve
     """
 
     M: int
@@ -39,6 +42,7 @@ class Scoreboard:
     device: str
     on_host: bool
     missing: tuple = ()
+    blas: str = ""
 
     def of_peak(self, i):
         """The contestant's rate as a share of its device's measured peak; None where that was not measured."""
@@ -63,7 +67,7 @@ class Scoreboard:
     def __repr__(self):
         rounds = max(map(len, self.seconds))
         title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' * (rounds > 1)}"
-        lines = [f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library there"]
+        lines = [f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"]
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == "numpy_matmul" else t.label
             if t.simulated:
@@ -71,18 +75,17 @@ class Scoreboard:
                 continue
             share, j = self.of_peak(i), self.library(i)
             against = ""
-            if j is not None and j != i:
+            if j and j != i:  # NumPy, number 0, has a column of its own
                 median, least, most = self.times(i, j)
-                other = "NumPy" if j == 0 else self.timings[j].step
-                against = f"{median:.2f}x {other}" + f" ({least:.2f} to {most:.2f})" * (rounds > 1)
+                against = f"{median:.2f}x {self.timings[j].step}" + f" ({least:.2f} to {most:.2f})" * (rounds > 1)
             lines.append(f"{name:28}{spell_seconds(t.seconds):>9}{t.gflops:9.1f}{f'{share:.0%}' if share else '–':>9}"
                          f"{self.times(i, 0)[0]:9.2f}x  {against}".rstrip())
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
-        return "\n".join(lines + [", ".join(used)] * bool(used) + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing])
+        return "\n".join(lines + [", ".join([*used, f"NumPy: {self.blas}"])] + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing])
 
 
 def scoreboard(size=None, dialects=("CUDA", "OpenCL"), steps=None, libraries=True, rounds=3, parameters=None, each=lambda k: None):
-    """Time NumPy, the rungs, and the libraries that are installed, in turns. Returns a `Scoreboard`.
+    """Time NumPy, the rungs, and the libraries that are installed, in turns; each is checked at that size first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
     devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
@@ -91,15 +94,31 @@ def scoreboard(size=None, dialects=("CUDA", "OpenCL"), steps=None, libraries=Tru
     M, N, K = sizes(usual_size(kernels) if size is None else size)
     found = peers(dialects) if libraries else []
     contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
+    wrong = wrong_contestants(contestants, M, N, K)
+    contestants = [k for k in contestants if k not in wrong]
+    found += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
     results = contest(contestants, (M, N, K), rounds, each)
+    # A peak is the most that was ever seen. One that a contestant exceeds was measured in a bad moment: measure again.
+    best = max((t.gflops or 0 for row in results for t in row), default=0)
     limits = machine_limits()
+    for _ in range(3):
+        if limits.flops_per_s < best * 1e9 or limits.flops_per_s < PEAKS.get(limits.device, 0):
+            limits = max(limits, machine_limits(), key=lambda one: one.flops_per_s)
+    PEAKS[limits.device] = max(limits.flops_per_s, PEAKS.get(limits.device, 0))
     timings, seconds = [], []
     for row in zip(*results):
         timings.append(sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2])
         seconds.append(() if row[0].simulated else tuple(t.seconds for t in row))
     on_host = not any(k.device and k.device.kind == "GPU" and k.device.name == limits.device for k in contestants)
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), limits.flops_per_s, limits.device, on_host,
-                      tuple(k for k in found if isinstance(k, Missing)))
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), PEAKS[limits.device], limits.device, on_host,
+                      tuple(k for k in found if isinstance(k, Missing)), devices.numpy_blas())
+
+
+def wrong_contestants(contestants, M, N, K):
+    """Those whose product is not right within the rounding bound; a list. What is simulated is not run."""
+    A, B = draw(M, N, K)
+    exact, bound = A.astype(np.float64) @ B.astype(np.float64), error_bound(A, B)
+    return [k for k in contestants if not (k.device and k.device.kind == "simulator") and not (np.abs(run(k, A, B, np.nan) - exact) <= bound).all()]
 
 
 @dataclass(frozen=True)
@@ -124,8 +143,6 @@ def save(boards, folder=RESULTS, **about):
 
     `about`: what else to say of the run. The file names devices, drivers and versions, never the machine or its user.
     """
-    from . import devices
-
     boards = list(boards)
     # A machine is called after its GPU if one took part, else after the CPU that OpenCL ran on.
     used = [d for d in (devices.cuda_device(), devices.opencl_device()) if d.kind != "simulator"]
@@ -156,7 +173,7 @@ def as_dict(board):
     contestants = [{"dialect": t.dialect, "step": t.step, "device": t.device, "parameters": t.parameters, "gflops": t.gflops,
                     "seconds": list(seconds)} for t, seconds in zip(board.timings, board.seconds) if not t.simulated]
     return {"M": board.M, "N": board.N, "K": board.K, "peak_gflops": board.peak / 1e9, "peak_of": board.device,
-            "on_host": board.on_host, "contestants": contestants, "missing": [m.name for m in board.missing]}
+            "on_host": board.on_host, "blas": board.blas, "contestants": contestants, "missing": [m.name for m in board.missing]}
 
 
 def read(path):
@@ -169,7 +186,7 @@ def read(path):
             timings = [Timing(c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"])
                        for c in b["contestants"]]
             boards.append(Scoreboard(*size, tuple(timings), tuple(tuple(c["seconds"]) for c in b["contestants"]),
-                                     1e9 * b["peak_gflops"], b["peak_of"], b["on_host"]))
+                                     1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]))
         return Recorded(stored.pop("device"), stored.pop("date"), tuple(boards), stored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "

@@ -10,6 +10,9 @@ from .kernel import Kernel
 def show(*kernels):
     """Show the source of each kernel, as it will run."""
     for k in kernels:
+        if getattr(k, "dialect", None) == "HSA":
+            display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{k.source.strip()}\n```"))
+            continue
         if not isinstance(k, Kernel) or not k.source:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         folder, suffix, language = {"CUDA": ("cuda", "py", "python"), "OpenCL": ("opencl", "cl", "c")}[k.dialect]

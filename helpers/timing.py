@@ -130,6 +130,8 @@ def contest(kernels, size=1024, rounds=5, each=lambda k: None):
     Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every kernel
     before it is timed.
     """
+    if rounds < 1:
+        raise ValueError(f"rounds={rounds}: there is nothing to time; give 1 or more.")
     results = []
     for turn in range(rounds):
         timed = {}
@@ -173,6 +175,10 @@ def measure_ladder(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None
 
 def ladder_kernels(upto=None, size=None, dialects=("CUDA", "OpenCL"), steps=None, parameters=None):
     """NumPy, then each rung in every dialect, as `measure_ladder` takes them; built, and none of them too large for its device."""
+    if unknown := set(dialects) - {"CUDA", "OpenCL"}:
+        raise ValueError(f"there is no dialect {sorted(unknown)[0]!r}; dialects is a list of CUDA and OpenCL.")
+    if isinstance(steps, str):
+        raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")
     names = list(ladder.STEPS)
     chosen = [ladder.step(name) for name in steps or names[: names.index(upto or names[-1]) + 1]]
     kernels = [HostKernel(numpy_matmul)]

@@ -87,6 +87,8 @@ def remember(step, device, source, parameters, **about):
 
 def forget(step=None, device=None):
     """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went."""
+    if step is not None:
+        ladder.step(step)  # an unknown one is an error, not nothing to do
     gone = 0
     for path in sorted(folder().glob("tuned-*.json")) if device is None else [path_of(device)]:
         try:

@@ -59,8 +59,8 @@ class Tuning:
 
     def __repr__(self):
         if self.found_on:
-            return (f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}, and kept since\n"
-                    f"  best      {ladder.spell(self.best)}\n  To search again, add again=True.")
+            return (f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}\n"
+                    f"  kept      {ladder.spell(self.best)}\n  To search again, add again=True.")
         failed = sum(rate is None for _, rate, _ in self.tried)
         text = (f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: {len(self.tried)} of {self.legal} points tried in "
                 f"{self.seconds:.0f} s" + f", {failed} failed" * bool(failed) + ", interrupted" * self.interrupted)
@@ -69,8 +69,6 @@ class Tuning:
         if self.best == default:
             return text + "\n  Nothing beat the defaults in every round. They stay."
         text += f"\n  best      {ladder.spell(self.best)}"
-        if self.comparison is None:
-            return text + "\n  It was not timed in turns any more."
         first, second = self.comparison.first, self.comparison.second
         return text + (f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, {self.comparison.ratio:.2f} times "
                        f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})")
@@ -81,7 +79,8 @@ def tune(step, dialect="OpenCL", size=None, seconds=60, space=None, again=False)
 
     `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`: {parameter:
     values} in place of the ladder's. What an earlier call found for that size is returned at once, unless `again` is true.
-    Interrupted, it keeps the best so far.
+    Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins; interrupted again, it
+    keeps the defaults.
     Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run here.
     """
     if dialect not in ("CUDA", "OpenCL"):
@@ -91,8 +90,8 @@ def tune(step, dialect="OpenCL", size=None, seconds=60, space=None, again=False)
     if device.kind == "simulator":
         raise ValueError("in the simulator there is no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU.")
     M, N, K = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
-    if seconds <= 0:
-        raise ValueError(f"seconds={seconds} leaves no time to try anything; give some, such as 60.")
+    if isinstance(seconds, str) or not seconds > 0:
+        raise ValueError(f"seconds={seconds!r} leaves no time to try anything; give some, such as 60.")
     default, source = rung.defaults_for(device), build.source_of(step)
     kept = {} if again or space else tuned.entry(rung, device, source)
     if kept.get("size") == [M, N, K]:
@@ -108,7 +107,7 @@ def tune(step, dialect="OpenCL", size=None, seconds=60, space=None, again=False)
 
         tried, interrupted = search(rung, device, legal, default, (M, N, K), start + SEARCHING * seconds, each)
         best, comparison = finals(build, step, default, tried, (M, N, K), start + seconds, interrupted)
-    found = Tuning(step, dialect, device.name, M, N, K, tuple(tried), len(legal), time.perf_counter() - start, comparison, best, interrupted)
+    found = Tuning(step, dialect, device.name, M, N, K, tuple(tried), len(legal) + (default not in legal), time.perf_counter() - start, comparison, best, interrupted)
     if tried:
         tuned.remember(rung, device, source, best, size=[M, N, K], date=time.strftime("%Y-%m-%d"),
                        times_faster=round(comparison.ratio, 3) if comparison else None)
@@ -137,11 +136,9 @@ def finals(build, step, default, tried, size, until, interrupted):
     good = [p for p, _, _ in good[: FINALISTS + 1] if p != default][:FINALISTS]
     if not good:
         return default, None
-    if interrupted:
-        return (good[0] if good[0] == max(tried, key=lambda entry: entry[1] or 0)[0] else default), None
     won = []
     with contextlib.suppress(KeyboardInterrupt):
-        for p in good:
+        for p in good[: 1 if interrupted else FINALISTS]:
             comparison = compare(build.kernel(step, **p), build.kernel(step), size, ROUNDS)
             if min(comparison.ratios) > 1:
                 won.append((comparison.ratio, p, comparison))

@@ -48,7 +48,7 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
     (["bench", "--size", "1000000"], "Multiply a block of rows"),
     (["bench", "--json", "no/such/folder/x.json"], "No such file"),
     (["bench", "--dialect", "metal"], "invalid choice"),
-    (["bench", "--rounds", "0"], "--rounds"),
+    (["bench", "--rounds", "0"], "rounds=0: there is nothing to time"),
     (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
     (["tune", "tiled", "--seconds", "0"], "leaves no time"),
     (["tune"], "required: STEP"),

@@ -20,7 +20,7 @@ def made(on_host=True, M=8):
     return Scoreboard(M, 8, 8, (timed("Python", "numpy_matmul", "host", 4.0), timed("OpenCL", "CLBlast", "a device", 2.0),
                                 timed("OpenCL", "tiled", "a device", 1.0), timed("CUDA", "tiled", "simulator", None)),
                       ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()), 2 * M * 64 / 0.5, "a device", on_host,
-                      (Missing("MKL", "Python", "to add it: pip install mkl"),))
+                      (Missing("MKL", "Python", "to add it: pip install mkl"),), "a library")
 
 
 def test_shares_and_ratios_are_those_of_the_rounds():
@@ -35,6 +35,7 @@ def test_shares_and_ratios_are_those_of_the_rounds():
 def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
     lines = repr(made()).splitlines()
     assert lines[0].split()[:5] == ["8", "x", "8", "x", "8,"] and "3 rounds" in lines[0]
+    assert "NumPy: a library" in lines[5]
     assert "50%" in lines[3] and "4.00x" in lines[3] and lines[3].endswith("2.00x CLBlast (1.00 to 2.00)")
     assert "simulated" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
     assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
@@ -54,6 +55,34 @@ def test_the_median_round_of_each_contestant_counts(monkeypatch):
     board = scoreboard.scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
+
+
+def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
+    wrong = opencl_kernel("naive")
+    monkeypatch.setattr(wrong, "upload", lambda A, B, fill: type(wrong).upload(wrong, A, B * 2, fill))
+    monkeypatch.setattr(scoreboard, "ladder_kernels", lambda *_: [*timing.ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong])
+    board = scoreboard.scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
+    assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
+    assert [(m.name, m.remedy) for m in board.missing] == [("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")]
+
+
+def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    assert devices.numpy_blas() and "forces" not in devices.numpy_blas()
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    if "OpenBLAS" in devices.numpy_blas():
+        assert devices.numpy_blas().endswith("(OPENBLAS_CORETYPE forces it)")
+        from helpers.doctor import diagnosis
+
+        [row] = [row for row in diagnosis() if row["what"] == "NumPy's BLAS"]
+        assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
+
+
+def test_bad_arguments_are_named():
+    for arguments, says in ((dict(dialects=["opencl"]), "no dialect 'opencl'"), (dict(steps="tiled"), "give a list: \\['tiled'\\]"),
+                            (dict(rounds=0, dialects=["OpenCL"], steps=["naive"]), "rounds=0: there is nothing to time")):
+        with pytest.raises(ValueError, match=says):
+            scoreboard.scoreboard(16, **arguments)
 
 
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):

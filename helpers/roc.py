@@ -1,0 +1,261 @@
+"""The vocabulary of Numba's ROC target (HSA), which no installable Numba has had since 2021, on top of `numba.cuda`.
+
+A kernel written for it runs with nothing changed but its import: `from helpers import roc` in place of
+`from numba import roc`. This module translates words, and is no second engine: kernels run in Numba's CUDA simulator (run
+and tested), on an NVIDIA GPU (compiled and tested; never run), and on an AMD GPU where numba-hip is installed, which then
+poses as `numba.cuda` (never run, for want of one).
+
+Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
+"""
+
+import dis
+import importlib.util
+import inspect
+import sys
+import textwrap
+import types as python_types
+from contextlib import contextmanager
+
+import numpy as np
+
+from . import devices
+from .kernel import KernelError
+
+if importlib.util.find_spec("numba.hip"):
+    from numba import hip
+
+    hip.pose_as_cuda()
+
+from numba import cuda  # noqa: E402, numba-hip's, where it poses
+
+CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 1, 2  # cuda.syncthreads makes both kinds of memory visible
+
+# Words of the old target that a matrix product does without, and what one writes today.
+ELSEWHERE = {
+    "wavebarrier": "cuda.syncwarp() for the threads of a warp, or roc.barrier() for the whole group",
+    "activelanepermute_wavewidth": "cuda.shfl_sync(mask, value, lane)",
+    "ds_permute": "cuda.shfl_sync(mask, value, lane)",
+    "ds_bpermute": "cuda.shfl_sync(mask, value, lane)",
+    "atomic": "cuda.atomic.add(array, index, value) and its siblings",
+    "mem_fence": "cuda.threadfence()",
+    "popcnt": "cuda.popc(value)",
+    "agents": "cuda.gpus, or python -m helpers doctor",
+    "stream": "cuda.stream()",
+}
+MOST_GROUPS = (2**31 - 1, 65535, 65535)  # along x, y, z, as CUDA allows
+
+
+def __getattr__(name):
+    if name == "shared" and devices.simulating():
+        try:
+            return inside("shared.array").shared
+        except KernelError as error:
+            raise AttributeError(str(error)) from None
+    if name in ELSEWHERE:
+        raise AttributeError(f"roc.{name} is not here. Port it: {ELSEWHERE[name]}.")
+    raise AttributeError(f"roc has no {name!r}; it has: get_global_id, get_local_id, get_group_id, get_local_size, get_global_size, "
+                         f"get_num_groups, get_work_dim, shared.array, barrier, jit, register, to_device.")
+
+
+def outside(word):
+    """What to raise for a word that was used where there is no work-item."""
+    return KernelError(f"roc.{word} works inside a kernel only: a function under @roc.jit, launched as kernel[groups, group_size](...).")
+
+
+if devices.simulating():
+    from numba.cuda.simulator import kernel as simulated
+
+    def inside(word):
+        """The simulated `cuda` of the work-item that asks. Raises KernelError outside a kernel."""
+        running = simulated._get_kernel_context()
+        if running is None:
+            raise outside(word)
+        return running
+
+    def get_local_id(dim):
+        """This work-item's place in its group, along dimension 0, 1 or 2."""
+        return tuple(inside("get_local_id()").threadIdx)[dim]
+
+    def get_group_id(dim):
+        """This group's place among the groups."""
+        return tuple(inside("get_group_id()").blockIdx)[dim]
+
+    def get_local_size(dim):
+        """Work-items a group."""
+        return tuple(inside("get_local_size()").blockDim)[dim]
+
+    def get_num_groups(dim):
+        """Groups along that dimension."""
+        return tuple(inside("get_num_groups()").gridDim)[dim]
+
+    def get_global_id(dim):
+        """This work-item's place among all."""
+        inside("get_global_id()")
+        return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
+
+    def get_global_size(dim):
+        """Work-items along that dimension, over all groups."""
+        return get_num_groups(dim) * get_local_size(dim)
+
+    def get_work_dim():
+        """Dimensions in use: those along which there is more than one work-item, and at least one."""
+        return max([1, *(dim + 1 for dim in range(3) if get_global_size(dim) > 1)])
+
+    def barrier(scope=CLK_GLOBAL_MEM_FENCE):
+        """Wait until every work-item of the group is here."""
+        inside("barrier()").syncthreads()
+
+else:
+    from numba.cuda import cudadecl
+
+    @cuda.jit(device=True)
+    def get_local_id(dim):
+        return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
+
+    @cuda.jit(device=True)
+    def get_group_id(dim):
+        return cuda.blockIdx.x if dim == 0 else cuda.blockIdx.y if dim == 1 else cuda.blockIdx.z
+
+    @cuda.jit(device=True)
+    def get_local_size(dim):
+        return cuda.blockDim.x if dim == 0 else cuda.blockDim.y if dim == 1 else cuda.blockDim.z
+
+    @cuda.jit(device=True)
+    def get_num_groups(dim):
+        return cuda.gridDim.x if dim == 0 else cuda.gridDim.y if dim == 1 else cuda.gridDim.z
+
+    @cuda.jit(device=True)
+    def get_global_id(dim):
+        return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
+
+    @cuda.jit(device=True)
+    def get_global_size(dim):
+        return get_num_groups(dim) * get_local_size(dim)
+
+    @cuda.jit(device=True)
+    def get_work_dim():
+        return 3 if get_global_size(2) > 1 else 2 if get_global_size(1) > 1 else 1
+
+    @cuda.jit(device=True)
+    def barrier(scope=CLK_GLOBAL_MEM_FENCE):
+        cuda.syncthreads()
+
+    shared = cuda.shared
+
+    @cudadecl.register_attr  # Numba knows what `cuda.shared` is; this tells it that `roc.shared` is the same
+    class RocModule(cudadecl.AttributeTemplate):
+        key = cudadecl.types.Module(sys.modules[__name__])
+
+        def resolve_shared(self, module):
+            return cudadecl.types.Module(cuda.shared)
+
+
+def jit(signature=None, device=False):
+    """Make a kernel, or with device=True a function that kernels call. As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
+
+    Raises KernelError, naming the line, for a kernel that uses a word from ELSEWHERE.
+    """
+    if isinstance(signature, python_types.FunctionType):
+        return jit()(signature)
+
+    def build(function):
+        refuse_old_words(function)
+        return cuda.jit(function, device=True) if device else RocKernel(function, parsed(signature))
+
+    return build
+
+
+def refuse_old_words(function):
+    """Raise KernelError if the function uses what cannot be had, as roc.WORD or by an imported name."""
+    line = function.__code__.co_firstlineno
+    for instruction in dis.get_instructions(function):
+        line = instruction.positions.lineno or line
+        if instruction.argval in ELSEWHERE and instruction.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL")):
+            raise KernelError(f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: roc.{instruction.argval} cannot be "
+                              f"had here. Port it: {ELSEWHERE[instruction.argval]}.")
+
+
+def parsed(signature):
+    """The types of a signature, a tuple, from a string such as "void(float32[:,:], int32)", a tuple of types, or None."""
+    if signature is None:
+        return None
+    if isinstance(signature, str):
+        from numba.core import sigutils
+
+        signature = sigutils.normalize_signature(signature)[0]
+    return tuple(getattr(signature, "args", signature))
+
+
+class RocKernel:
+    """A kernel as the old target had it: kernel[groups, group_size](A, B, C), both an int or a tuple of up to three."""
+
+    dialect = "HSA"
+
+    def __init__(self, function, types):
+        self.function, self.types = function, types
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.kernel = cuda.jit(function)
+
+    @property
+    def source(self):
+        """The kernel's text, for `show` and for tables."""
+        return textwrap.dedent(inspect.getsource(self.function))
+
+    def __getitem__(self, launch):
+        try:
+            groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], each a whole number or a "
+                             f"tuple of up to three.") from None
+        if not 1 <= len(groups) == len(size) <= 3 or min(*groups, *size) < 1:
+            raise ValueError(f"{groups} groups of {size} work-items: both need the same one, two or three dimensions, each 1 or more.")
+        device = devices.cuda_device()
+        if np.prod(size) > device.max_threads:
+            raise ValueError(f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; {device.name} allows {device.max_threads}.")
+        for axis, n, most in zip("012", groups, MOST_GROUPS):
+            if n > most:
+                raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
+        return lambda *arguments: self.run(groups, size, arguments)
+
+    def __call__(self, *arguments):
+        raise KernelError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
+
+    def run(self, groups, size, arguments):
+        if self.types is not None:
+            self.refuse_types(arguments)
+        arrays = [a for a in arguments if getattr(a, "ndim", 0)]
+        for axis, (n, items) in enumerate(zip(groups, size)):
+            longest = max((max(a.shape) for a in arrays), default=n * items)
+            if (n - 1) * items >= longest > 0:
+                raise ValueError(f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
+                                 f"than {longest}. {-(-longest // items)} groups are enough.")
+        self.kernel[groups, size](*arguments)
+
+    def refuse_types(self, arguments):
+        """Raise TypeError for the first argument that is not what the signature says."""
+        from numba import typeof
+
+        if len(arguments) != len(self.types):
+            raise TypeError(f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}.")
+        for number, (wanted, given) in enumerate(zip(self.types, arguments), 1):
+            is_array, dimensions = hasattr(wanted, "ndim"), getattr(given, "ndim", 0)
+            fits = is_array == bool(dimensions) and (not is_array or (
+                wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype)))
+            if not fits:
+                said = f"{given.dtype} with {dimensions} dimensions" if dimensions else typeof(given)
+                raise TypeError(f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
+                                f"Convert it, such as with .astype, or change the signature.")
+
+
+@contextmanager
+def register(*arrays):
+    """On HSA, told the driver which arrays kernels would share with the host. Here arrays travel by themselves."""
+    for a in arrays:
+        if not isinstance(a, np.ndarray):
+            raise TypeError(f"roc.register takes NumPy arrays, not {type(a).__name__}.")
+    yield
+
+
+def to_device(array):
+    """A copy on the device; its copy_to_host() brings it back."""
+    return cuda.to_device(array)

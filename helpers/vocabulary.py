@@ -1,0 +1,39 @@
+"""One kernel in four vocabularies, as a table made from the kernels themselves."""
+
+from IPython.display import Markdown
+
+from . import cuda, opencl
+
+DIALECTS = ("HSA (Numba ROC)", "CUDA (Numba)", "OpenCL C", "HIP (numba-hip)")
+# What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
+IDEAS = {
+    "this is a kernel": ("roc.jit", "cuda.jit", "__kernel"),
+    "my place in the whole grid": ("roc.get_global_id", "cuda.blockIdx", "get_group_id"),
+    "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id"),
+    "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local"),
+    "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier"),
+}
+
+
+def vocabulary(kernel):
+    """A table of the lines that say the same in four dialects: Markdown.
+
+    `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`, as
+    numba-hip has it. Raises ValueError when a word is not in its kernel.
+    """
+    sources = [kernel.source, cuda.source_of("tiled"), opencl.source_of("tiled")]
+    rows = ["| what one says | " + " | ".join(DIALECTS) + " |", "|---" * (1 + len(DIALECTS)) + "|"]
+    for idea, words in IDEAS.items():
+        lines = [line_with(word, source) for word, source in zip(words, sources)]
+        lines.append(lines[1].replace("cuda.", "hip."))
+        rows.append(f"| {idea} | " + " | ".join(f"`{line}`" for line in lines) + " |")
+    return Markdown("\n".join(rows))
+
+
+def line_with(word, source):
+    """The first line of code with that word; comments do not count."""
+    for line in source.splitlines():
+        code = line.strip()
+        if word in code and not code.startswith(("#", "//")):
+            return code
+    raise ValueError(f"{word} is not in the kernel; the table of page 13 has no line for it.")

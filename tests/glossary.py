@@ -1,0 +1,42 @@
+"""Links the first use of each of the glossary's terms on a page to its entry. `make notebooks` does it, so nobody links by hand."""
+
+import functools
+import re
+from pathlib import Path
+
+GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
+LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
+# Where no link belongs: code, other links and images, HTML, formulas, and headings.
+KEPT = re.compile(r"```.*?```|`[^`\n]*`|!?\[[^\]]*\](?:\([^)]*\))?|<details>.*?</details>|<[^>]*>|\$[^$\n]*\$|^#.*?$|^    .*?$|https?://\S+|Kernel Tuner",
+                  re.MULTILINE | re.DOTALL)
+
+
+@functools.cache
+def terms():
+    """{term as one writes it, in lower case: its anchor}, as the glossary has them."""
+    return {term.lower(): anchor for anchor, term in re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*', GLOSSARY.read_text("utf-8"))}
+
+
+@functools.cache
+def pattern():
+    """Any term, the longest first, also in the plural."""
+    longest_first = sorted(terms(), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?:e?s)?(?![\w-])", re.IGNORECASE)
+
+
+def link_terms(notebook):
+    """Link each term's first use in the notebook's prose, and no other, in place."""
+    linked = set()
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            text = LINK.sub(r"\1", cell.source)
+            kept = [m.span() for m in KEPT.finditer(text)]
+
+            def link(match):
+                anchor = terms()[match[1].lower()]
+                if anchor in linked or any(start < match.end() and match.start() < end for start, end in kept):
+                    return match[0]
+                linked.add(anchor)
+                return f"[{match[0]}](glossary.md#{anchor})"
+
+            cell.source = pattern().sub(link, text)

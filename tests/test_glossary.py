@@ -1,0 +1,56 @@
+"""The glossary and the links to it."""
+
+import re
+
+import glossary
+import notebooks
+import pytest
+from nbformat import v4
+
+ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
+
+
+def linked(*cells):
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(text) for text in cells])
+    glossary.link_terms(notebook)
+    return [cell.source for cell in notebook.cells]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: re.search(r'id="([^"]+)"', row)[1])
+def test_each_term_has_one_line_in_both_languages_and_four_dialects(row):
+    term, meaning, *words = [cell.strip() for cell in row.strip("|").split("|")]
+    chinese = re.compile("[\u4e00-\u9fff]")
+    name, _, translation = term.partition("<br>")
+    english, _, translated = meaning.partition("<br>")
+    assert re.fullmatch(r'<a id="[a-z0-9-]+"></a>\*\*[^*]+\*\*', name) and translation
+    assert english.endswith(".") and not chinese.search(english) and chinese.search(translated) and translated.endswith("。")
+    assert len(words) == 4 and all(words)
+
+
+def test_each_term_stands_once():
+    assert len(glossary.terms()) == len(set(glossary.terms().values())) == len(ROWS) > 50
+
+
+def test_the_first_use_is_linked_and_no_other():
+    assert linked("A warp. Warps are 32 threads.", "A **warp**, and a thread.") == [
+        "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).", "A **warp**, and a thread."]
+
+
+@pytest.mark.parametrize("text", ["# A warp", "`warp`", "[a warp](02_naive.ipynb)", "warping, midwarp, warp-wide", "<details>a warp</details>",
+                                  "```c\nwarp\n```", "[![warp](https://warp.org/warp.svg)](https://warp.org)", "    warp"])
+def test_no_link_where_none_belongs(text):
+    assert linked(text) == [text]
+
+
+def test_the_longest_term_wins_and_linking_twice_changes_nothing():
+    once = linked("A bank conflict in shared memory, **Bank conflicts**; banks.")
+    assert once == ["A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), **Bank conflicts**; "
+                    "[banks](glossary.md#bank)."]
+    assert linked(*once) == once
+
+
+@pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
+def test_every_page_links_its_terms(path):
+    """That each first use is linked is part of the normal form; here, that the page has links and that they lead somewhere."""
+    anchors = re.findall(r"\]\(glossary\.md#([^)]+)\)", "".join(cell.source for cell in notebooks.read(path).cells))
+    assert len(anchors) == len(set(anchors)) > 3 and set(anchors) <= set(glossary.terms().values())

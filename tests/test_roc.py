@@ -1,0 +1,182 @@
+"""The old vocabulary: kernels of Numba's ROC page run, its words mean what they meant, and what is gone is said."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from helpers import devices, hsa, ladder, opencl_kernel, roc, vocabulary
+from helpers.check import draw, wrong_elements
+from helpers.kernel import KernelError
+
+
+def product(kernel, groups, size, M, N, K):
+    """The number of wrong elements after kernel[groups, size](A, B, C), C full of NaN."""
+    A, B = draw(M, N, K)
+    C = np.full((M, N), np.nan, np.float32)
+    with roc.register(A, B, C):
+        kernel[groups, size](A, B, C)
+    return int(wrong_elements(C, A, B).sum())
+
+
+@pytest.mark.parametrize("blocksize, gridsize", [(2, 1), (2, 3), (4, 2), (4, 3)])
+def test_the_blocked_kernel_is_right_where_the_page_says(blocksize, gridsize):
+    N = blocksize * gridsize
+    assert product(hsa.blocked(blocksize, gridsize), (gridsize,) * 2, (blocksize,) * 2, N, N, N) == 0
+
+
+@pytest.mark.parametrize("M, N, K", [(1, 1, 1), (5, 7, 3), (8, 3, 9), (4, 8, 4)])
+def test_the_naive_kernel_is_right_at_ragged_sizes(M, N, K):
+    assert product(hsa.naive(), (ladder.ceil_div(M, 4), ladder.ceil_div(N, 4)), (4, 4), M, N, K) == 0
+
+
+PASTED = """
+from helpers import roc
+{more}
+@roc.jit{signature}
+def matmul(A, B, C):
+    i = roc.get_global_id(0)
+    j = roc.get_global_id(1)
+    if i >= C.shape[0] or j >= C.shape[1]:
+        return
+    tmp = 0
+    for k in range(A.shape[1]):
+        tmp += A[i, k] * B[k, j]
+    C[i, j] = tmp
+"""
+
+
+@pytest.mark.parametrize("signature, more", [
+    ("", ""), ("()", ""), ("('(float32[:,:], float32[:,:], float32[:,:])')", ""), ("('void(float32[:,:], float32[:,:], float32[:,:])')", ""),
+    ("((float32[:,:], float32[:,:], float32[:,:]))", "from numba import float32"), ("(device=False)", ""),
+], ids=["bare", "called", "string", "with void", "tuple", "keyword"])
+def test_every_form_of_the_decorator(signature, more, tmp_path):
+    (tmp_path / "pasted.py").write_text(PASTED.format(signature=signature, more=more))
+    namespace = {"__name__": "pasted"}
+    exec(compile((tmp_path / "pasted.py").read_text(), str(tmp_path / "pasted.py"), "exec"), namespace)
+    assert product(namespace["matmul"], (2, 2), (4, 4), 5, 7, 3) == 0
+
+
+def test_ids_and_sizes_are_those_of_the_launch():
+    @roc.jit(device=True)
+    def place(dim):
+        return roc.get_group_id(dim) * roc.get_local_size(dim) + roc.get_local_id(dim)
+
+    @roc.jit
+    def ask(out):
+        i, j = roc.get_global_id(0), roc.get_global_id(1)
+        out[i, j, 0] = place(0) == i and place(1) == j
+        out[i, j, 1] = roc.get_global_size(0) * 100 + roc.get_num_groups(1) * 10 + roc.get_work_dim()
+
+    out = np.zeros((6, 4, 2), np.int32)
+    ask[(3, 2), (2, 2)](out)
+    assert (out[..., 0] == 1).all() and (out[..., 1] == 622).all()
+
+
+def test_one_dimension_and_arrays_on_the_device():
+    @roc.jit
+    def double(x):
+        i = roc.get_global_id(0)
+        if i < x.size:
+            x[i] *= 2
+
+    d_x = roc.to_device(np.arange(5, dtype=np.float32))
+    double[2, 3](d_x)
+    assert d_x.copy_to_host().tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("launch, says", [
+    (((4, 3), (4, 4)), "4 groups of 4 along dimension 0: the last begins at 12, and no array is longer than 12. 3 groups are enough"),
+    (((1, 70000), (1, 1)), "70000 groups along dimension 1; CUDA allows 65535"),
+    (((1, 1), (64, 64)), "a group of 64 x 64 = 4096 work-items; .* allows"),
+    (((3, 3), (4,)), "both need the same one, two or three dimensions"),
+    (((0, 3), (4, 4)), "each 1 or more"),
+    (3, "is no launch; write matmulfast"),
+    (("a", 4), "is no launch"),
+])
+def test_a_launch_that_cannot_be_is_named(launch, says):
+    A, B = draw(12, 12, 12)
+    with pytest.raises(ValueError, match=says):
+        hsa.blocked(4, 3)[launch](A, B, np.zeros_like(A))
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda A, B, C: (A.astype(np.float64), B, C), "argument 1 of matmulfast is float64 with 2 dimensions; its signature says"),
+    (lambda A, B, C: (A, B[0], C), "argument 2 of matmulfast is float32 with 1 dimensions"),
+    (lambda A, B, C: (A, B, 3), "argument 3 of matmulfast is int64"),
+    (lambda A, B, C: (A, B), "a signature of 3 arguments; it was given 2"),
+])
+def test_a_signature_that_does_not_fit_is_named(change, says):
+    A, B = draw(12, 12, 12)
+    with pytest.raises(TypeError, match=says):
+        hsa.blocked(4, 3)[(3, 3), (4, 4)](*change(A, B, np.zeros_like(A)))
+
+
+def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
+    def old(A):
+        i = roc.get_global_id(0)
+        roc.activelanepermute_wavewidth(i, i, 0, False)
+
+    for word in roc.ELSEWHERE:
+        with pytest.raises(AttributeError, match=f"roc.{word} is not here. Port it: "):
+            getattr(roc, word)
+    with pytest.raises(KernelError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot be had here. Port it: cuda.shfl_sync"):
+        roc.jit(old)
+
+
+@pytest.mark.skipif(not devices.simulating(), reason="on a GPU these words are Numba's device functions")
+@pytest.mark.parametrize("word", ["barrier()", "get_global_id(0)", "get_local_size(1)", "shared.array(4, None)"])
+def test_words_outside_a_kernel_are_named(word):
+    with pytest.raises((KernelError, AttributeError), match="works inside a kernel only"):
+        eval(f"roc.{word}")
+
+
+def test_a_kernel_is_launched_and_not_called():
+    with pytest.raises(KernelError, match=r"launch it: matmul\[groups, group_size\]"):
+        hsa.naive()(1, 2, 3)
+    with pytest.raises(TypeError, match="roc.register takes NumPy arrays, not list"):
+        with roc.register([1.0]):
+            pass
+
+
+def test_it_compiles_for_nvidia(tmp_path):
+    """Not in the simulator, and without a GPU: in a child process, to PTX."""
+    if devices.nvidia_tool("ptxas") is None:
+        pytest.skip("NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
+    (tmp_path / "compile.py").write_text(textwrap.dedent("""
+        from helpers import hsa
+        from helpers.cuda import ptx
+        for kernel, barriers in ((hsa.naive(), 0), (hsa.blocked(), 2)):
+            text = ptx(kernel.kernel, {}, (9, 0))
+            assert text.count("bar.sync") == barriers and ("ld.shared" in text) == (barriers > 0), kernel.__name__
+    """))
+    environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": devices.python_path()}
+    child = subprocess.run([sys.executable, str(tmp_path / "compile.py")], env=environment, capture_output=True, text=True, timeout=300)
+    assert child.returncode == 0, child.stderr
+
+
+def test_every_word_of_the_table_exists_in_the_module_it_names():
+    """numba.cuda's words exist outside the simulator only, hence the child process."""
+    words = [words[1] for words in vocabulary.IDEAS.values()]
+    code = "import operator; from numba import cuda; [operator.attrgetter(word.partition('.')[2])(cuda) for word in %r]" % words
+    environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
+    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert child.returncode == 0, child.stderr
+    for old, _, opencl in vocabulary.IDEAS.values():
+        assert old.split(".")[1] in ("shared", *vars(roc)) and old.startswith("roc.")
+        assert opencl in opencl_kernel("tiled").source  # it builds, so these are words of OpenCL C
+    # As numba-hip 0.2.1 lists them, which only installs beside older Numbas.
+    assert {word.partition(".")[2] for word in words} <= {"jit", "blockIdx", "threadIdx", "shared.array", "syncthreads"}
+
+
+def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monkeypatch):
+    rows = vocabulary.vocabulary(hsa.blocked()).data.splitlines()
+    assert len(rows) == 2 + len(vocabulary.IDEAS) and all(row.count("|") == 6 for row in rows)
+    assert "`x = roc.get_global_id(0)`" in rows[3] and "hip.syncthreads()" in rows[6]
+    monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel"))
+    with pytest.raises(ValueError, match="roc.nothing is not in the kernel"):
+        vocabulary.vocabulary(hsa.blocked())
+
+

@@ -17,7 +17,7 @@ import pytest
 # A stored output that came from one of these is a time, a rate or a device: another machine says otherwise.
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
-    "measure", "measure_ladder", "compare", "tune", "forget_tuned", "survey", "scoreboard", "recorded", "scoreboard_chart", "growth_chart",
+    "measure", "measure_ladder", "compare", "tune", "forget_tuned", "survey", "scoreboard", "recorded", "scoreboard_chart", "growth_chart", "landscape",
     "launch", "numpy_blas", "ladder_chart", "ladder_roofline", "roofline", "machine_limits", "doctor", "devices",
     "cuda_device", "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread",
     "device", "parameters",

@@ -59,6 +59,42 @@ def test_every_form_of_the_decorator(signature, more, tmp_path):
     assert product(namespace["matmul"], (2, 2), (4, 4), 5, 7, 3) == 0
 
 
+PAGE = """
+import numpy as np
+from helpers import roc
+from numba import float32
+from time import time as timer
+
+blocksize = 4
+gridsize = 3
+
+{kernel}
+
+N = gridsize * blocksize
+A = np.random.random((N, N)).astype(np.float32)
+B = np.random.random((N, N)).astype(np.float32)
+C = np.zeros_like(A)
+
+griddim = gridsize, gridsize
+blockdim = blocksize, blocksize
+
+with roc.register(A, B, C):
+    ts = timer()
+    matmulfast[griddim, blockdim](A, B, C)
+    te = timer()
+    print("1st GPU time:", te - ts)
+"""
+
+
+@pytest.mark.parametrize("scope", ["roc.CLK_GLOBAL_MEM_FENCE", "1"])
+def test_the_pages_whole_script_runs_as_it_is_pasted(scope, tmp_path):
+    kernel = hsa.blocked().source.replace("roc.CLK_GLOBAL_MEM_FENCE", scope)
+    (tmp_path / "page.py").write_text(PAGE.format(kernel=kernel))
+    namespace = {"__name__": "page"}
+    exec(compile((tmp_path / "page.py").read_text(), str(tmp_path / "page.py"), "exec"), namespace)
+    assert not wrong_elements(namespace["C"], namespace["A"], namespace["B"]).any()
+
+
 def test_ids_and_sizes_are_those_of_the_launch():
     @roc.jit(device=True)
     def place(dim):

@@ -1,4 +1,4 @@
-"""The two kernels of Numba's ROC page, word for word but for the import of `roc`, in functions that set the page's sizes.
+"""The two kernels of Numba's ROC page, line for line but for the import of `roc`, in functions that set the page's sizes.
 
 From Numba's documentation, copyright Anaconda, Inc. and others, BSD 2-Clause licence. They multiply as the page does: the
 blocked one takes square matrices of gridsize * blocksize only, and both let x count the rows.
@@ -54,12 +54,12 @@ def blocked(blocksize=16, gridsize=16):
             sA[tx, ty] = A[x, ty + i * blocksize]
             sB[tx, ty] = B[tx + i * blocksize, y]
             # wait for preload to end
-            roc.barrier(roc.CLK_GLOBAL_MEM_FENCE)
+            roc.barrier(1)
             # compute loop
             for j in range(blocksize):
                 tmp += sA[tx, j] * sB[j, ty]
             # wait for compute to end
-            roc.barrier(roc.CLK_GLOBAL_MEM_FENCE)
+            roc.barrier(1)
 
         C[x, y] = tmp
 

@@ -1,9 +1,9 @@
-"""The vocabulary of Numba's ROC target (HSA), which no installable Numba has had since 2021, on top of `numba.cuda`.
+"""The vocabulary of Numba's ROC target (HSA), which Numba dropped in 2021, on top of `numba.cuda`.
 
 A kernel written for it runs with nothing changed but its import: `from helpers import roc` in place of
 `from numba import roc`. This module translates words, and is no second engine: kernels run in Numba's CUDA simulator (run
-and tested), on an NVIDIA GPU (compiled and tested; never run), and on an AMD GPU where numba-hip is installed, which then
-poses as `numba.cuda` (never run, for want of one).
+and tested) and on an NVIDIA GPU (compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`, with
+NUMBA_ENABLE_CUDASIM=0 set before anything loads (written from its sources, never run).
 
 Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
 """
@@ -21,24 +21,24 @@ import numpy as np
 from . import devices
 from .kernel import KernelError
 
-if importlib.util.find_spec("numba.hip"):
+if not devices.simulating() and importlib.util.find_spec("numba.hip"):
     from numba import hip
 
     hip.pose_as_cuda()
 
 from numba import cuda  # noqa: E402, numba-hip's, where it poses
 
-CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 1, 2  # cuda.syncthreads makes both kinds of memory visible
+CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
 
 # Words of the old target that a matrix product does without, and what one writes today.
 ELSEWHERE = {
     "wavebarrier": "cuda.syncwarp() for the threads of a warp, or roc.barrier() for the whole group",
     "activelanepermute_wavewidth": "cuda.shfl_sync(mask, value, lane)",
-    "ds_permute": "cuda.shfl_sync(mask, value, lane)",
+    "ds_permute": "it pushes a value to a lane; ask from which lane each one reads instead, and use cuda.shfl_sync(mask, value, lane)",
     "ds_bpermute": "cuda.shfl_sync(mask, value, lane)",
     "atomic": "cuda.atomic.add(array, index, value) and its siblings",
-    "mem_fence": "cuda.threadfence()",
-    "popcnt": "cuda.popc(value)",
+    "mem_fence": "cuda.threadfence_block() for the group's memory, cuda.threadfence() for all",
+    "device_array": "cuda.device_array(shape, dtype)",
     "agents": "cuda.gpus, or python -m helpers doctor",
     "stream": "cuda.stream()",
 }
@@ -166,11 +166,13 @@ def jit(signature=None, device=False):
 
 
 def refuse_old_words(function):
-    """Raise KernelError if the function uses what cannot be had, as roc.WORD or by an imported name."""
-    line = function.__code__.co_firstlineno
+    """Raise KernelError if the function uses roc.WORD for a word that cannot be had."""
+    line, owner = function.__code__.co_firstlineno, None
     for instruction in dis.get_instructions(function):
         line = instruction.positions.lineno or line
-        if instruction.argval in ELSEWHERE and instruction.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL")):
+        loads = instruction.opname.startswith("LOAD_")
+        before, owner = owner, function.__globals__.get(instruction.argval) if loads and isinstance(instruction.argval, str) else None
+        if loads and instruction.argval in ELSEWHERE and before is sys.modules[__name__]:
             raise KernelError(f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: roc.{instruction.argval} cannot be "
                               f"had here. Port it: {ELSEWHERE[instruction.argval]}.")
 
@@ -182,7 +184,10 @@ def parsed(signature):
     if isinstance(signature, str):
         from numba.core import sigutils
 
-        signature = sigutils.normalize_signature(signature)[0]
+        try:
+            signature = sigutils.normalize_signature(signature)[0]
+        except Exception as error:  # Numba evaluates the text, and fails as that does
+            raise ValueError(f"the signature {signature!r} cannot be read: {error}.") from None
     return tuple(getattr(signature, "args", signature))
 
 
@@ -202,13 +207,17 @@ class RocKernel:
         return textwrap.dedent(inspect.getsource(self.function))
 
     def __getitem__(self, launch):
+        if isinstance(launch, tuple) and len(launch) > 2:
+            raise ValueError(f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out.")
         try:
             groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
         except (TypeError, ValueError):
             raise ValueError(f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], each a whole number or a "
                              f"tuple of up to three.") from None
-        if not 1 <= len(groups) == len(size) <= 3 or min(*groups, *size) < 1:
-            raise ValueError(f"{groups} groups of {size} work-items: both need the same one, two or three dimensions, each 1 or more.")
+        if not (1 <= len(groups) <= 3 and 1 <= len(size) <= 3) or min(*groups, *size) < 1:
+            raise ValueError(f"{groups} groups of {size} work-items: both need one to three dimensions, each 1 or more.")
+        most = max(len(groups), len(size))
+        groups, size = (part + (1,) * (most - len(part)) for part in (groups, size))
         device = devices.cuda_device()
         if np.prod(size) > device.max_threads:
             raise ValueError(f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; {device.name} allows {device.max_threads}.")
@@ -223,12 +232,12 @@ class RocKernel:
     def run(self, groups, size, arguments):
         if self.types is not None:
             self.refuse_types(arguments)
-        arrays = [a for a in arguments if getattr(a, "ndim", 0)]
+        arrays = [a for a in arguments if getattr(a, "ndim", 0) and a.size > 1]  # one element is a result, not a size
         for axis, (n, items) in enumerate(zip(groups, size)):
             longest = max((max(a.shape) for a in arrays), default=n * items)
             if (n - 1) * items >= longest > 0:
                 raise ValueError(f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
-                                 f"than {longest}. {-(-longest // items)} groups are enough.")
+                                 f"than {longest}. {-(-longest // items)} would do.")
         self.kernel[groups, size](*arguments)
 
     def refuse_types(self, arguments):
@@ -242,9 +251,10 @@ class RocKernel:
             fits = is_array == bool(dimensions) and (not is_array or (
                 wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype)))
             if not fits:
-                said = f"{given.dtype} with {dimensions} dimensions" if dimensions else typeof(given)
+                said = f"{given.dtype} with {dimensions} dimensions" if dimensions else "a list; make it a NumPy array" if isinstance(
+                    given, list) else typeof(given)
                 raise TypeError(f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
-                                f"Convert it, such as with .astype, or change the signature.")
+                                f"Convert it, with .astype or .reshape, or change the signature.")
 
 
 @contextmanager

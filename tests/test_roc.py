@@ -88,7 +88,7 @@ with roc.register(A, B, C):
 
 @pytest.mark.parametrize("scope", ["roc.CLK_GLOBAL_MEM_FENCE", "1"])
 def test_the_pages_whole_script_runs_as_it_is_pasted(scope, tmp_path):
-    kernel = hsa.blocked().source.replace("roc.CLK_GLOBAL_MEM_FENCE", scope)
+    kernel = hsa.blocked().source.replace("roc.barrier(1)", f"roc.barrier({scope})")
     (tmp_path / "page.py").write_text(PAGE.format(kernel=kernel))
     namespace = {"__name__": "page"}
     exec(compile((tmp_path / "page.py").read_text(), str(tmp_path / "page.py"), "exec"), namespace)
@@ -124,10 +124,11 @@ def test_one_dimension_and_arrays_on_the_device():
 
 
 @pytest.mark.parametrize("launch, says", [
-    (((4, 3), (4, 4)), "4 groups of 4 along dimension 0: the last begins at 12, and no array is longer than 12. 3 groups are enough"),
+    (((4, 3), (4, 4)), "4 groups of 4 along dimension 0: the last begins at 12, and no array is longer than 12. 3 would do"),
     (((1, 70000), (1, 1)), "70000 groups along dimension 1; CUDA allows 65535"),
     (((1, 1), (64, 64)), "a group of 64 x 64 = 4096 work-items; .* allows"),
-    (((3, 3), (4,)), "both need the same one, two or three dimensions"),
+    (((3, 3), (4, 4), 7), "there are no streams here"),
+    (((1, 1, 1, 1), (4,)), "both need one to three dimensions"),
     (((0, 3), (4, 4)), "each 1 or more"),
     (3, "is no launch; write matmulfast"),
     (("a", 4), "is no launch"),
@@ -158,6 +159,7 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
     for word in roc.ELSEWHERE:
         with pytest.raises(AttributeError, match=f"roc.{word} is not here. Port it: "):
             getattr(roc, word)
+    roc.jit(lambda x: x.atomic + x.stream)  # words of others are theirs
     with pytest.raises(KernelError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot be had here. Port it: cuda.shfl_sync"):
         roc.jit(old)
 
@@ -167,6 +169,22 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
 def test_words_outside_a_kernel_are_named(word):
     with pytest.raises((KernelError, AttributeError), match="works inside a kernel only"):
         eval(f"roc.{word}")
+
+
+def test_a_launch_is_filled_up_and_a_result_of_one_element_is_no_size():
+    @roc.jit
+    def count(out):
+        if roc.get_global_id(0) == 11:
+            out[0] = roc.get_num_groups(0) * roc.get_num_groups(1)
+
+    out = np.zeros(1, np.int32)
+    count[(4, 1), 4](out)
+    assert out[0] == 4
+
+
+def test_a_signature_that_cannot_be_read_is_named():
+    with pytest.raises(ValueError, match=r"the signature '\(float33\[:\],\)' cannot be read: .*float33"):
+        roc.jit("(float33[:],)")(lambda x: None)
 
 
 def test_a_kernel_is_launched_and_not_called():

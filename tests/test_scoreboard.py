@@ -78,6 +78,15 @@ def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
         assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
 
 
+def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
+    measured = iter([3e9, 2e9, 5e9])
+    monkeypatch.setattr(scoreboard, "PEAKS", {})
+    monkeypatch.setattr(scoreboard, "machine_limits", lambda: timing.Limits("a device", next(measured), 1e9))
+    for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
+        scoreboard.raise_peak("a device", seen)
+        assert scoreboard.PEAKS == {"a device": peak}
+
+
 def test_bad_arguments_are_named():
     for arguments, says in ((dict(dialects=["opencl"]), "no dialect 'opencl'"), (dict(steps="tiled"), "give a list: \\['tiled'\\]"),
                             (dict(rounds=0, dialects=["OpenCL"], steps=["naive"]), "rounds=0: there is nothing to time")):

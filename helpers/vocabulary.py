@@ -4,7 +4,7 @@ from IPython.display import Markdown
 
 from . import cuda, opencl
 
-DIALECTS = ("HSA (Numba ROC)", "CUDA (Numba)", "OpenCL C", "HIP (numba-hip)")
+DIALECTS = ("HSA", "CUDA", "OpenCL", "HIP")
 # What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
 IDEAS = {
     "this is a kernel": ("roc.jit", "cuda.jit", "__kernel"),
@@ -22,11 +22,11 @@ def vocabulary(kernel):
     numba-hip has it. Raises ValueError when a word is not in its kernel.
     """
     sources = [kernel.source, cuda.source_of("tiled"), opencl.source_of("tiled")]
-    rows = ["| what one says | " + " | ".join(DIALECTS) + " |", "|---" * (1 + len(DIALECTS)) + "|"]
+    rows = ["| what one says | in | line |", "|---|---|---|"]
     for idea, words in IDEAS.items():
         lines = [line_with(word, source) for word, source in zip(words, sources)]
         lines.append(lines[1].replace("cuda.", "hip."))
-        rows.append(f"| {idea} | " + " | ".join(f"`{line}`" for line in lines) + " |")
+        rows += [f"| {f'**{idea}**' if dialect == DIALECTS[0] else ''} | {dialect} | `{line}` |" for dialect, line in zip(DIALECTS, lines)]
     return Markdown("\n".join(rows))
 
 

@@ -7,17 +7,16 @@ import sys
 from tqdm import tqdm
 
 from . import devices, ladder
+from .clock import record, scoreboard, tune, write_results
+from .clock.results import RESULTS
 from .doctor import doctor
-from .kernel import KernelError
-from .record import record
-from .scoreboard import RESULTS, save, scoreboard
-from .tuning import tune
+from .launch import DIALECTS, KernelError
 
 
 def bench(arguments):
     """Time the ladder beside NumPy, and the libraries if asked; print a table; write rows, or the machine's file."""
     size = tuple(arguments.shape) if arguments.shape else arguments.size
-    dialects = [arguments.dialect] if arguments.dialect else ["CUDA", "OpenCL"]
+    dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
     file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
@@ -34,7 +33,7 @@ def bench(arguments):
             json.dump([t.row() for t in board.timings], file, indent=1)
             file.write("\n")
     if arguments.save:
-        print("saved:", save([board], arguments.save))
+        print("saved:", write_results([board], arguments.save))
 
 
 def search(arguments):
@@ -47,7 +46,7 @@ def search(arguments):
 
 def dialect(name):
     """As one writes it, from any case."""
-    return {"cuda": "CUDA", "opencl": "OpenCL"}.get(name.lower(), name)
+    return {one.lower(): one for one in DIALECTS}.get(name.lower(), name)
 
 
 def main():
@@ -56,7 +55,7 @@ def main():
     look = commands.add_parser("doctor", help="what this machine has, what is used, what would add the rest")
     look.add_argument("--json", action="store_true", help="as JSON")
     time = commands.add_parser("bench", help="time the ladder beside NumPy")
-    time.add_argument("--dialect", type=dialect, choices=["CUDA", "OpenCL"], help="cuda or opencl; both by default")
+    time.add_argument("--dialect", type=dialect, choices=list(DIALECTS), help="cuda or opencl; both by default")
     time.add_argument("--steps", nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
     shape = time.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
@@ -68,7 +67,7 @@ def main():
     time.add_argument("--save", metavar="FOLDER", nargs="?", const=RESULTS, help="add them to this machine's file there (results)")
     look = commands.add_parser("tune", help="search for the best parameters on this machine, and keep them")
     look.add_argument("steps", nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
-    look.add_argument("--dialect", type=dialect, choices=["CUDA", "OpenCL"], default="OpenCL", help="cuda or opencl (opencl)")
+    look.add_argument("--dialect", type=dialect, choices=list(DIALECTS), default="OpenCL", help="cuda or opencl (opencl)")
     look.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
     look.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
     look = commands.add_parser("record", help="check, tune and measure this machine; write its file")

@@ -4,20 +4,19 @@ from pathlib import Path
 
 import pytest
 
-import helpers.cuda
-import helpers.opencl
+import helpers
 from helpers import ladder
 from helpers.devices import KINDS, Device
+from helpers.launch import DIALECTS
 
 GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 
 
 def test_the_folder_listing_is_the_ladder():
     folder = Path(ladder.__file__).parent
-    for dialect, suffix in (("cuda", "py"), ("opencl", "cl")):
-        files = {p.stem for p in (folder / dialect).glob(f"*.{suffix}")} - {"__init__"}
-        assert files == set(ladder.steps({"cuda": "CUDA", "opencl": "OpenCL"}[dialect]))
-    assert helpers.opencl.STEPS == tuple(ladder.STEPS) == (*helpers.cuda.STEPS, "packed")
+    for dialect in DIALECTS.values():
+        files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
+        assert files == set(ladder.steps(dialect.name))
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)

@@ -20,12 +20,13 @@ import numpy as np
 import pyopencl as cl
 from numba import cuda
 
-from . import devices
-from . import kernel as base
-from .check import HostWork, draw, wrong_elements
-from .cuda import CudaKernel, CudaWork
-from .kernel import Kernel, read_back
-from .opencl import OpenCLKernel, OpenCLWork, context_and_queue
+from .. import devices
+from ..judge import right_within_bound
+from ..launch import DIALECTS, Contestant, draw, operands
+from ..launch.cuda import CudaArrays
+from ..launch.host import HostWork
+from ..launch.kernel import refuse_beyond_memory
+from ..launch.opencl import OpenCLBuffers, refuse_beyond_buffer
 
 # The argument types of the three libraries' calls in C.
 INT, SIZE, FLOAT, POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_float, ctypes.c_void_p
@@ -45,16 +46,16 @@ class Absent(Exception):
     """A library, or the device it needs, is not here; the message is the remedy."""
 
 
-def peers(dialects=("CUDA", "OpenCL")):
+def peers(dialects: tuple = tuple(DIALECTS)) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     return [find(library) for library in (PyTorch, MKL, CLBlast, CuBLAS) if library.dialect in ("Python", *dialects)]
 
 
-def find(library):
+def find(library: type["Peer"]):
     """The library, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
     try:
-        k, (A, B) = library(), draw(5, 7, 3)
-        if not wrong_elements(k(A, B), A, B).any():
+        k = library()
+        if right_within_bound(k, *draw(5, 7, 3)):
             return k
         remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
     except (Absent, devices.DeviceError) as error:
@@ -64,24 +65,20 @@ def find(library):
     return Missing(library.name, library.dialect, remedy)
 
 
-class Peer(Kernel):
-    """A library as a kernel. Its `step` is None, since it is no rung of the ladder; timings call it by its name."""
+class Peer(Contestant):
+    """A library. `work`: the class that does its work; `parameters` has its version."""
 
-    name = work = None
-    step, source, own, checked, function, build_seconds = None, "", False, True, None, 0.0
-    block = (1, 1)
+    work: type
 
     def __init__(self, device, version):
         self.device, self.parameters = device, {"version": version} if version else {}
 
+    def refuse(self, M, N, K):
+        if self.device:
+            refuse_beyond_memory(self.device, M, N, K)
+
     def upload(self, A, B, fill=np.nan):
         return self.work(self, A, B, fill)
-
-    def grid(self, M, N):
-        return (1, 1)  # the library chooses its own
-
-    def __str__(self):
-        return self.name
 
 
 def installed(*patterns):
@@ -108,9 +105,6 @@ class HostPeer(Peer):
 
     dialect = "Python"
 
-    def refuse(self, M, N, K):
-        """Nothing speaks against it: the arrays are NumPy's."""
-
 
 class HostPeerWork(HostWork):
     """A, B, and a C that is made once with canaries behind it, as on a device."""
@@ -118,7 +112,7 @@ class HostPeerWork(HostWork):
     def __init__(self, k, A, B, fill):
         super().__init__(k.function, A, B)
         M, N = A.shape[0], B.shape[1]
-        C, self.guard = np.split(np.full(M * N + base.GUARD, base.CANARY), [M * N])
+        C, self.guard = np.split(np.full(M * N + operands.GUARD, operands.CANARY), [M * N])
         self.C = C.reshape(M, N)
         self.C[:] = fill
 
@@ -130,10 +124,13 @@ class HostPeerWork(HostWork):
 
     def download(self):
         """C as a new array. Raises KernelError if the library wrote past its end."""
-        return read_back(self.C.copy(), self.guard)
+        operands.refuse_past_the_end(self.guard)
+        return self.C.copy()
 
 
 class PyTorch(HostPeer):
+    """Whatever its CPU build multiplies with."""
+
     name, work = "PyTorch", HostPeerWork
 
     def __init__(self):
@@ -147,6 +144,8 @@ class PyTorch(HostPeer):
 
 
 class MKL(HostPeer):
+    """Intel's, through its C interface."""
+
     name, work = "MKL", HostPeerWork
 
     def __init__(self):
@@ -168,29 +167,37 @@ class MKL(HostPeer):
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-class CLBlastWork(OpenCLWork):
+class CLBlastWork(OpenCLBuffers):
+    """A, B and C on the OpenCL device."""
+
+    def __init__(self, k, A, B, fill):
+        super().__init__(k.device, A, B, fill)
+        self.gemm = k.gemm
+
     def launch(self):
         """Multiply once. Returns seconds: a GPU's own clock, from a marker on; on a CPU the wall's, as NumPy is timed."""
-        (M, N), K, queue = self.shape, int(self.arguments[2]), self.k.queue
+        (M, N, K), queue = self.sizes, self.queue
         A, B, C = (X.int_ptr for X in (self.d_A, self.d_B, self.d_C))
         c_queue, c_event = POINTER(queue.int_ptr), POINTER()
         marker = cl.enqueue_marker(queue)
         marker.wait()
         start = time.perf_counter()
-        status = self.k.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A, 0, K, B, 0, N, 0, C, 0, N,
+        status = self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A, 0, K, B, 0, N, 0, C, 0, N,
                              ctypes.byref(c_queue), ctypes.byref(c_event))
         if status:
             raise RuntimeError(f"CLBlastSgemm returned {status}")
         # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
         event = cl.Event.from_int_ptr(c_event.value, retain=False)
         event.wait()
-        if self.k.device.kind == "GPU":
+        if self.device.kind == "GPU":
             return (event.profile.end - marker.profile.end) * 1e-9
         return time.perf_counter() - start
 
 
-class CLBlast(Peer, OpenCLKernel):
-    name, work = "CLBlast", CLBlastWork
+class CLBlast(Peer):
+    """AMD's, Intel's and NVIDIA's GPUs and CPUs, through OpenCL."""
+
+    dialect, name, work = "OpenCL", "CLBlast", CLBlastWork
     build_seconds = None  # it builds its kernels in the first call of their kind, and does not say how long
 
     def __init__(self, device=None):
@@ -200,10 +207,14 @@ class CLBlast(Peer, OpenCLKernel):
         maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
         version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
         super().__init__(devices.opencl_device(device), version and version[1])
-        self.context, self.queue = context_and_queue(self.device)
         self.gemm = library.CLBlastSgemm
         self.gemm.restype, self.gemm.argtypes = INT, (*[INT] * 3, *[SIZE] * 3, FLOAT, *[POINTER, SIZE, SIZE] * 2, FLOAT,
                                                       POINTER, SIZE, SIZE, POINTER, POINTER)
+
+
+    def refuse(self, M, N, K):
+        super().refuse(M, N, K)
+        refuse_beyond_buffer(self.device, M, N, K)
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -214,26 +225,33 @@ def address(X):
     return X.__cuda_array_interface__["data"][0]
 
 
-class CuBLASWork(CudaWork):
+class CuBLASWork(CudaArrays):
+    """A, B and C on the NVIDIA GPU."""
+
+    def __init__(self, k, A, B, fill):
+        super().__init__(k.device, A, B, fill)
+        self.gemm, self.handle = k.gemm, k.handle
+
     def launch(self):
         """Multiply once. Returns the GPU's own seconds."""
+        return self.timed(self.multiply)
+
+    def multiply(self):
+        """Ask cuBLAS for the product. Raises RuntimeError with its status when it refuses."""
         (M, N), K = self.shape, self.d_A.shape[1]
         A, B, C = map(address, (self.d_A, self.d_B, self.d_C))
         one, zero = FLOAT(1), FLOAT(0)
-        start, stop = cuda.event(timing=True), cuda.event(timing=True)
-        start.record()
         # cuBLAS stores by columns, so that our arrays are A^T, B^T and C^T to it: C^T = B^T A^T. A new handle works
         # in the null stream, as Numba's events do.
-        status = self.k.gemm(self.k.handle, 0, 0, N, M, K, ctypes.byref(one), B, N, A, K, ctypes.byref(zero), C, N)
-        stop.record()
-        stop.synchronize()
+        status = self.gemm(self.handle, 0, 0, N, M, K, ctypes.byref(one), B, N, A, K, ctypes.byref(zero), C, N)
         if status:
             raise RuntimeError(f"cublasSgemm returned {status}")
-        return cuda.event_elapsed_time(start, stop) / 1e3
 
 
-class CuBLAS(Peer, CudaKernel):
-    name, work = "cuBLAS", CuBLASWork
+class CuBLAS(Peer):
+    """NVIDIA's own."""
+
+    dialect, name, work = "CUDA", "cuBLAS", CuBLASWork
 
     def __init__(self):
         device = devices.cuda_device()

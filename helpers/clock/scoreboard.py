@@ -1,24 +1,19 @@
-"""The ladder beside the libraries that one would pick instead, timed in turns, and kept in results/, a file a machine."""
+"""The ladder beside the libraries that one would pick instead, timed in turns."""
 
-import json
-import platform
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
-from time import strftime
 
 import numpy as np
 
-from . import devices, ladder
-from .check import draw, judge, run
-from .kernel import sizes
+from .. import devices, ladder
+from ..judge.reference import run, wrong_for
+from ..launch import DIALECTS, Contestant, draw, sizes
+from .contest import contest, ladder_kernels, numpy_matmul, usual_size
+from .limits import machine_limits
 from .peers import Missing, peers
-from .timing import Timing, contest, ladder_kernels, machine_limits, spell_seconds, usual_size
+from .timing import Timing, spell_seconds
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
 PEAKS = {}  # device -> flop per second, the most that this process has measured
-PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class Scoreboard:
         title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' * (rounds > 1)}"
         lines = [f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"]
         for i, t in enumerate(self.timings):
-            name = "NumPy" if t.step == "numpy_matmul" else t.label
+            name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
             if t.simulated:
                 lines.append(f"{name:28}{'simulated':>9}")
                 continue
@@ -84,7 +79,15 @@ class Scoreboard:
         return "\n".join(lines + [", ".join([*used, f"NumPy: {self.blas}"])] + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing])
 
 
-def scoreboard(size=None, dialects=("CUDA", "OpenCL"), steps=None, libraries=True, rounds=3, parameters=None, each=lambda k: None):
+def scoreboard(
+    size: int | tuple | None = None,
+    dialects: tuple = tuple(DIALECTS),
+    steps: list | None = None,
+    libraries: bool = True,
+    rounds: int = 3,
+    parameters: str | None = None,
+    each: Callable[[Contestant], None] = lambda k: None,
+) -> Scoreboard:
     """Time NumPy, the rungs, and the libraries that are installed, in turns; each is checked at that size first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
@@ -122,82 +125,5 @@ def raise_peak(device, seen):
 def wrong_contestants(contestants, M, N, K):
     """Those whose product is not right within the rounding bound; a list. What is simulated is not run."""
     A, B = draw(M, N, K)
-    wrong = judge(A, B)
-    return [k for k in contestants if not (k.device and k.device.kind == "simulator") and wrong(run(k, A, B, np.nan)).any()]
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """The scoreboards of one machine, as its file in results/ has them.
-
-    about   {"drivers": {device: driver}, "versions": {package: version}, "system": ..., whatever else was said of it}
-    """
-
-    device: str
-    date: str
-    boards: tuple
-    about: dict
-
-    def __repr__(self):
-        sizes = ", ".join(f"{b.M} x {b.N} x {b.K}" for b in self.boards)
-        return f"{self.device}, recorded on {self.date}: {sizes}"
-
-
-def save(boards, folder=RESULTS, **about):
-    """Write scoreboards into the machine's file in that folder, in place of older ones of the same sizes. Returns its path.
-
-    `about`: what else to say of the run. The file names devices, drivers and versions, never the machine or its user.
-    """
-    boards = list(boards)
-    # A machine is called after its GPU if one took part, else after the CPU that OpenCL ran on.
-    used = [d for d in (devices.cuda_device(), devices.opencl_device()) if d.kind != "simulator"]
-    name = next((d.name for d in used if d.kind == "GPU"), used[-1].name)
-    path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
-    kept = [b for b in read(path).boards if (b.M, b.N, b.K) not in {(b.M, b.N, b.K) for b in boards}] if path.exists() else []
-    everything = {
-        "device": name, "date": strftime("%Y-%m-%d"), "system": f"{platform.system()} {platform.machine()}",
-        "drivers": {f"{d.dialect}: {d.name}": d.driver for d in used}, "versions": versions(), **about,
-        "boards": [as_dict(b) for b in sorted([*kept, *boards], key=lambda b: (b.M * b.N * b.K, b.M))],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(everything, indent=1) + "\n")
-    return path
-
-
-def versions():
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def as_dict(board):
-    contestants = [{"dialect": t.dialect, "step": t.step, "device": t.device, "parameters": t.parameters, "gflops": t.gflops,
-                    "seconds": list(seconds)} for t, seconds in zip(board.timings, board.seconds) if not t.simulated]
-    return {"M": board.M, "N": board.N, "K": board.K, "peak_gflops": board.peak / 1e9, "peak_of": board.device,
-            "on_host": board.on_host, "blas": board.blas, "contestants": contestants, "missing": [m.name for m in board.missing]}
-
-
-def read(path):
-    """The `Recorded` of one file. Raises ValueError, naming the file, if it is not one of ours."""
-    try:
-        stored = json.loads(Path(path).read_text())
-        boards = []
-        for b in stored.pop("boards"):
-            size = b["M"], b["N"], b["K"]
-            timings = [Timing(c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"])
-                       for c in b["contestants"]]
-            boards.append(Scoreboard(*size, tuple(timings), tuple(tuple(c["seconds"]) for c in b["contestants"]),
-                                     1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]))
-        return Recorded(stored.pop("device"), stored.pop("date"), tuple(boards), stored)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "
-                         f"Delete it, or write it again: python -m helpers bench --save") from None
-
-
-def recorded(folder=RESULTS):
-    """All machines recorded in that folder, a list of `Recorded`."""
-    return [read(path) for path in sorted(Path(folder).glob("*.json"))]
+    wrong = wrong_for(A, B)
+    return [k for k in contestants if not k.simulated and wrong(run(k, A, B)).any()]

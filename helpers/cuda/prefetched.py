@@ -1,7 +1,7 @@
 from numba import cuda, float32, uint32
 
 from helpers.cuda.vectorized import four
-from helpers.wide import load4, store4
+from helpers.launch import load4, store4
 
 
 def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):

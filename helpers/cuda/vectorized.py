@@ -1,6 +1,6 @@
 from numba import cuda, float32, uint32
 
-from helpers.wide import load4, store4
+from helpers.launch import load4, store4
 
 
 @cuda.jit(device=True)

@@ -10,8 +10,8 @@ from collections import Counter, namedtuple
 import numpy as np
 import pyopencl as cl
 
-from ..kernel import KernelError
-from .watch import Access
+from ..launch import KernelError
+from ..sandbox import Access
 
 # One place in the source where the kernel touches an array. `width`: float32 an element, such as 4 in an array of float4.
 Site = namedtuple("Site", "memory array writes line width")

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import devices, ladder
-from ..cuda import kernel as cuda_kernel
-from ..kernel import Kernel, KernelError
-from ..trial import SECONDS, in_child
+from ..launch import Kernel, KernelError, cuda_kernel
+from ..launch.cuda import SIGNATURE
+from ..launch.cuda_source import from_function, from_text
+from ..launch.numba_internals import compile_ptx
+from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
 
 WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
@@ -84,7 +86,7 @@ class CompilerReport:
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
-def compiler_report(k, arch="sm_90"):
+def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
@@ -103,16 +105,16 @@ def compiler_report(k, arch="sm_90"):
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         raise missing()
-    outcome = in_child(k, "ptx", SECONDS, None, capability=(int(arch[3:-1]), int(arch[-1])))
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=(int(arch[3:-1]), int(arch[-1])))
     if outcome.findings:
         message = outcome.findings[0].message
         if "libnvvm" in message or "libnvrtc" in message:  # only a part is there
             raise missing()
         raise KernelError(f"{k} does not compile:\n{message}")
     with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
-        ptx, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        ptx.write_text(outcome.value)
-        said = run(k, ptxas, "--verbose", f"--gpu-name={arch}", str(ptx), "--output-file", str(cubin))
+        text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        text.write_text(outcome.value)
+        said = run(k, ptxas, "--verbose", f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
         code = run(k, nvdisasm, "--print-code", str(cubin))
 
     def number(pattern):
@@ -126,6 +128,21 @@ def compiler_report(k, arch="sm_90"):
         (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")), shared_bytes, inner_loop(code),
         occupancy(arch, threads, registers, shared_bytes),
     )
+
+
+def ptx(job: Job, capability: tuple[int, int]) -> str:
+    """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Needs no GPU.
+
+    Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
+    """
+    text = isinstance(job.kernel, str)
+    function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
+    try:
+        return compile_ptx(function.py_func, SIGNATURE, capability)
+    except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
+        said = [line for line in str(error).strip().splitlines() if line.strip()]
+        said = [line for line in said if not line.startswith(("Failed in", "During:"))]
+        raise KernelError("\n".join(said)) from None
 
 
 def missing():

@@ -7,6 +7,8 @@ GeForce RTX 4090, the H100 (SXM) and the H200.
 
 from dataclasses import dataclass
 
+from ..ladder import ceil_div
+
 WARP = 32  # threads
 
 
@@ -84,9 +86,9 @@ def occupancy(arch, threads, registers, shared_bytes):
     gpu = next(g for g in GPUS.values() if g.arch == known_arch(arch))
 
     def pieces(amount, piece):
-        return -(-amount // piece) * piece
+        return ceil_div(amount, piece) * piece
 
-    warps = -(-threads // WARP)
+    warps = ceil_div(threads, WARP)
     # Each quarter of an SM has its own warps and a quarter of the registers.
     warps_by_registers = gpu.registers // 4 // pieces(registers * WARP, 256) * 4
     shared = pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)

@@ -4,13 +4,12 @@ OpenCL kernels are counted by Oclgrind, CUDA kernels in Numba's simulator, and t
 three exist they agree.
 """
 
-import re
-from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from .. import ladder
-from ..kernel import KernelError, sizes
-from ..trial import SECONDS, in_child
+from ..launch import Kernel, KernelError, draw, sizes
+from ..sandbox import SECONDS, Job, in_child, oclgrind_counts, watching
 
 LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
 
@@ -28,12 +27,12 @@ class Traffic:
     shared_stores: int
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Bytes to and from global memory, if no cache helped."""
         return 4 * (self.global_loads + self.global_stores)
 
     @property
-    def intensity(self):
+    def intensity(self) -> float:
         """Arithmetic intensity: flop per byte of global memory."""
         return 2 * self.M * self.N * self.K / self.bytes
 
@@ -42,14 +41,14 @@ class Traffic:
                 f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; {self.intensity:.2f} flop per byte asked for")
 
 
-def traffic(k, M, N, K):
+def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
     Runs in a child process, on a simulator. Raises ValueError for sizes that would take minutes, KernelError if the
     kernel fails or Oclgrind is missing.
     """
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
-    outcome = in_child(k, "launch", SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
+    outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
     if k.dialect == "CUDA":
@@ -68,19 +67,15 @@ def refuse_long(M, N, K, instead=""):
                          f"32 x 32 x 32. {instead}".strip())
 
 
-def oclgrind_counts(log):
-    """Global loads and stores, local loads and stores, in elements, of the last kernel that Oclgrind counted."""
-    last = log.split("Instructions executed for kernel")[-1]
-    elements = Counter()
-    for kind, memory, size in re.findall(r"- (load|store) (global|local) \((\d+) bytes\)", last):
-        elements[kind, memory] += int(size) // 4
-    # vloadn and vstoren are counted as calls, under their mangled names: address space 1 is global, 3 is local.
-    for times, kind, width, space in re.findall(r"(\d+) - call _Z\d+v(load|store)(\d+)\w*PU3AS([13])K?f\(\)", last):
-        elements[kind, {"1": "global", "3": "local"}[space]] += int(times) * int(width)
-    return [elements[kind, memory] for memory in ("global", "local") for kind in ("load", "store")]
+def count(job: Job, M: int, N: int, K: int) -> dict | None:
+    """In the child: launch the kernel once. Returns counts, as watched in the simulator; None where Oclgrind counts."""
+    k = job.build()
+    with watching() if k.simulated else nullcontext() as watch:
+        k.upload(*draw(M, N, K)).launch()
+    return watch.counts if k.simulated else None
 
 
-def predicted_traffic(k, M, N, K):
+def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     step = ladder.step(k.step)
     return Traffic(M, N, K, step.global_loads(k.parameters, M, N, K),

@@ -8,7 +8,9 @@ some of them run a loop once more than others, instructions are matched by count
 from collections import defaultdict
 from dataclasses import dataclass
 
-from ..check import source_line
+from ..ladder import ceil_div
+from ..launch import Kernel
+from ..sandbox import source_line
 from .gpus import WARP
 from .trace import trace
 
@@ -49,21 +51,21 @@ class Table:
         return "\n".join(lines)
 
 
-def coalescing(k, M, N, K):
+def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
     def sectors(indices):
         words = set(indices)
-        return len({4 * word // SECTOR for word in words}), -(-4 * len(words) // SECTOR)
+        return len({4 * word // SECTOR for word in words}), ceil_div(4 * len(words), SECTOR)
 
     return table(k, (M, N, K), "global", "sectors", sectors)
 
 
-def bank_conflicts(k, M, N, K):
+def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`."""
     def rounds(indices):
         words = set(indices)  # threads that ask for the same word are served together
         busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
-        return busiest, -(-len(words) // BANKS)
+        return busiest, ceil_div(len(words), BANKS)
 
     return table(k, (M, N, K), "shared", "rounds", rounds)
 

@@ -3,12 +3,13 @@
 Do look here once you have tried: each answer is one line.
 """
 
+from collections.abc import Callable
 from textwrap import dedent, indent
 
-from . import cuda, opencl
-from .check import Report
-from .ladder import ceil_div
-from .trial import Finding
+from ..ladder import ceil_div
+from ..launch import dialect
+from ..sandbox import Finding
+from .report import Report
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
 ANSWERS = {
@@ -61,7 +62,7 @@ ANSWERS = {
 }
 
 
-def check_answer(name, answer):
+def check_answer(name: str, answer: Callable) -> Report:
     """Judge a learner's function against the exercise's own cases. Returns a `Report`, true when right."""
     if name not in ANSWERS:
         raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(ANSWERS)}.")
@@ -90,12 +91,16 @@ class Answer(Report):
         return f"✓ {self.subject} is right."
 
 
-def with_compute_loop(dialect, loop):
+# The lines of register_2d between which its compute loop stands.
+COMPUTE_LOOP = {
+    "CUDA": ("            # 3.", "            cuda.syncthreads()  # 4."),
+    "OpenCL": ("        // 3.", "        // 4."),
+}
+
+
+def with_compute_loop(name: str, loop: str) -> str:
     """The source of register_2d in that dialect with a learner's text in place of step 3, the compute loop."""
-    build, begin, end = {
-        "CUDA": (cuda.kernel, "            # 3.", "            cuda.syncthreads()  # 4."),
-        "OpenCL": (opencl.kernel, "        // 3.", "        // 4."),
-    }[dialect]
-    source = build("register_2d").source
+    source = dialect(name).source_of("register_2d")
+    begin, end = COMPUTE_LOOP[name]
     depth = len(begin) - len(begin.lstrip())
     return source[: source.index(begin)] + indent(dedent(loop).strip(), depth * " ") + "\n" + source[source.index(end) :]

@@ -1,6 +1,6 @@
 """The best parameters found on this user's devices, one JSON file a device in the user's cache folder.
 
-`tuning.tune` writes them; `opencl_kernel(step, parameters="tuned")` and `cuda_kernel` read them. Only that word makes
+`clock.tune` writes them; `opencl_kernel(step, parameters="tuned")` and `cuda_kernel` read them. Only that word makes
 them count, so no page changes because of what was tuned yesterday. An entry belongs to the source and the driver it was
 found with; where either has changed, or the file is damaged, it is ignored, and said so once.
 """
@@ -16,7 +16,8 @@ from pathlib import Path
 
 import platformdirs
 
-from . import ladder
+from .. import ladder
+from ..devices import Device
 
 
 def folder():
@@ -85,7 +86,7 @@ def remember(step, device, source, parameters, **about):
     os.replace(file.name, path)
 
 
-def forget(step=None, device=None):
+def forget_tuned(step: str | None = None, device: Device | None = None) -> int:
     """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went."""
     if step is not None:
         ladder.step(step)  # an unknown one is an error, not nothing to do

@@ -1,24 +1,26 @@
-"""The OpenCL ladder, one file a step; on any GPU or CPU driver that proves itself."""
+"""OpenCL kernels: on any GPU or CPU driver that proves itself."""
 
 import functools
 import re
 import time
-from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
 
-from .. import devices, ladder, tuned
-from .. import kernel as base
-from ..kernel import Kernel, KernelError, read_back
+from .. import devices
+from ..devices import Device
+from . import operands
+from .resolve import Dialect
+from .errors import KernelError
+from .kernel import Kernel, no_room
 
-STEPS = ladder.steps("OpenCL")
 
-
-def kernel(step, device=None, *, like=None, parameters=None, **given):
+def opencl_kernel(
+    step: str, device: str | None = None, *, like: str | None = None, parameters: str | None = None, **given: int
+) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
-    `step` is a name in STEPS; or OpenCL source of your own with one `__kernel`, which takes
+    `step` is a name in `ladder.steps("OpenCL")`; or OpenCL source of your own with one `__kernel`, which takes
     (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
     launched with. The parameters reach the source as macros, such as TILE. `parameters="tuned"` takes those that `tune`
     found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
@@ -28,28 +30,28 @@ def kernel(step, device=None, *, like=None, parameters=None, **given):
     """
     if not isinstance(step, str):
         raise ValueError(f"{step!r} is no kernel: pass a step's name or OpenCL source text.")
-    own = "__kernel" in step or "\n" in step
-    if own and like is None:
-        raise ValueError("a kernel of your own needs like=...: the step whose work-group it is launched with.")
-    rung = ladder.step(like if own else step, "OpenCL")
-    device = devices.opencl_device(device, tuple(rung.defaults)) if device is None else devices.opencl_device(device)
-    p = ladder.parameters(rung, device, tuned.chosen(parameters, rung, device, source_of(rung.name), given))
-    source = step if own else source_of(rung.name)
-    return OpenCLKernel(rung.name, p, source, device, own)
+    rung, found, p, own = OPENCL.resolve(step, like, device, parameters, given)
+    return OpenCLKernel(rung.name, p, step if own else OPENCL.source_of(rung.name), found, own)
 
 
-def source_of(name):
-    """The text of that step's file."""
-    return (Path(__file__).parent / f"{name}.cl").read_text()
+def device_for(step, name):
+    """The device of that name; with none, the first of a kind that the step has defaults for, or the first of all."""
+    return devices.opencl_device(None, tuple(step.defaults)) if step and name is None else devices.opencl_device(name)
+
+
+OPENCL = Dialect("OpenCL", "opencl", "cl", "c", "//", "__kernel", "work-item", device_for, opencl_kernel)
 
 
 @functools.cache
-def context_and_queue(device):
+def context_and_queue(device: Device):
+    """The device's pyopencl context and its one queue, which times what it runs."""
     context = cl.Context([device.handle])
     return context, cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 
 
 class OpenCLKernel(Kernel):
+    """A built `__kernel` with the step's work-group and global size."""
+
     dialect = "OpenCL"
 
     def __init__(self, step, parameters, source, device, own):
@@ -57,8 +59,7 @@ class OpenCLKernel(Kernel):
         self.context, self.queue = context_and_queue(device)
         start = time.perf_counter()
         try:
-            options = [f"-D{key}={value}" for key, value in parameters.items()]
-            kernels = cl.Program(self.context, source).build(options).all_kernels()
+            kernels = cl.Program(self.context, source).build(macros(parameters)).all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), source)}") from None
         if len(kernels) != 1:
@@ -73,59 +74,78 @@ class OpenCLKernel(Kernel):
 
     def refuse(self, M, N, K):
         super().refuse(M, N, K)
-        largest = max(M * K, K * N, M * N) + base.GUARD
-        limit = min(2**31 - 1, self.device.handle.max_mem_alloc_size // 4)
-        if largest > limit:
-            raise MemoryError(
-                f"one matrix of {largest - base.GUARD} elements is more than {self.device.name} holds in one buffer "
-                f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
-            )
+        refuse_beyond_buffer(self.device, M, N, K)
 
     def upload(self, A, B, fill=np.nan):
         return OpenCLWork(self, A, B, fill)
 
 
-class OpenCLWork:
-    """A, B and C on the device, ready to launch again and again."""
+def macros(parameters: dict) -> list[str]:
+    """The parameters as options of an OpenCL compiler."""
+    return [f"-D{name}={value}" for name, value in parameters.items()]
 
-    def __init__(self, k, A, B, fill):
-        self.k, self.shape = k, (A.shape[0], B.shape[1])
+
+def refuse_beyond_buffer(device, M, N, K):
+    """Raise MemoryError where one matrix is more than the device holds in one buffer, or a 32-bit index addresses."""
+    largest = max(M * K, K * N, M * N) + operands.GUARD
+    limit = min(2**31 - 1, device.handle.max_mem_alloc_size // 4)
+    if largest > limit:
+        raise MemoryError(
+            f"one matrix of {largest - operands.GUARD} elements is more than {device.name} holds in one buffer "
+            f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
+        )
+
+
+class OpenCLBuffers:
+    """A, B and C in buffers of an OpenCL device, each with a guard behind it."""
+
+    def __init__(self, device, A, B, fill):
+        self.device, self.shape = device, (A.shape[0], B.shape[1])
+        self.context, self.queue = context_and_queue(device)
+        self.sizes = (*self.shape, A.shape[1])
         try:
             self.d_A, self.d_B = self.guarded(A), self.guarded(B)
-            self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=base.CANARY)
+            self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
         except cl.MemoryError:
-            raise MemoryError(f"{k.device.name} has too little memory free for A, B and C. Close what else uses it, or "
-                              f"multiply a block of rows of A at a time.") from None
-        sizes = (np.int32(n) for n in (*self.shape, A.shape[1]))
-        self.arguments = (*sizes, self.d_A, self.d_B, self.d_C)
-        groups = k.grid(*self.shape)
-        self.global_size = tuple(n * threads for n, threads in zip(groups, k.block))
-
-    def launch(self):
-        """Run the kernel once. Returns seconds: a GPU's own clock; on a CPU the wall's, as NumPy is timed."""
-        self.k.function.set_args(*self.arguments)
-        start = time.perf_counter()
-        event = cl.enqueue_nd_range_kernel(self.k.queue, self.k.function, self.global_size, self.k.block)
-        event.wait()
-        if self.k.device.kind == "GPU":
-            return (event.profile.end - event.profile.start) * 1e-9
-        return time.perf_counter() - start
+            raise no_room(device) from None
 
     def download(self):
-        """C as a NumPy array. Raises KernelError if the kernel wrote past its end."""
-        C, guard = np.empty(self.shape, np.float32), np.empty(base.GUARD, np.float32)
-        cl.enqueue_copy(self.k.queue, C, self.d_C)
+        """C as a new NumPy array. Raises KernelError if something wrote past its end."""
+        C, guard = np.empty(self.shape, np.float32), np.empty(operands.guard_elements(), np.float32)
+        cl.enqueue_copy(self.queue, C, self.d_C)
         if guard.size:
-            cl.enqueue_copy(self.k.queue, guard, self.d_C, src_offset=C.nbytes)
-        return read_back(C, guard)
+            cl.enqueue_copy(self.queue, guard, self.d_C, src_offset=C.nbytes)
+        operands.refuse_past_the_end(guard)
+        return C
 
     def guarded(self, X, behind=np.nan):
         """X on the device, with a guard behind it, full of `behind`."""
-        buffer = cl.Buffer(self.k.context, cl.mem_flags.READ_WRITE, size=X.nbytes + 4 * base.GUARD)
-        cl.enqueue_copy(self.k.queue, buffer, X)
-        if base.GUARD:
-            cl.enqueue_fill_buffer(self.k.queue, buffer, np.float32(behind), X.nbytes, 4 * base.GUARD)
+        guard = 4 * operands.guard_elements()
+        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=X.nbytes + guard)
+        cl.enqueue_copy(self.queue, buffer, X)
+        if guard:
+            cl.enqueue_fill_buffer(self.queue, buffer, np.float32(behind), X.nbytes, guard)
         return buffer
+
+
+class OpenCLWork(OpenCLBuffers):
+    """A, B and C on the device, ready for a kernel to be launched again and again."""
+
+    def __init__(self, k, A, B, fill):
+        super().__init__(k.device, A, B, fill)
+        self.function, self.local_size = k.function, k.block
+        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
+
+    def launch(self):
+        """Run the kernel once. Returns seconds: a GPU's own clock; on a CPU the wall's, as NumPy is timed."""
+        self.function.set_args(*self.arguments)
+        start = time.perf_counter()
+        event = cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)
+        event.wait()
+        if self.device.kind == "GPU":
+            return (event.profile.end - event.profile.start) * 1e-9
+        return time.perf_counter() - start
 
 
 def compiler_says(log, source):

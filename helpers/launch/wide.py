@@ -3,7 +3,7 @@
 Element (row, col) must lie on a multiple of 16 bytes: col a multiple of 4, and rows as long as a multiple of 4.
 """
 
-from .devices import simulating
+from ..devices import simulating
 
 if simulating():
 

@@ -7,16 +7,18 @@ import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from .figures import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, PIXELS, TEXT, Picture, panel, product_axes
-from .instruments.gpus import WARP
-from .instruments.trace import trace
+from ..instruments import WARP, trace
+from ..launch import Kernel
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, PIXELS, TEXT, Picture, panel, product_axes
 
 WHO = ("thread", "warp", "block", "grid")
 FRAME = 4.2  # inches, the width of the slider's picture
 PRINTED = 3  # frames of the strip; the slider has them all
 
 
-def film(k, M, N, K, who="block", block=(0, 0), thread=0):
+def film(
+    k: Kernel, M: int, N: int, K: int, who: str = "block", block: tuple[int, int] = (0, 0), thread: int = 0
+) -> "Film":
     """What a thread, a warp, a block or the whole grid reads from A and B in global memory, step by step. Returns `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is

@@ -18,8 +18,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from . import devices
-from .kernel import KernelError
+from .. import devices
+from ..ladder import ceil_div
+from ..launch import KernelError
+from ..launch.numba_internals import let_compiler_resolve_shared, simulated_thread
 
 if not devices.simulating() and importlib.util.find_spec("numba.hip"):
     from numba import hip
@@ -63,11 +65,9 @@ def outside(word):
 
 
 if devices.simulating():
-    from numba.cuda.simulator import kernel as simulated
-
     def inside(word):
         """The simulated `cuda` of the work-item that asks. Raises KernelError outside a kernel."""
-        running = simulated._get_kernel_context()
+        running = simulated_thread()
         if running is None:
             raise outside(word)
         return running
@@ -106,8 +106,6 @@ if devices.simulating():
         inside("barrier()").syncthreads()
 
 else:
-    from numba.cuda import cudadecl
-
     @cuda.jit(device=True)
     def get_local_id(dim):
         return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
@@ -142,12 +140,7 @@ else:
 
     shared = cuda.shared
 
-    @cudadecl.register_attr  # Numba knows what `cuda.shared` is; this tells it that `roc.shared` is the same
-    class RocModule(cudadecl.AttributeTemplate):
-        key = cudadecl.types.Module(sys.modules[__name__])
-
-        def resolve_shared(self, module):
-            return cudadecl.types.Module(cuda.shared)
+    let_compiler_resolve_shared(sys.modules[__name__])
 
 
 def jit(signature=None, device=False):
@@ -237,7 +230,7 @@ class RocKernel:
             longest = max((max(a.shape) for a in arrays), default=n * items)
             if (n - 1) * items >= longest > 0:
                 raise ValueError(f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
-                                 f"than {longest}. {-(-longest // items)} would do.")
+                                 f"than {longest}. {ceil_div(longest, items)} would do.")
         self.kernel[groups, size](*arguments)
 
     def refuse_types(self, arguments):

@@ -2,9 +2,9 @@
 
 from IPython.display import Markdown
 
-from . import cuda, opencl
+from ..launch import DIALECTS
 
-DIALECTS = ("HSA", "CUDA", "OpenCL", "HIP")
+COLUMNS = ("HSA", "CUDA", "OpenCL", "HIP")
 # What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
 IDEAS = {
     "this is a kernel": ("roc.jit", "cuda.jit", "__kernel"),
@@ -15,18 +15,18 @@ IDEAS = {
 }
 
 
-def vocabulary(kernel):
+def vocabulary(kernel) -> Markdown:
     """A table of the lines that say the same in four dialects: Markdown.
 
     `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`, as
     numba-hip has it. Raises ValueError when a word is not in its kernel.
     """
-    sources = [kernel.source, cuda.source_of("tiled"), opencl.source_of("tiled")]
+    sources = [kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())]
     rows = ["| what one says | in | line |", "|---|---|---|"]
     for idea, words in IDEAS.items():
         lines = [line_with(word, source) for word, source in zip(words, sources)]
         lines.append(lines[1].replace("cuda.", "hip."))
-        rows += [f"| {f'**{idea}**' if dialect == DIALECTS[0] else ''} | {dialect} | `{line}` |" for dialect, line in zip(DIALECTS, lines)]
+        rows += [f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |" for dialect, line in zip(COLUMNS, lines)]
     return Markdown("\n".join(rows))
 
 

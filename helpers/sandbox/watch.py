@@ -8,17 +8,20 @@ the simulator happens to run its threads, so the verdict is the same each time.
 import sys
 import threading
 from collections import namedtuple
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
-from .. import wide
+from ..launch import Kernel
+from ..launch.cuda_source import came_as_text
+from ..launch.numba_internals import dtype_of, is_device_function, simulator_with
+from .watched_arrays import INSIDE, GlobalArray, SharedArray, name_of
 
 # One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
 # that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp. `phase`:
 # how many barriers it had passed. `part`: 0 to 3 within a load of four, else 0; the four are one instruction.
 Access = namedtuple("Access", "memory array writes line block thread index round phase part")
-INSIDE = (__file__, wide.__file__)  # frames of these stand between a kernel and the array it touches
 
 
 class Watch:
@@ -106,172 +109,72 @@ class Watch:
         self.clear()
 
 
-class GlobalArray:
-    """A, B or C as a GPU sees it: single elements, no negative index, no slices."""
+class Simulated:
+    """What takes the place of the simulator's own shared and local arrays, barriers and launches while `watching`."""
 
-    def __init__(self, array, watch):
-        self.array, self.shape, self.dtype, self.watch = array, tuple(array.shape), array.dtype, watch
-        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
-
-    def __len__(self):
-        return self.shape[0]
-
-    def single(self, index, writes):
-        if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
-            raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
-        refuse_negative(index)
-        if any(i >= n for i, n in zip(index, self.shape)):
-            raise IndexError(f"index {index} is outside {self.shape}")
-        with self.watch.lock:
-            self.watch.note("global", self, writes, *kernel_frame(), index)
-        return index
-
-    def __getitem__(self, index):
-        index = as_tuple(index)
-        if len(index) < self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
-            return Row(self, index)
-        return self.array[self.single(index, False)]
-
-    def __setitem__(self, index, value):
-        self.array[self.single(as_tuple(index), True)] = value
-
-
-class Row:
-    """A[row], of which a kernel then takes single elements."""
-
-    def __init__(self, array, index):
-        self.array, self.index, self.shape = array, index, array.shape[len(index) :]
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, index):
-        return self.array[self.index + as_tuple(index)]
-
-    def __setitem__(self, index, value):
-        self.array[self.index + as_tuple(index)] = value
-
-
-class NegativeIndex(IndexError):
-    """Numba takes it from the other end, as NumPy does. Other dialects do not, and it is seldom meant."""
-
-
-def kernel_frame():
-    """The kernel's frame that touches an array just now, and whether it does so through `load4`."""
-    frame, in_fours = sys._getframe(2), False
-    while frame.f_code.co_filename in INSIDE:
-        in_fours = in_fours or frame.f_code.co_filename == wide.__file__
-        frame = frame.f_back
-    return frame, in_fours
-
-
-def name_of(array, frame):
-    """What the kernel calls the array; a function that it handed the array to may call it something else."""
-    name = "a shared array"
-    while frame is not None:
-        name = next((n for n, value in frame.f_locals.items() if value is array), name)
-        frame = frame.f_back
-    return name
-
-
-def as_tuple(index):
-    return index if isinstance(index, tuple) else (index,)
-
-
-def refuse_negative(index):
-    if any(i < 0 for i in index):
-        raise NegativeIndex(f"index {tuple(map(int, index))}")
-
-
-class SharedArray:
-    """A shared array. Reads NaN where nothing was staged."""
-
-    def __init__(self, shape, dtype, watch):
-        self.array = np.full(shape, np.nan, dtype) if np.dtype(dtype).kind == "f" else np.zeros(shape, dtype)
-        self.shape, self.dtype, self.watch = self.array.shape, self.array.dtype, watch
-        self.touched = {}  # element -> (epoch, [(thread, line, writes)])
-
-    def note(self, index, writes):
-        index = as_tuple(index)
-        refuse_negative(index)
-        thread, (frame, in_fours) = threading.current_thread(), kernel_frame()
-        line = frame.f_lineno
-        with self.watch.lock:
-            self.watch.note("shared", self, writes, frame, in_fours, index)
-            epoch = self.watch.epoch(thread)
-            lines = self.watch.order.setdefault((epoch, thread.thread_id), [])
-            if line not in lines:
-                lines.append(line)
-            since, accesses = self.touched.get(index, (None, ()))
-            if since != epoch:
-                accesses = []
-                self.touched[index] = (epoch, accesses)
-            for other, other_line, other_writes in accesses:
-                if other != thread.thread_id and (writes or other_writes):
-                    name = name_of(self, frame)
-                    self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
-            accesses.append((thread.thread_id, line, writes))
-
-    def __getitem__(self, index):
-        value = self.array[index]
-        self.note(index, False)
-        return value
-
-    def __setitem__(self, index, value):
-        self.array[index] = value
-        self.note(index, True)
-
-
-@contextmanager
-def watching(keep_accesses=False):
-    """Within it, every launch of a simulated kernel is watched; yields the `Watch`."""
-    from numba.cuda.simulator import kernel as simulator
-    from numba.cuda.simulator import kernelapi
-    from numba.cuda.simulator.kernelapi import numpy_support, types
-
-    watch = Watch(keep_accesses)
-    shared, local, sync = kernelapi.FakeCUDAShared.array, kernelapi.FakeCUDALocal.array, simulator.BlockThread.syncthreads
-    launch = simulator.FakeCUDAKernel.__call__
-    created = {}
-
-    def as_dtype(dtype):
-        return numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)
+    def __init__(self, watch):
+        self.watch = watch
+        self.created = {}  # (code, block, line, instruction) -> `SharedArray`; (code, block, line) -> the instruction
 
     def shared_array(self, shape, dtype, alignment=None):
+        """The block's array that is made at this place of the kernel; its first thread makes it."""
         frame = sys._getframe(1)
-        place = (frame.f_code, tuple(threading.current_thread().blockIdx))
-        with watch.lock:
-            if created.setdefault((place, frame.f_lineno), frame.f_lasti) != frame.f_lasti:
-                watch.aliased.add(frame.f_lineno)
-            key = (place, frame.f_lineno, frame.f_lasti)
-            if key not in created:
-                created[key] = SharedArray(shape, as_dtype(dtype), watch)
-        return created[key]
+        place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
+        with self.watch.lock:
+            if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
+                self.watch.aliased.add(frame.f_lineno)
+            key = (*place, frame.f_lasti)
+            if key not in self.created:
+                self.created[key] = SharedArray(shape, dtype_of(dtype), self.watch)
+        return self.created[key]
 
     def local_array(self, shape, dtype, alignment=None):
-        array = np.empty(shape, as_dtype(dtype))
+        """A thread's own array."""
+        array = np.empty(shape, dtype_of(dtype))
         if array.dtype.kind == "f":
             array.fill(np.nan)  # what was never set must not pass for a zero
         return array
 
-    def syncthreads(self):
-        watch.barrier(self, sys._getframe(2).f_lineno)  # past the simulator's cuda.syncthreads, in the kernel
-        sync(self)
+    def syncthreads(self, own):
+        """A barrier that is noted."""
 
-    def call(self, *args):
-        if self._device:  # called by a kernel, not launched
-            return launch(self, *args)
-        launch(self, *(GlobalArray(a, watch) if getattr(a, "ndim", 0) else a for a in args))
-        watch.close_launch(int(np.prod(self.block_dim)))
-        created.clear()
+        def syncthreads(thread):
+            self.watch.barrier(thread, sys._getframe(2).f_lineno)  # past the simulator's cuda.syncthreads, in the kernel
+            own(thread)
 
-    kernelapi.FakeCUDAShared.array, kernelapi.FakeCUDALocal.array = shared_array, local_array
-    simulator.BlockThread.syncthreads, simulator.FakeCUDAKernel.__call__ = syncthreads, call
+        return syncthreads
+
+    def launch(self, own):
+        """A launch whose arrays are watched."""
+
+        def launch(kernel, *arguments):
+            if is_device_function(kernel):  # called by a kernel, not launched
+                return own(kernel, *arguments)
+            own(kernel, *(GlobalArray(a, self.watch) if getattr(a, "ndim", 0) else a for a in arguments))
+            self.watch.close_launch(int(np.prod(kernel.block_dim)))
+            self.created.clear()
+            return None
+
+        return launch
+
+
+@contextmanager
+def watching(keep_accesses: bool = False) -> Iterator[Watch]:
+    """Within it, every launch of a simulated kernel is watched; yields the `Watch`."""
+    watch = Watch(keep_accesses)
+    simulated = Simulated(watch)
     if keep_accesses:
         threading.settrace(watch.trace_lines)
     try:
-        yield watch
+        with simulator_with(simulated.shared_array, simulated.local_array, simulated.syncthreads, simulated.launch):
+            yield watch
     finally:
         threading.settrace(None)
-        kernelapi.FakeCUDAShared.array, kernelapi.FakeCUDALocal.array = shared, local
-        simulator.BlockThread.syncthreads, simulator.FakeCUDAKernel.__call__ = sync, launch
+
+
+def source_line(k: Kernel, number: int) -> int:
+    """A line of the running function as a line of k.source, which may begin at the function itself."""
+    if k.dialect == "OpenCL":
+        return number
+    whole_text = came_as_text(k.function) or not k.own
+    return number if whole_text else number - k.function.py_func.__code__.co_firstlineno + 1

@@ -16,7 +16,7 @@ import pytest
 from helpers import check, devices, measure
 from helpers.devices import Device
 
-peers = importlib.import_module("helpers.peers")  # the module, also where helpers has a function of that name
+peers = importlib.import_module("helpers.clock.peers")  # the module, also where helpers has a function of that name
 
 SHAPES = [(1, 1, 1), (5, 7, 3), (33, 65, 17)]
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p

@@ -1,15 +1,19 @@
 """The scoreboard, its files, and the one command that fills them. (No test here depends on speed.)"""
 
+import importlib
 import json
 import sys
 
 import pytest
 
-from helpers import check, devices, ladder, opencl_kernel, record, scoreboard, timing
+from helpers import check, devices, ladder, opencl_kernel
 from helpers.__main__ import main
-from helpers.peers import Missing
-from helpers.scoreboard import Scoreboard, read, recorded, save
-from helpers.timing import Timing, contest
+from helpers.clock import Limits, Missing, Scoreboard, Timing, contest, read_results, record, scoreboard, write_results
+from helpers.clock.contest import ladder_kernels
+from helpers.clock.results import read_file
+
+# The modules, where a function of theirs has the same name.
+CONTEST, BOARD, RECORD = (importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record"))
 
 
 def made(on_host=True, M=8):
@@ -43,16 +47,16 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
 
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
     order = []
-    monkeypatch.setattr(timing, "measure", lambda k, size: order.append(k) or (k, size))
+    monkeypatch.setattr(CONTEST, "measure", lambda k, size: order.append(k) or (k, size))
     rounds = contest(["a", "b", "c"], 8, rounds=3)
     assert order == list("cba" "abc" "cba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
 
 
 def test_the_median_round_of_each_contestant_counts(monkeypatch):
     seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
-    monkeypatch.setattr(timing, "measure", lambda k, size: Timing(k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0,
+    monkeypatch.setattr(CONTEST, "measure", lambda k, size: Timing(k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0,
                                                                   k.device.name if k.device else "host", {}))
-    board = scoreboard.scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
+    board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
 
@@ -60,8 +64,8 @@ def test_the_median_round_of_each_contestant_counts(monkeypatch):
 def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     wrong = opencl_kernel("naive")
     monkeypatch.setattr(wrong, "upload", lambda A, B, fill: type(wrong).upload(wrong, A, B * 2, fill))
-    monkeypatch.setattr(scoreboard, "ladder_kernels", lambda *_: [*timing.ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong])
-    board = scoreboard.scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
+    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: [*ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong])
+    board = scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
     assert [(m.name, m.remedy) for m in board.missing] == [("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")]
 
@@ -80,45 +84,45 @@ def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
 
 def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
     measured = iter([3e9, 2e9, 5e9])
-    monkeypatch.setattr(scoreboard, "PEAKS", {})
-    monkeypatch.setattr(scoreboard, "machine_limits", lambda: timing.Limits("a device", next(measured), 1e9))
+    monkeypatch.setattr(BOARD, "PEAKS", {})
+    monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits("a device", next(measured), 1e9))
     for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
-        scoreboard.raise_peak("a device", seen)
-        assert scoreboard.PEAKS == {"a device": peak}
+        BOARD.raise_peak("a device", seen)
+        assert BOARD.PEAKS == {"a device": peak}
 
 
 def test_bad_arguments_are_named():
     for arguments, says in ((dict(dialects=["opencl"]), "no dialect 'opencl'"), (dict(steps="tiled"), "give a list: \\['tiled'\\]"),
                             (dict(rounds=0, dialects=["OpenCL"], steps=["naive"]), "rounds=0: there is nothing to time")):
         with pytest.raises(ValueError, match=says):
-            scoreboard.scoreboard(16, **arguments)
+            scoreboard(16, **arguments)
 
 
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
-    monkeypatch.setattr(scoreboard, "peers", lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"),
+    monkeypatch.setattr(BOARD, "peers", lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"),
                                                               opencl_kernel("coalesced")])
-    board = scoreboard.scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
+    board = scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[0].name == "MKL"
 
 
 def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
-    path = save([made(), made(M=16)], tmp_path, note="a test")
-    [machine] = recorded(tmp_path)
+    path = write_results([made(), made(M=16)], tmp_path, note="a test")
+    [machine] = read_results(tmp_path)
     assert path.parent == tmp_path and machine.about["note"] == "a test" and "python" in machine.about["versions"]
     one, two = machine.boards
     assert (one.M, two.M) == (8, 16) and one.seconds == made().seconds[:3] and one.timings[2].seconds == 1.0
     assert one.times(2, 1) == made().times(2, 1) and one.of_peak(2) == made().of_peak(2) and one.library(2) == 1
     changed = made()
     object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (3.0,), ()))
-    save([changed], tmp_path)
-    assert [b.M for b in recorded(tmp_path)[0].boards] == [8, 16] and recorded(tmp_path)[0].boards[0].seconds[2] == (3.0,)
+    write_results([changed], tmp_path)
+    assert [b.M for b in read_results(tmp_path)[0].boards] == [8, 16] and read_results(tmp_path)[0].boards[0].seconds[2] == (3.0,)
 
 
 def test_a_file_names_the_device_and_no_machine(tmp_path):
     import getpass
     import platform
 
-    text = save([made()], tmp_path).read_text()
+    text = write_results([made()], tmp_path).read_text()
     assert platform.node() not in text and f"/{getpass.getuser()}" not in text and str(tmp_path) not in text
     assert json.loads(text)["device"] in {d.name for d in (devices.cuda_device(), devices.opencl_device())}
 
@@ -127,11 +131,11 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
 def test_a_file_that_is_no_record_is_named(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
     with pytest.raises(ValueError, match="some.json is no record of a scoreboard"):
-        recorded(tmp_path)
+        read_results(tmp_path)
 
 
 def test_every_record_in_the_repository_can_be_read_and_says_what_it_needs():
-    machines = recorded()
+    machines = read_results()
     assert machines
     for machine in machines:
         assert machine.date >= "2026" and machine.about["drivers"] and machine.about["versions"]["numpy"]
@@ -145,8 +149,8 @@ TINY = dict(tuned=["tiled"], tuning_size=32, ragged=[(17, 19, 23)], sizes=[(16, 
 def test_one_command_checks_tunes_measures_and_writes(tmp_path, monkeypatch):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
     said = []
-    path = record.record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
-    machine = read(path)
+    path = record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
+    machine = read_file(path)
     assert [(b.M, b.N, b.K) for b in machine.boards] == [(4, 32, 8), (16, 16, 16)]  # the least work first
     assert {t.step for t in machine.boards[1].timings} >= {"numpy_matmul", "naive", "tiled"}
     here = {f"{name} (OpenCL)" for name in ladder.steps("OpenCL")}
@@ -161,18 +165,18 @@ def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
         wrong = opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4) if str(k) == "naive (OpenCL)" else k
         return check(wrong, shapes)
 
-    monkeypatch.setattr(record, "check", judge)
+    monkeypatch.setattr(RECORD, "check", judge)
     said = []
-    machine = read(record.record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1))
+    machine = read_file(record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1))
     assert not machine.about["checked"]["naive (OpenCL)"] and any("K is cut" in text for text in said)
     assert "naive" not in {t.step for b in machine.boards for t in b.timings if t.dialect == "OpenCL"}
 
 
 def test_the_plans_name_rungs_and_sizes_that_there_are():
-    for kind, plan in record.PLANS.items():
+    for kind, plan in RECORD.PLANS.items():
         for name in [*plan["tuned"], *(name for _, steps in plan["sizes"] for name in steps or [])]:
             assert kind in ladder.STEPS[name].defaults
-    sizes = [size for size, _ in record.PLANS["GPU"]["sizes"]]
+    sizes = [size for size, _ in RECORD.PLANS["GPU"]["sizes"]]
     assert {512, 8192, 4095, 4096} <= set(sizes)
 
 
@@ -180,5 +184,5 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["helpers", "bench", "--dialect", "opencl", "--size", "16", "--steps", "naive", "--save", str(tmp_path)])
     main()
     assert "saved:" in capsys.readouterr().out
-    [machine] = recorded(tmp_path)
+    [machine] = read_results(tmp_path)
     assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(machine.boards[0].seconds[0]) == 3

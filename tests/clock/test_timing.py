@@ -1,11 +1,14 @@
 """Timings say what was measured, and nothing where a time would be a lie. (No test here depends on speed.)"""
 
+import importlib
+
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel, devices, measure, measure_ladder, opencl_kernel, timing
-from helpers.kernel import KernelError
-from helpers.timing import REPEATS, Timing, spell_seconds
+from helpers import cuda_kernel, devices, measure, measure_ladder, opencl_kernel
+from helpers.clock import compare
+from helpers.clock.timing import REPEATS, Timing, spell_seconds
+from helpers.launch import KernelError
 
 
 def test_the_rate_is_2mnk_over_the_median():
@@ -69,8 +72,8 @@ def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
         order.append(k)
         return Timing("Python", k, 8, 8, 8, next(seconds), 0.0, "host", {})
 
-    monkeypatch.setattr(timing, "measure", timed)
-    result = timing.compare("mine", "yours", 8, rounds=3)
+    monkeypatch.setattr(importlib.import_module("helpers.clock.contest"), "measure", timed)
+    result = compare("mine", "yours", 8, rounds=3)
     assert order == ["yours", "mine", "mine", "yours", "yours", "mine"]
     assert result.ratios == (2.0, 3.0, 4.0) and result.ratio == 3.0 and result.first.seconds == 3.0
     assert "3.00 times (2.00 to 4.00)" in repr(result)
@@ -80,4 +83,4 @@ def test_what_is_simulated_cannot_be_compared():
     if not devices.simulating():
         pytest.skip("CUDA runs on a GPU here")
     with pytest.raises(ValueError, match="has no speed to compare"):
-        timing.compare(cuda_kernel("naive"), np.matmul, 8)
+        compare(cuda_kernel("naive"), np.matmul, 8)

@@ -8,9 +8,12 @@ import warnings
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel, devices, forget_tuned, ladder, measure_ladder, opencl, opencl_kernel, tune, tuned, tuning
-from helpers.kernel import KernelError
-from helpers.timing import Comparison, Timing
+from helpers import cuda_kernel, devices, forget_tuned, ladder, measure_ladder, opencl_kernel, tune
+from helpers.clock import Comparison, Timing, tuning
+from helpers.clock.kernel_tuner import restricted, search_with_kernel_tuner
+from helpers.clock.search import order, search_with_a_loop
+from helpers.launch import DIALECTS, KernelError, kept
+from helpers.launch.resolve import Dialect
 
 DEVICE = devices.opencl_device()
 TILED = ladder.STEPS["tiled"]
@@ -20,7 +23,7 @@ SMALL = dict(size=48, seconds=30, space={"TILE": (4, 8)})
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    tuned.ignored.cache_clear()
+    kept.ignored.cache_clear()
     return tmp_path
 
 
@@ -44,7 +47,7 @@ def test_kernel_tuner_finds_the_very_points_that_the_ladder_allows(step):
     rung = ladder.STEPS[step]
     device = devices.opencl_device(None, tuple(rung.defaults))
     legal = ladder.points(rung, device)
-    space, restrictions = tuning.restricted(rung, device, legal)
+    space, restrictions = restricted(rung, device, legal)
     found = Searchspace(space, restrictions, device.max_threads)
     assert {c[: len(legal[0])] for c in found.list} == {tuple(p.values()) for p in legal} and found.size == len(legal) > 4
 
@@ -53,7 +56,7 @@ def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by
     legal = ladder.points(ladder.STEPS["register_1d"], DEVICE)
     default, best = legal[5], legal[40]
     tried, turns = [], []
-    for p in tuning.order(legal, default, tried):
+    for p in order(legal, default, tried):
         turns.append(len(tried) % 2 and sum(p[name] != best[name] for name in p) == 1)
         tried.append((p, 2.0 if p == best else 1.0, ""))
     points = [p for p, *_ in tried]
@@ -88,7 +91,7 @@ def test_what_did_not_win_every_round_is_not_kept(rounds):
 def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(rounds, monkeypatch):
     rounds(1.5)
     first = tune("tiled", **SMALL)
-    monkeypatch.setattr(tuning, "kernel_tuner", lambda *_: pytest.fail("it searched"))
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda *_: pytest.fail("it searched"))
     second = tune("tiled", size=48)
     assert second.best == first.best and second.tried == () and "searched on 20" in repr(second)
     for again in (dict(size=48, again=True), dict(size=49), dict(size=48, space={"TILE": (4,)})):
@@ -96,48 +99,37 @@ def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(
             tune("tiled", **again)
 
 
-@pytest.mark.parametrize("search", [tuning.kernel_tuner, tuning.try_points])
+@pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
 def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monkeypatch):
-    right = opencl.source_of("tiled")
+    right = DIALECTS["OpenCL"].source_of("tiled")
     # The sum is begun at 1 with tiles of 8, and there is no kernel at all with tiles of 16.
     planted = right.replace("float acc = 0.0f;", "float acc = TILE == 8;\n#if TILE == 16\n    no such thing;\n#endif")
     assert planted != right
+    monkeypatch.setattr(Dialect, "source_of", lambda self, name: planted)
     legal = [{"TILE": n} for n in (4, 8, 16)]
-    arguments = (legal, legal[0], (40, 33, 17), float("inf"), lambda tried: None)
-    if search is tuning.kernel_tuner:
-        monkeypatch.setattr(opencl, "source_of", lambda name: planted)
-        tried, interrupted = search(TILED, DEVICE, *arguments)
-    else:
-        def build(p):
-            k = opencl_kernel(planted, like="tiled", **p)
-            k.checked = True
-            return k
-
-        tried, interrupted = search(build, *arguments)
+    task = tuning.Task(TILED, "OpenCL", DEVICE, (40, 33, 17), legal[0], legal)
+    tried, interrupted = search(task, float("inf"), lambda tried: None)
     outcome = {p["TILE"]: (rate, why) for p, rate, why in tried}
     assert not interrupted and outcome[4][0] > 0 and outcome[8] == (None, "wrong numbers")
     assert outcome[16][0] is None and outcome[16][1] not in ("", "wrong numbers")
 
 
-@pytest.mark.parametrize("search", ["kernel_tuner", "try_points"])
+@pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
 @pytest.mark.parametrize("won", [True, False])
 def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypatch, rounds):
     rounds(1.5 if won else 0.5)
-    if search == "try_points":
-        monkeypatch.setattr(tuning, "kernel_tuner", lambda rung, device, legal, default, size, until, each: tuning.try_points(
-            lambda p: opencl_kernel("tiled", **p), legal, default, size, until, each))
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
 
-    class Interrupting(list):
-        def set_postfix_str(self, text):
-            if text.startswith("3 "):
+    class Interrupting:
+        def update(self, done, note):
+            if note.startswith("| 3 "):
                 raise KeyboardInterrupt
 
-        total = n = 0
         __enter__ = lambda self: self
         __exit__ = lambda self, *_: None
 
-    monkeypatch.setattr(tuning, "tqdm", lambda **_: Interrupting())
-    monkeypatch.setattr(tuning.np, "median", lambda times, real=np.median: real(times) * random.random())
+    monkeypatch.setattr(tuning, "Progress", lambda *_, **__: Interrupting())
+    monkeypatch.setattr(np, "median", lambda times, real=np.median: real(times) * random.random())
     found = tune("tiled", size=48, seconds=60, space={"TILE": (2, 4, 8, 16)})
     assert found.interrupted and len(found.tried) == 3 and ", interrupted" in repr(found)
     rates = {str(p): rate for p, rate, _ in found.tried if p != found.tried[0][0]}
@@ -174,7 +166,7 @@ def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, m
     (dict(step="tiled", size=0), "each size must be 1 or more"),
 ], ids=lambda value: value if isinstance(value, str) else None)
 def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
-    monkeypatch.setattr(tuning, "kernel_tuner", lambda *_: pytest.fail("it searched"))
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda *_: pytest.fail("it searched"))
     with pytest.raises(ValueError, match=says):
         tune(**arguments)
 
@@ -201,8 +193,8 @@ def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
     (lambda text: text.replace('"TILE": 8', '"SIDE": 8'), "no parameter 'SIDE'"),
 ], ids=["cut off", "no dict", "no parameters", "another version", "too large", "unknown"])
 def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, says, own_cache):
-    source = opencl.source_of("tiled")
-    tuned.remember(TILED, DEVICE, source, {"TILE": 8}, size=[48, 48, 48], date="2026-01-01")
+    source = DIALECTS["OpenCL"].source_of("tiled")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, size=[48, 48, 48], date="2026-01-01")
     assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 8}
     [file] = own_cache.glob("tuned-*.json")
     file.write_text(damage(file.read_text()))
@@ -212,7 +204,7 @@ def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, say
     assert sum("tuned parameters" in str(warning.message) for warning in said) == 1
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="tuned parameters")
-        tuned.remember(TILED, DEVICE, source, {"TILE": 16}, size=[48, 48, 48], date="2026-01-01")
+        kept.remember(TILED, DEVICE, source, {"TILE": 16}, size=[48, 48, 48], date="2026-01-01")
         assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 16}
     assert set(json.loads(file.read_text())) == {"tiled"} and len(list(own_cache.iterdir())) == 1
 
@@ -220,7 +212,7 @@ def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, say
 def test_the_way_back():
     for name in ("tiled", "naive"):
         rung = ladder.STEPS[name]
-        tuned.remember(rung, DEVICE, opencl.source_of(name), dict.fromkeys(rung.space, 4))
+        kept.remember(rung, DEVICE, DIALECTS["OpenCL"].source_of(name), dict.fromkeys(rung.space, 4))
     assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
     assert opencl_kernel("naive", parameters="tuned").parameters == {"BM": 4, "BN": 4}
     assert forget_tuned() == 1 and forget_tuned() == 0

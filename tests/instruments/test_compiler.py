@@ -6,7 +6,7 @@ from numba import cuda, float32
 from helpers import compiler_report, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import compiler
 from helpers.instruments.gpus import ARCHS, occupancy
-from helpers.kernel import KernelError
+from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
                                     reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")

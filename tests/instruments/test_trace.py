@@ -1,15 +1,15 @@
 """Every access of a run, in both dialects; and the film drawn from it."""
 
+import importlib
 from collections import Counter
 
 import pytest
 
 from helpers import cuda_kernel, ladder, opencl_kernel, traffic
-from helpers.film import film
-from helpers.instruments import trace as tracing
+from helpers.instruments import trace
 from helpers.instruments.annotate import annotate
-from helpers.instruments.trace import trace
-from helpers.kernel import KernelError
+from helpers.launch import KernelError
+from helpers.pictures import film
 
 SHAPES = [(5, 7, 3), (9, 6, 10)]
 
@@ -86,7 +86,7 @@ def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
 def test_a_trace_is_taken_once(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     first = trace(k, 3, 2, 2)
-    monkeypatch.setattr(tracing, "in_child", lambda *a, **b: pytest.fail("asked again"))
+    monkeypatch.setattr(importlib.import_module("helpers.instruments.trace"), "in_child", lambda *a, **b: pytest.fail("asked again"))
     assert trace(k, 3, 2, 2) is first
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments.traffic import Traffic, predicted_traffic, traffic
-from helpers.kernel import KernelError
+from helpers.launch import KernelError
 
 SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]
 

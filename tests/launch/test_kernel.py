@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from helpers import check, cuda_kernel, kernel, ladder, opencl_kernel
-from helpers.check import draw, wrong_elements
-from helpers.kernel import KernelError
+from helpers import check, cuda_kernel, ladder, opencl_kernel
+from helpers.judge import wrong_elements
+from helpers.launch import KernelError, draw, kernel, sizes
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -200,8 +200,8 @@ def test_what_is_no_kernel_is_named(build, what):
 @pytest.mark.parametrize("size", [5.5, (1, 2), "8", None])
 def test_what_is_no_size_is_named(size):
     with pytest.raises(ValueError, match="is no size; give a whole number, or three"):
-        kernel.sizes(size)
-    assert kernel.sizes(np.int64(8)) == (8, 8, 8)
+        sizes(size)
+    assert sizes(np.int64(8)) == (8, 8, 8)
 
 
 def test_the_guard_is_wide_enough_to_matter():

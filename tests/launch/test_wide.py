@@ -5,12 +5,13 @@ import pytest
 from numba import cuda
 
 from helpers import coalescing, cuda_kernel, devices, traffic
-from helpers.trial import in_child
-from helpers.wide import load4, store4
+from helpers.instruments.compiler import ptx
+from helpers.launch import load4, store4
+from helpers.sandbox import in_child
 
 DOUBLED = """
 from numba import cuda
-from helpers.wide import load4, store4
+from helpers.launch import load4, store4
 
 @cuda.jit
 def doubled(A, B, C):
@@ -38,10 +39,11 @@ def test_four_numbers_go_where_they_should():
 @pytest.mark.skipif(not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)
-    ptx = in_child(cuda_kernel("vectorized", **size), "ptx", 60, None, capability=(9, 0)).value
+    text, other = (in_child(cuda_kernel(step, **size), ptx, 60, None, simulated=False, capability=(9, 0)).value
+                   for step in ("vectorized", "register_2d"))
     for wide in ("ld.global.v4.f32", "ld.shared.v4.f32", "st.shared.v4.f32"):
-        assert wide in ptx, f"no {wide}"
-    assert "ld.global.v4.f32" not in in_child(cuda_kernel("register_2d", **size), "ptx", 60, None, capability=(9, 0)).value
+        assert wide in text, f"no {wide}"
+    assert "ld.global.v4.f32" not in other
 
 
 def test_a_watched_load_of_four_is_four_elements_and_one_instruction():

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from helpers import check, cuda_kernel, figures, ladder, opencl_kernel, show, with_compute_loop
-from helpers.exercises import ANSWERS, check_answer
-from helpers.film import film
-from helpers.instruments.compiler import CompilerReport
-from helpers.instruments.gpus import occupancy
-from helpers.scoreboard import Scoreboard
-from helpers.timing import Limits, Timing
+from helpers import check, check_answer, cuda_kernel, ladder, opencl_kernel, pictures, show, with_compute_loop
+from helpers.clock import Limits, Scoreboard, Timing
+from helpers.instruments import CompilerReport, occupancy
+from helpers.judge import ANSWERS
+from helpers.pictures import film
 
 TIMINGS = [Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
            for step, seconds in zip(ladder.steps("CUDA"), (0.2, 0.02, 0.002, 0.0015, 0.0012))]
@@ -29,33 +27,33 @@ def board(M):
 
 
 ALL = {
-    "product": figures.picture_product,
-    "owners": lambda: figures.picture_owners(cuda_kernel("naive", BM=4, BN=2), M=6, N=9),
-    "reads": lambda: figures.picture_reads(cuda_kernel("coalesced", BM=2, BN=8), 8, 10, 6),
-    "addresses": lambda: figures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8),
+    "product": pictures.picture_product,
+    "owners": lambda: pictures.picture_owners(cuda_kernel("naive", BM=4, BN=2), M=6, N=9),
+    "reads": lambda: pictures.picture_reads(cuda_kernel("coalesced", BM=2, BN=8), 8, 10, 6),
+    "addresses": lambda: pictures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8),
     "film": lambda: film(cuda_kernel("tiled", TILE=4), 8, 12, 12).strip(),
-    "banks": lambda: figures.picture_banks(64),
-    "share": lambda: figures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
-    "order": lambda: figures.picture_order(cuda_kernel("tiled", TILE=4), 4, 4, 12),
-    "warps": lambda: figures.picture_warps(cuda_kernel("coalesced", BM=8, BN=16), 8, 16),
-    "landscape": lambda: figures.picture_landscape({(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"),
-    "scoreboard": lambda: figures.scoreboard_chart(board(8)),
-    "growth": lambda: figures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
-    "predicted": figures.predicted_roofline,
-    "occupancy": lambda: figures.picture_occupancy(REPORT),
-    "ladder_roofline": lambda: figures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
-    "chart": lambda: figures.ladder_chart([
+    "banks": lambda: pictures.picture_banks(64),
+    "share": lambda: pictures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
+    "order": lambda: pictures.picture_order(cuda_kernel("tiled", TILE=4), 4, 4, 12),
+    "warps": lambda: pictures.picture_warps(cuda_kernel("coalesced", BM=8, BN=16), 8, 16),
+    "landscape": lambda: pictures.picture_landscape({(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"),
+    "scoreboard": lambda: pictures.scoreboard_chart(board(8)),
+    "growth": lambda: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
+    "predicted": pictures.predicted_roofline,
+    "occupancy": lambda: pictures.picture_occupancy(REPORT),
+    "ladder_roofline": lambda: pictures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
+    "chart": lambda: pictures.ladder_chart([
         Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
         Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
         Timing("CUDA", "naive", 8, 8, 8, None, None, "simulator", {}),
     ]),
-    "roofline": lambda: figures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
+    "roofline": lambda: pictures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
 }
 
 
 def test_what_happens_between_asking_and_storing_is_counted():
     tiny = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
-    waits, works = (figures.picture_order(k, 8, 8, 24).text
+    waits, works = (pictures.picture_order(k, 8, 8, 24).text
                     for k in (cuda_kernel("vectorized", **tiny), cuda_kernel("prefetched", **tiny, WM=8, WN=8)))
     assert "K = 24: 5 barriers" in waits and "it does nothing." in waits
     assert "K = 24: 3 barriers" in works and "it does 16 reads of the other tile." in works  # 8 of As, 8 of Bs, each of four
@@ -64,7 +62,7 @@ def test_what_happens_between_asking_and_storing_is_counted():
 @pytest.mark.parametrize("name", ["vectorized", "prefetched"])
 def test_a_warps_patch_has_the_sides_it_is_said_to_have(name):
     warp = dict(WM=32, WN=16) if name == "prefetched" else {}
-    text = figures.picture_warps(cuda_kernel(name, BM=32, BN=32, BK=32, TM=4, TN=4, **warp), 32, 32).text
+    text = pictures.picture_warps(cuda_kernel(name, BM=32, BN=32, BK=32, TM=4, TN=4, **warp), 32, 32).text
     rows, columns = (32, 16) if warp else (16, 32)
     assert f"2 warps of {name}, each with a patch of {rows} rows and {columns} columns, 48 different" in text
 
@@ -74,10 +72,10 @@ def test_the_best_of_a_landscape_is_named():
 
 
 def test_a_scoreboard_says_whose_it_is_and_compares_with_the_fastest_library():
-    text = figures.scoreboard_chart(board(8), "recorded on 2026-01-01").text
+    text = pictures.scoreboard_chart(board(8), "recorded on 2026-01-01").text
     assert text.startswith("8 x 8 x 8 on a device, recorded on 2026-01-01")
     assert "tiled (OpenCL) 1.02e-06, 50% of peak, 2.00 x NumPy; NumPy 5.12e-07, 25% of peak; CLBlast (OpenCL)" in text
-    assert "measured now" in figures.scoreboard_chart(board(8)).text and "tiled (OpenCL) 1.02e-06 at 8, " in ALL["growth"]().text
+    assert "measured now" in pictures.scoreboard_chart(board(8)).text and "tiled (OpenCL) 1.02e-06 at 8, " in ALL["growth"]().text
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -90,7 +88,7 @@ def test_every_picture_has_an_image_and_a_text(name):
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_drawn_outside_its_picture_or_below_eleven_points(name, monkeypatch):
     kept = []
-    monkeypatch.setattr(figures.Picture, "__init__", lambda self, figure, text: kept.append(figure))
+    monkeypatch.setattr(pictures.Picture, "__init__", lambda self, figure, text: kept.append(figure))
     ALL[name]()
     figure = kept[0]
     figure.draw_without_rendering()
@@ -112,16 +110,16 @@ def test_nothing_is_drawn_outside_its_picture_or_below_eleven_points(name, monke
 
 def test_the_pictured_sectors_are_the_exercises():
     sectors = ANSWERS["sectors"][0]
-    naive = figures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8)
+    naive = pictures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8)
     assert f"A: {sectors(8)} sectors" in naive.text
-    assert f"B: {sectors(1)} sectors" in figures.picture_addresses(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 8).text
+    assert f"B: {sectors(1)} sectors" in pictures.picture_addresses(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 8).text
 
 
 DRAWN = {
-    "owners": lambda build: figures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
-    "reads": lambda build: figures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
-    "addresses": lambda build: figures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
-    "share": lambda build: figures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
+    "owners": lambda build: pictures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
+    "reads": lambda build: pictures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
+    "addresses": lambda build: pictures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
+    "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
 }
 
@@ -139,9 +137,9 @@ def test_the_ladders_roofline_has_its_counted_intensities():
 
 
 def test_a_prediction_is_labelled_as_one():
-    assert figures.predicted_roofline().text.startswith("Predicted ceilings")
+    assert pictures.predicted_roofline().text.startswith("Predicted ceilings")
     # tiled, TILE=16: 2 * 16 / 8 = 4 flop per byte, but for the stores; the T4's data sheet says 320 GB/s
-    assert "T4 naive and coalesced 0.08, tiled 1.28," in figures.predicted_roofline(1 << 20).text
+    assert "T4 naive and coalesced 0.08, tiled 1.28," in pictures.predicted_roofline(1 << 20).text
 
 
 def test_the_chart_says_that_cuda_was_simulated():
@@ -150,7 +148,7 @@ def test_the_chart_says_that_cuda_was_simulated():
 
 def test_show_displays_the_source_as_it_runs(monkeypatch):
     displayed = []
-    monkeypatch.setattr(sys.modules["helpers.show"], "display", displayed.append)
+    monkeypatch.setattr(sys.modules["helpers.pictures.show"], "display", displayed.append)
     k = opencl_kernel("tiled")
     show(k)
     shown = displayed[0].data

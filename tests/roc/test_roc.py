@@ -7,9 +7,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from helpers import devices, hsa, ladder, opencl_kernel, roc, vocabulary
-from helpers.check import draw, wrong_elements
-from helpers.kernel import KernelError
+from helpers import devices, ladder, opencl_kernel, roc
+from helpers.judge import wrong_elements
+from helpers.launch import KernelError, draw
+from helpers.roc import hsa, vocabulary
 
 
 def product(kernel, groups, size, M, N, K):
@@ -200,10 +201,11 @@ def test_it_compiles_for_nvidia(tmp_path):
     if devices.nvidia_tool("ptxas") is None:
         pytest.skip("NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
     (tmp_path / "compile.py").write_text(textwrap.dedent("""
-        from helpers import hsa
-        from helpers.cuda import ptx
+        from helpers.launch.cuda import SIGNATURE
+        from helpers.launch.numba_internals import compile_ptx
+        from helpers.roc import hsa
         for kernel, barriers in ((hsa.naive(), 0), (hsa.blocked(), 2)):
-            text = ptx(kernel.kernel, {}, (9, 0))
+            text = compile_ptx(kernel.kernel.py_func, SIGNATURE, (9, 0))
             assert text.count("bar.sync") == barriers and ("ld.shared" in text) == (barriers > 0), kernel.__name__
     """))
     environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": devices.python_path()}

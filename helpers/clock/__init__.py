@@ -1,0 +1,31 @@
+"""How long did it take? Times hard to fool, contests in turns, a machine's limits, the search for better sizes, and records."""
+
+from .contest import Comparison, compare, contest, measure_ladder
+from .limits import Limits, machine_limits
+from .peers import Missing, peers
+from .record import record
+from .results import MachineResults, read_results, write_results
+from .scoreboard import Scoreboard, scoreboard
+from .timing import Timing, measure
+from .tuning import Tuning, tune
+
+__all__ = [
+    "Comparison",
+    "Limits",
+    "MachineResults",
+    "Missing",
+    "Scoreboard",
+    "Timing",
+    "Tuning",
+    "compare",
+    "contest",
+    "machine_limits",
+    "measure",
+    "measure_ladder",
+    "peers",
+    "read_results",
+    "record",
+    "scoreboard",
+    "tune",
+    "write_results",
+]

@@ -1,0 +1,111 @@
+"""Who is faster? Contestants timed in turns, each round in the other direction, so that all meet the same weather."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import ladder
+from ..launch import DIALECTS, Contestant, HostKernel, dialect, sizes
+from .timing import Timing, measure
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much faster the first is than the second: a ratio of times for each round, both in the same round's weather."""
+
+    first: Timing
+    second: Timing
+    ratios: tuple
+
+    @property
+    def ratio(self) -> float:
+        """The median; above 1 the first is faster."""
+        return float(np.median(self.ratios))
+
+    def __repr__(self):
+        t, other = self.first, self.second
+        names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
+        return (f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
+                f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})")
+
+
+def contest(
+    kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
+) -> list[list[Timing]]:
+    """Time kernels, or functions of (A, B), in turns: all of them in each round, in the other direction every second time.
+
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every kernel
+    before it is timed.
+    """
+    if rounds < 1:
+        raise ValueError(f"rounds={rounds}: there is nothing to time; give 1 or more.")
+    results = []
+    for turn in range(rounds):
+        timed = {}
+        for i in range(len(kernels)) if turn % 2 else reversed(range(len(kernels))):
+            each(kernels[i])
+            timed[i] = measure(kernels[i], size)
+        results.append([timed[i] for i in range(len(kernels))])
+    return results
+
+
+def compare(first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = 5) -> Comparison:
+    """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison`; its timings are those of the median round.
+
+    Raises ValueError when one of them runs in a simulator, where there is no time.
+    """
+    if any(getattr(k, "simulated", False) for k in (first, second)):
+        raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
+    pairs = sorted(contest((first, second), size, rounds), key=lambda pair: pair[1].seconds / pair[0].seconds)
+    return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
+
+
+def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The number to beat."""
+    return A @ B
+
+
+def measure_ladder(
+    upto: str | None = None,
+    size: int | tuple | None = None,
+    dialects: tuple = tuple(DIALECTS),
+    steps: list | None = None,
+    parameters: str | None = None,
+    each: Callable[[Contestant], None] = lambda k: None,
+) -> list[Timing]:
+    """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
+
+    `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an int or (M, N, K); by
+    default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found. `each` is called with every kernel before it is timed.
+    """
+    kernels = ladder_kernels(upto, size, dialects, steps, parameters)
+    size = usual_size(kernels) if size is None else size
+    timings = []
+    for k in kernels:
+        each(k)
+        timings.append(measure(k, size))
+    return timings
+
+
+def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, parameters=None) -> list[Contestant]:
+    """NumPy, then each rung in every dialect, as `measure_ladder` takes them; built, and none of them too large for its device."""
+    wanted = [dialect(name) for name in dialects]
+    if isinstance(steps, str):
+        raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")
+    names = list(ladder.STEPS)
+    chosen = [ladder.step(name) for name in steps or names[: names.index(upto or names[-1]) + 1]]
+    kernels = [HostKernel(numpy_matmul)]
+    for one in wanted:
+        for step in chosen:
+            if one.name in step.dialects and (steps or one.device(None, None).kind in step.defaults):
+                kernels.append(one.build(step.name, parameters=parameters))
+    for k in kernels[1:]:
+        if not k.simulated:  # all of them, before any takes its time
+            k.refuse(*sizes(usual_size(kernels) if size is None else size))
+    return kernels
+
+
+def usual_size(kernels: list[Contestant]) -> int:
+    """512, or 2048 when a GPU is at work."""
+    return 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512

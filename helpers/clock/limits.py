@@ -1,0 +1,82 @@
+"""What a device can do at most, measured: the roof and the slope of its roofline."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from .. import devices
+from ..launch.opencl import context_and_queue
+from .timing import IDLE_SECONDS
+
+LAUNCHES = 7  # of each probe; the first warms up, and the fastest of the others counts
+SUMS, LANES = 12, 16  # of the probe in limits.cl: independent vector sums, and the width of a vector
+COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB, more than any cache
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device can do at most, measured: float32 arithmetic and memory traffic."""
+
+    device: str
+    flops_per_s: float
+    bytes_per_s: float
+
+    @property
+    def ridge(self) -> float:
+        """The arithmetic intensity, flop per byte, from which on arithmetic is what limits."""
+        return self.flops_per_s / self.bytes_per_s
+
+    def __repr__(self):
+        return (f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s at most, {self.bytes_per_s / 1e9:.0f} GB/s, "
+                f"so arithmetic is the limit from {self.ridge:.0f} flop per byte on")
+
+
+def machine_limits() -> Limits:
+    """Measure the peak arithmetic and the memory bandwidth of the OpenCL device. Returns `Limits`."""
+    device = devices.opencl_device()
+    context, _ = context_and_queue(device)
+    source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
+    program = cl.Program(context, source).build()
+    return Limits(device.name, peak_flops(device, program), copy_bandwidth(device, program))
+
+
+def peak_flops(device, program):
+    """Float32 flop per second of multiply-adds in registers."""
+    context, queue = context_and_queue(device)
+    gpu = device.kind == "GPU"
+    units = device.handle.max_compute_units
+    # A GPU wants many threads; a CPU one work-item a group, so that each vector is one register.
+    groups, threads = (units * 32, 256) if gpu else (units * 8, 1)
+    rounds = 2000 if gpu else 200_000
+    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * groups * threads)
+    peak = cl.Kernel(program, "peak")
+    peak.set_args(out, np.int32(rounds), np.float32(0.999))
+    seconds = fastest(device, lambda: cl.enqueue_nd_range_kernel(queue, peak, (groups * threads,), (threads,)))
+    return 2 * LANES * SUMS * rounds * groups * threads / seconds
+
+
+def copy_bandwidth(device, program):
+    """Bytes per second to and from memory, of a copy."""
+    context, queue = context_and_queue(device)
+    source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 64 * COPIED) for _ in range(2))
+    copy = cl.Kernel(program, "copy")
+    copy.set_args(source, target)
+    seconds = fastest(device, lambda: cl.enqueue_nd_range_kernel(queue, copy, (4 * COPIED,), (256,)))
+    return 2 * 64 * COPIED / seconds
+
+
+def fastest(device, launch: Callable):
+    """Seconds of the fastest of some launches: a GPU's own clock; on a CPU the wall's."""
+    time.sleep(IDLE_SECONDS)
+    seconds = []
+    for _ in range(LAUNCHES):
+        start = time.perf_counter()
+        event = launch()
+        event.wait()
+        on_gpu = device.kind == "GPU"
+        seconds.append((event.profile.end - event.profile.start) * 1e-9 if on_gpu else time.perf_counter() - start)
+    return min(seconds[1:])

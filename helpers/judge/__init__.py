@@ -1,0 +1,17 @@
+"""Is it right? The verdict on a kernel or on an answer, hard to fool, with the cause and the line when it is wrong."""
+
+from .check import check
+from .exercises import ANSWERS, check_answer, with_compute_loop
+from .reference import error_bound, right_within_bound, wrong_elements
+from .report import Report
+
+__all__ = [
+    "ANSWERS",
+    "Report",
+    "check",
+    "check_answer",
+    "error_bound",
+    "right_within_bound",
+    "with_compute_loop",
+    "wrong_elements",
+]

@@ -1,0 +1,233 @@
+"""Names what the wrong elements of C have in common."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import ladder
+from ..launch import Contestant
+from ..launch.operands import guard_elements
+from ..sandbox import Finding
+from ..sandbox.findings import UNSET
+from .reference import error_bound, run, wrong_elements
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch: A (M, K), B (K, N), the C (M, N) that came of it, and where that is wrong, bool (M, N)."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    wrong: np.ndarray
+
+    @property
+    def shape(self) -> str:
+        """Its sizes as one reads them."""
+        return f"{self.A.shape[0]} x {self.B.shape[1]} x {self.A.shape[1]} (M x N x K)"
+
+
+def diagnose(k: Contestant, runs: list[Run]) -> Finding:
+    """What the wrong elements have in common, over all runs, at least one of them wrong. The first suspicion that fits."""
+    for suspicion in SUSPICIONS:
+        if found := suspicion(k, runs):
+            return found
+    shape = bad(runs)[-1].shape
+    return Finding("wrong numbers", f"no simple pattern, for example at {shape}: a wrong index, or a race")
+
+
+def bad(runs):
+    """Those of the runs that are wrong."""
+    return [r for r in runs if r.wrong.any()]
+
+
+def tile_of(k):
+    """Rows, columns and depth of the kernel's tile; (1, 1, 1) for a function that has none."""
+    return ladder.STEPS[k.step].tile(k.parameters) if k.step else (1, 1, 1)
+
+
+# --------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
+
+
+def adds_to_c(k, runs):
+    """NaN everywhere, and right when C held zeros: C was read."""
+    if not all(np.isnan(r.C).all() for r in runs):
+        return None
+    again = [(r, run(k, r.A, r.B, 0)) for r in runs]
+    if not any(wrong_elements(C, r.A, r.B).any() for r, C in again):
+        return Finding("adds to C", "it adds to what C held before it ran; start from zero and store the sum")
+    if not any(C.any() for _, C in again):
+        return Finding("not yet", "No element of C is ever written.")
+    return None
+
+
+def sums_nothing(k, runs):
+    """Zeros everywhere."""
+    return None if any(r.C.any() for r in runs) else Finding("not yet", "Every element of C is zero: nothing is summed.")
+
+
+def leaves_holes(k, runs):
+    """NaN in C: never stored there, or read from behind the end of A or B?"""
+    holes = [Run(r.A, r.B, r.C, np.isnan(r.C)) for r in bad(runs) if np.isnan(r.C).any()]
+    if not holes:
+        return None
+    shape = holes[-1].shape
+    if np.isnan(run(k, holes[-1].A, holes[-1].B, 0)).any():
+        if guard_elements() == 0:  # watched in the simulator, where NaN stands for what was never set
+            return Finding("uninitialised", UNSET)
+        return Finding("out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing")
+    if any((r.wrong & ~np.isnan(r.C)).any() for r in bad(runs)):
+        return Finding(
+            "wrong index",
+            f"part of C is never stored and the rest is wrong, for example at {shape}: "
+            f"have row and col, or x and y, changed places?",
+        )
+    if not any(r.wrong.any() for r in runs if r.A.shape[0] == r.B.shape[1]):
+        return Finding(
+            "x and y swapped",
+            f"right when C is square, but part of it is never stored at {shape}: rows and columns have changed places",
+        )
+    place = edge(k, holes) or "part of C"
+    return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
+
+
+# ---------------------------------------------------------------------- every element is stored: which numbers are they?
+
+
+def transposed(k, runs):
+    """C.T is right where C is square."""
+    square = [r for r in bad(runs) if r.A.shape[0] == r.B.shape[1] > 1]
+    if square and all(not wrong_elements(r.C.T, r.A, r.B).any() for r in square):
+        return Finding("transposed", "C holds the transpose of A @ B: row and column are swapped in the store")
+    return None
+
+
+def sums_a_part(k, runs):
+    """Each wrong C is a sum over part of K."""
+    depth, said = tile_of(k)[2], None
+    for r in bad(runs):
+        said = next(
+            (text for part, text in parts_of(r.A.shape[1], depth) if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()),
+            None,
+        )
+        if not said:
+            return None
+    return Finding("K is cut", f"{said}; look at the loops over k and where they end")
+
+
+def parts_of(K, depth):
+    """What may be left of a sum over K in tiles of that depth: pairs of a slice and what to say."""
+    for stop in range(1, K):
+        yield slice(0, stop), f"only the first {stop} of {K} products are summed"
+    yield slice(0, 0), "nothing is left of the sum, as if = stood for +="
+    last = (K - 1) // depth * depth
+    if last > 0:
+        yield slice(last, K), f"of {K} products only the last {K - last} went into the sum, as if = stood for +="
+    yield slice(depth, K), "the first K-tile is missing"
+    yield slice(1, K), "the first product is missing"
+    yield slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="
+
+
+def holds_anothers(k, runs):
+    """Each wrong element holds what belongs to another row, column or place."""
+    shape = bad(runs)[-1].shape
+    for what, advice in (
+        ("row", "which row of A it reads, and which row of C it stores"),
+        ("column", "which column of B it reads, and which column of C it stores"),
+        ("place", "where it stores, and which row and column it sums"),
+    ):
+        taken = [taken_from(what, r) for r in bad(runs)]
+        if all(taken):
+            to, source = taken[-1]
+            return Finding(
+                f"wrong {what}",
+                f"each wrong element of C holds what belongs to another {what}: at {shape}, "
+                f"C[{to[0]}, {to[1]}] holds the sum for C[{source[0]}, {source[1]}]; look at {advice}",
+            )
+    return None
+
+
+def taken_from(what, r):
+    """((row, column), (row, column)): a wrong element, and whose value it holds, if that explains all; else None.
+
+    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge.
+    """
+    right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B)
+    example = None
+    for row, col in zip(*np.nonzero(r.wrong), strict=True):
+        places = {"row": np.s_[:, col : col + 1], "column": np.s_[row : row + 1, :], "place": np.s_[:, :]}[what]
+        at = np.argwhere(np.abs(r.C[row, col] - right[places]) <= bound[places])
+        if len(at):
+            first = tuple(map(int, at[0]))
+            source = {"row": (first[0], int(col)), "column": (int(row), first[1]), "place": first}[what]
+            example = example or ((int(row), int(col)), source)
+        elif r.C[row, col] != 0:
+            return None
+    return example
+
+
+def misreads_a_tile(k, runs):
+    """The product of A and B as a mistaken index would read them."""
+    rows, columns, depth = tile_of(k)
+    mistakes = {
+        "A is read one column too far to the left or right of B's row": lambda A, B: (A[:, 1:], B[:-1]),
+        "B is read one row too far above or below A's column": lambda A, B: (A[:, :-1], B[1:]),
+        "the tile of A is transposed: compare how it is stored and how it is read": lambda A, B: (turned(A, rows, depth), B),
+        "the tile of B is transposed: compare how it is stored and how it is read": lambda A, B: (A, turned(B, depth, columns)),
+        "the tile of A is the first one in every round: its index does not move on": lambda A, B: (repeated(A.T, depth).T, B),
+        "the tile of B is the first one in every round: its index does not move on": lambda A, B: (A, repeated(B, depth)),
+    }
+    for text, mistake in mistakes.items():
+        if all(not wrong_elements(r.C, *mistake(r.A, r.B)).any() for r in bad(runs)):
+            return Finding("wrong index", f"{text}; for example at {bad(runs)[-1].shape}")
+    return None
+
+
+def repeated(X, depth):
+    """X with its first `depth` rows again and again in place of all others."""
+    return np.resize(X[:depth], X.shape)
+
+
+def turned(X, rows, columns):
+    """X with each of its tiles of rows x columns transposed, zeros beyond the edge; X itself if they are not square."""
+    if rows != columns:
+        return X
+    m, n = (ladder.ceil_div(length, rows) * rows for length in X.shape)
+    padded = np.zeros((m, n), X.dtype)
+    padded[: X.shape[0], : X.shape[1]] = X
+    tiles = padded.reshape(m // rows, rows, n // rows, rows)
+    return tiles.transpose(0, 3, 2, 1).reshape(m, n)[: X.shape[0], : X.shape[1]]
+
+
+def wrong_at_the_edge(k, runs):
+    """All that is wrong lies in the last tiles."""
+    where = edge(k, bad(runs))
+    if not where:
+        return None
+    return Finding("edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; look at the guards and the grid")
+
+
+def edge(k, runs):
+    """'the last rows' or 'the last columns', if all that is wrong lies in the last tile's share; else None."""
+    rows, columns, _ = tile_of(k)
+    last_rows = last_columns = True
+    for r in runs:
+        M, N = r.wrong.shape
+        row, col = np.nonzero(r.wrong)
+        last_rows &= bool((row >= M - (M % rows or 1)).all())
+        last_columns &= bool((col >= N - (N % columns or 1)).all())
+    return "the last rows" if last_rows else "the last columns" if last_columns else None
+
+
+# In this order: each looks at what the ones before it did not explain.
+SUSPICIONS: tuple[Callable[[Contestant, list[Run]], Finding | None], ...] = (
+    adds_to_c,
+    sums_nothing,
+    leaves_holes,
+    transposed,
+    sums_a_part,
+    holds_anothers,
+    misreads_a_tile,
+    wrong_at_the_edge,
+)

@@ -1,0 +1,61 @@
+"""Runs a kernel on fresh operands and compares: the part of a check that a child process does as well.
+
+Inputs are fresh random draws, C is full of NaN before the run, shapes are ragged, with several K-tiles and a
+grid no larger than C needs.
+"""
+
+import traceback
+
+import numpy as np
+
+from .. import ladder
+from ..launch import Contestant, KernelError, NotYet, draw
+from ..sandbox import Finding, NegativeIndex, source_line
+from .diagnosis import Run, diagnose
+from .reference import run, wrong_elements
+
+
+def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
+    """Six shapes (M, N, K) that no wrong guard, grid or tile count survives; the kernel's own tile is their yardstick."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
+    square = max(rows, columns) + 1
+    return [
+        (1, 1, 1),
+        (rows, columns, 2 * depth),  # whole tiles
+        (square, square, depth + 1),  # a transposed answer fits here
+        (rows + 1, 2 * columns + 1, 3 * depth - 1),  # wide
+        (2 * rows + 1, max(1, columns - 1), 2 * depth + 1),  # tall: more K-tiles than blocks across
+        (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
+    ]
+
+
+def examine(k: Contestant, shapes: list) -> list[Finding]:
+    """Run k on each shape and compare. Returns findings, the clearest first, empty when right."""
+    runs = []
+    for M, N, K in shapes:
+        A, B = draw(M, N, K)
+        try:
+            C = run(k, A, B, np.nan)
+        except NotYet as error:
+            return [Finding("not yet", str(error))]
+        except Exception as error:  # whatever a learner's kernel raises is a finding, not our failure
+            return [failure(k, error)]
+        runs.append(Run(A, B, C, wrong_elements(C, A, B)))
+    return [diagnose(k, runs)] if any(r.wrong.any() for r in runs) else []
+
+
+def failure(k, error):
+    """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
+    code = getattr(getattr(k.function, "py_func", None), "__code__", None)
+    numbers = [number for frame, number in traceback.walk_tb(error.__traceback__) if code and frame.f_code is code]
+    lines = (source_line(k, numbers[-1]),) if numbers else ()
+    if isinstance(error, NegativeIndex):
+        message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
+        return Finding("negative index", message, lines)
+    if isinstance(error, IndexError):
+        return Finding("out of bounds", "a thread uses an index outside its array", lines)
+    if isinstance(error, KernelError) and "past the end" in str(error):
+        return Finding("out of bounds", str(error), lines)
+    first = str(error).split("\n")[0]
+    said = first.split(": ", 1)[-1] if "tid=" in first else first
+    return Finding("error", f"{type(error).__name__}: {said}", lines)

@@ -1,0 +1,46 @@
+"""What a right product is.
+
+The reference is in float64. Each element must lie within the textbook bound
+
+    |C - exact| <= gamma_K (|A| |B|),   gamma_K = K u / (1 - K u),   u = 2**-24
+
+(Higham, Accuracy and Stability of Numerical Algorithms, section 3.5), whatever the order of summation.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..launch import Contestant
+
+UNIT_ROUNDOFF = 2.0**-24
+
+
+def error_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The largest |C - exact| that float32 arithmetic may leave, element by element; float64 (M, N)."""
+    K = A.shape[1]
+    gamma = K * UNIT_ROUNDOFF / (1 - K * UNIT_ROUNDOFF)
+    return gamma * (np.abs(A, dtype=np.float64) @ np.abs(B, dtype=np.float64))
+
+
+def wrong_elements(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Where C, float32 (M, N), is not A @ B within `error_bound`; bool (M, N). NaN is wrong."""
+    return wrong_for(A, B)(C)
+
+
+def wrong_for(A: np.ndarray, B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """A function C -> `wrong_elements`, for many answers to one question: the exact product is computed once."""
+    exact, bound = A.astype(np.float64) @ B.astype(np.float64), error_bound(A, B)
+    return lambda C: ~(np.abs(C - exact) <= bound)
+
+
+def run(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """C (M, N) of one launch, which found C full of `fill`."""
+    work = k.upload(A, B, fill)
+    work.launch()
+    return work.download()
+
+
+def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
+    """Whether one launch gives A @ B within the bound, each element."""
+    return not wrong_elements(run(k, A, B), A, B).any()

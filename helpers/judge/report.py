@@ -1,0 +1,35 @@
+"""The verdict of a check."""
+
+from dataclasses import dataclass
+
+SHOWN = 3  # findings; the rest mostly follow from them
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict of `check`: true when right. Prints what is wrong, and where in the source."""
+
+    subject: str
+    findings: tuple
+    shapes: int
+    source: str = ""
+    not_looked_for: tuple = ()
+
+    def __bool__(self):
+        return not self.findings
+
+    def __repr__(self):
+        if self:
+            text = f"✓ {self.subject} is right: {self.shapes} shapes, every element within the rounding bound."
+            return text + "".join(f"\n  (not looked for here: {what})" for what in self.not_looked_for)
+        if self.findings[0].kind == "not yet":
+            return f"… {self.subject}: not yet. {self.findings[0].message}"
+        text = f"✗ {self.subject} is wrong."
+        source = self.source.splitlines()
+        for finding in self.findings[:SHOWN]:
+            text += f"\n  {finding.kind}: {finding.message}"
+            text += "" if finding.message.endswith(("?", ".")) else "."
+            for line in finding.lines:
+                if 0 < line <= len(source):
+                    text += f"\n  {line:6d} | {source[line - 1].strip()}"
+        return text

@@ -1,0 +1,71 @@
+"""What can be checked and timed: a kernel, a function of the host, a library. All of them are called C = k(A, B).
+
+A and B travel one way: NumPy arrays -> `Contestant.__call__` (validate once) -> `upload` -> `launch` -> `download` -> C.
+Checking and timing walk the same way; none has a launch path of its own.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from .operands import validate
+
+
+class Work(Protocol):
+    """A, B and C where they are multiplied, ready to be multiplied again and again."""
+
+    def launch(self) -> float | None:
+        """Multiply once. Returns seconds, by the clock that suits the place; None in a simulator."""
+
+    def download(self) -> np.ndarray:
+        """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
+
+
+class Contestant:
+    """Whatever computes A @ B here. A subclass says how its work is made, and overrides what differs.
+
+    dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
+    name           as timings call it
+    step           the rung that it is, or is launched like; None for what is not of the ladder
+    parameters     a dict, empty where there are none
+    source         its source as text, "" where there is none to show
+    device         the `devices.Device` it runs on; None for the host
+    own            True for a learner's kernel, which must pass `check` before it runs here
+    build_seconds  what building took; None where nobody knows
+    """
+
+    dialect = "Python"
+    name = step = device = None
+    parameters: dict = {}  # noqa: RUF012, replaced, never changed
+    source = ""
+    own = False
+    build_seconds: float | None = 0.0
+
+    def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """C = A @ B. A (M, K), B (K, N): float32 arrays; returns C (M, N), a new float32 array.
+
+        Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large
+        for the device, KernelError for a learner's kernel that has not passed `check`.
+        """
+        M, N, K = validate(A, B)
+        self.refuse(M, N, K)
+        if 0 in (M, N, K):
+            return np.zeros((M, N), np.float32)
+        work = self.upload(np.ascontiguousarray(A), np.ascontiguousarray(B))
+        work.launch()
+        return work.download()
+
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> Work:
+        """Put A (M, K) and B (K, N), C-contiguous float32, where they are multiplied, beside a C full of `fill`."""
+        raise NotImplementedError
+
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against a product of that size; return None if nothing does."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it runs in a simulator: right numbers, and no speed to measure."""
+        return self.device is not None and self.device.kind == "simulator"
+
+    def __str__(self):
+        return self.name

@@ -1,0 +1,70 @@
+"""From what a learner gives, or a step's file, to a `@cuda.jit` function and its source text."""
+
+import importlib
+import inspect
+import linecache
+import textwrap
+import traceback
+
+from numba import cuda
+
+from .errors import KernelError
+from .numba_internals import is_device_function
+
+TEXT = "<kernel "  # the file names of kernels that came as text begin so
+
+
+def from_ladder(name, p):
+    """The step's kernel, built with those parameters."""
+    return call_builder(getattr(importlib.import_module(f"helpers.cuda.{name}"), name), p)
+
+
+def from_function(function):
+    """A learner's `@cuda.jit` function, or the plain function inside it, and its source."""
+    plain = getattr(function, "py_func", function)
+    if not callable(plain):
+        raise ValueError(f"{function!r} is no kernel: pass a @cuda.jit function, source text, or a step's name.")
+    try:
+        source = textwrap.dedent(inspect.getsource(plain))
+    except (OSError, TypeError):
+        source = f"# the source of {plain.__name__} is not at hand\n"
+    return (function if plain is not function else cuda.jit(plain)), source
+
+
+def from_text(source, p):
+    """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder."""
+    name = f"{TEXT}{abs(hash(source)):x}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    namespace = {"__name__": "kernel"}
+    try:
+        exec(compile(source, name, "exec"), namespace)
+    except SyntaxError as error:
+        raise KernelError(f"line {error.lineno}: {error.msg}\n    {(error.text or '').strip()}") from None
+    except Exception as error:  # a wrong name, an import that fails, ...: the learner's line and words
+        line = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name][-1]
+        raise KernelError(f"line {line}: {type(error).__name__}: {error}") from None
+    mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
+    mine = [v for v in mine if not is_device_function(v)]
+    if len(mine) != 1:
+        raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
+    return mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)
+
+
+def call_builder(builder, p):
+    """Call builder with those of the parameters that it takes; the others are a matter of the launch."""
+    takes = inspect.signature(builder).parameters
+    missing = [name for name, q in takes.items() if name not in p and q.default is q.empty]
+    if missing:
+        raise KernelError(
+            f"{builder.__name__} takes {', '.join(missing)}, which is no parameter of this step "
+            f"({', '.join(p)}). If it is the kernel itself, put @cuda.jit above it."
+        )
+    kernel = builder(**{name: p[name] for name in takes if name in p})
+    if not hasattr(kernel, "py_func"):
+        raise KernelError(f"{builder.__name__} must return the kernel, a @cuda.jit function; it returns {kernel!r}.")
+    return kernel
+
+
+def came_as_text(function) -> bool:
+    """Whether that `@cuda.jit` function was built by `from_text`."""
+    return function.py_func.__code__.co_filename.startswith(TEXT)

@@ -1,0 +1,54 @@
+"""A plain Python function of (A, B), such as np.matmul, checked and timed like a kernel."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from .contestant import Contestant
+from .errors import NotYet
+
+
+class HostKernel(Contestant):
+    """A function of two float32 arrays, A (M, K) and B (K, N), that returns A @ B."""
+
+    def __init__(self, function: Callable):
+        if hasattr(function, "py_func") or isinstance(function, str):
+            raise TypeError(
+                "this is a kernel's code, not a built kernel. Build it first, and say how it is launched: "
+                "cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
+            )
+        if not callable(function):
+            raise TypeError(f"{function!r} is neither a kernel nor a function of (A, B).")
+        self.function = function
+        self.name = getattr(function, "__name__", "your function")
+
+    def upload(self, A, B, fill=np.nan):
+        return HostWork(self.function, A, B)
+
+
+class HostWork:
+    """Copies of A and B, since the function may write to them."""
+
+    def __init__(self, function, A, B):
+        self.function, self.A, self.B, self.C = function, A.copy(), B.copy(), None
+
+    def launch(self):
+        """Call the function once. Returns the wall's seconds."""
+        start = time.perf_counter()
+        self.C = self.function(self.A, self.B)
+        return time.perf_counter() - start
+
+    def download(self):
+        """What the function returned. Raises NotYet for None, ValueError for another shape than C's."""
+        if self.C is None:
+            raise NotYet("It returns None.")
+        shape = (self.A.shape[0], self.B.shape[1])
+        if np.shape(self.C) != shape:
+            raise ValueError(f"it returns shape {np.shape(self.C)} where C is {shape}.")
+        return np.asarray(self.C)
+
+
+def contestant(k) -> Contestant:
+    """`k` itself if it is a contestant, else the function `k` as one. Raises TypeError for what is neither."""
+    return k if isinstance(k, Contestant) else HostKernel(k)

@@ -1,0 +1,90 @@
+"""Every part of Numba, beside its public interface, that the course leans on. When Numba moves, this is the file to mend.
+
+`tests/launch/test_numba_internals.py` proves each of them and says what broke.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+
+def plain_function(kernel) -> Callable | None:
+    """The Python function inside a `@cuda.jit` function of either target; None for anything else."""
+    return getattr(kernel, "py_func", None)
+
+
+def is_device_function(kernel) -> bool:
+    """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched. (In the simulator, then on a GPU.)"""
+    return bool(getattr(kernel, "_device", False) or getattr(kernel, "targetoptions", {}).get("device", False))
+
+
+def is_jitted(value) -> bool:
+    """Whether it is what `@cuda.jit` returns: a dispatcher for a GPU, or the simulator's stand-in for one."""
+    return (hasattr(value, "py_func") and hasattr(value, "targetoptions")) or type(value).__name__ == "FakeCUDAKernel"
+
+
+def simulated_thread():
+    """The simulator's `cuda`, with threadIdx and the like, of the thread that asks; None outside a simulated kernel."""
+    from numba.cuda.simulator import kernel
+
+    return kernel._get_kernel_context()
+
+
+def dtype_of(kind):
+    """The NumPy dtype of a Numba type or of a NumPy one, as the simulator understands both."""
+    import numpy as np
+    from numba.cuda.simulator.kernelapi import numpy_support, types
+
+    return numpy_support.as_dtype(kind) if isinstance(kind, types.Type) else np.dtype(kind)
+
+
+@contextmanager
+def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[None]:
+    """Within it, the simulator calls these four in place of its own. The last two are made from the simulator's own.
+
+    shared_array, local_array   as the methods behind cuda.shared.array and cuda.local.array
+    syncthreads, launch         the simulator's own -> what takes its place: a thread's method, and a kernel's __call__
+    """
+    from numba.cuda.simulator import kernel, kernelapi
+
+    places = [
+        (kernelapi.FakeCUDAShared, "array", lambda own: shared_array),
+        (kernelapi.FakeCUDALocal, "array", lambda own: local_array),
+        (kernel.BlockThread, "syncthreads", syncthreads),
+        (kernel.FakeCUDAKernel, "__call__", launch),
+    ]
+    before = [getattr(owner, name) for owner, name, _ in places]
+    for (owner, name, make), own in zip(places, before, strict=True):
+        setattr(owner, name, make(own))
+    try:
+        yield
+    finally:
+        for (owner, name, _), own in zip(places, before, strict=True):
+            setattr(owner, name, own)
+
+
+def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> str:
+    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises."""
+    from numba import cuda
+    from numba.cuda import dispatcher
+
+    asked = dispatcher.get_current_device
+    # Functions that a kernel calls are compiled for the current device. There may be none, and it is not asked.
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
+        return cuda.compile_ptx(function, signature, cc=capability)[0]
+    finally:
+        dispatcher.get_current_device = asked
+
+
+def let_compiler_resolve_shared(module) -> None:
+    """Tell Numba's compiler that `module.shared` is `cuda.shared`."""
+    from numba import cuda
+    from numba.cuda import cudadecl
+
+    @cudadecl.register_attr
+    class Attributes(cudadecl.AttributeTemplate):
+        key = cudadecl.types.Module(module)
+
+        def resolve_shared(self, asked):
+            return cudadecl.types.Module(cuda.shared)

@@ -1,0 +1,59 @@
+"""What the two builders share: a dialect's files and words, and which step, device and parameters a call means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import ladder
+from ..devices import Device
+from ..ladder import Step
+from . import kept
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between CUDA and OpenCL, but for how a kernel is built and launched.
+
+    name      "CUDA" or "OpenCL"
+    folder    in helpers/, with one file a step; `suffix`: of these files
+    language  of the files, as Markdown calls it; `comment` begins a comment, `begins` the kernel
+    thread    what it calls one of the many that run a kernel
+    device    (step or None, name or None) -> the `Device` that kernels of that step, or any, run on
+    build     (step, ...) -> `Kernel`, as `cuda_kernel` and `opencl_kernel`
+    """
+
+    name: str
+    folder: str
+    suffix: str
+    language: str
+    comment: str
+    begins: str
+    thread: str
+    device: Callable[..., Device]
+    build: Callable
+
+    def place(self, step: str) -> str:
+        """Where that step's file lies in the repository."""
+        return f"helpers/{self.folder}/{step}.{self.suffix}"
+
+    def source_of(self, step: str) -> str:
+        """The text of that step's file."""
+        return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
+
+    def resolve(self, step, like, device, parameters, given) -> tuple[Step, Device, dict, bool]:
+        """What a call of the builder means: the step, the device, the parameters, and whether the kernel is a learner's own.
+
+        Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
+        """
+        own = not isinstance(step, str) or "\n" in step or "__kernel" in step
+        if own and like is None:
+            raise ValueError(
+                f"a kernel of your own needs like=...: the step whose {'block' if self.name == 'CUDA' else 'work-group'} "
+                f"and grid it is launched with."
+            )
+        rung = ladder.step(like if own else step, self.name)
+        found = self.device(rung, device)
+        chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)
+        return rung, found, ladder.parameters(rung, found, chosen), own

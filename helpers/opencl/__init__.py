@@ -1,0 +1,1 @@
+"""The ladder's OpenCL kernels, one file a step, in the order of `ladder.STEPS`; each file is read whole on its page."""

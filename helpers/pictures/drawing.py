@@ -1,0 +1,72 @@
+"""What every picture has: one palette, its size on the page, its alternative text, and matrices drawn as cells.
+
+A is blue, B is orange, C is green, from the first figure to the last. Each picture function returns a `Picture`, which a
+notebook shows when it is the last line of a cell, together with its text for those who cannot see it.
+"""
+
+import base64
+import io
+
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from PIL import Image
+
+A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
+INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
+TEXT = 12  # points; nothing smaller than 11
+PIXELS = 96  # an inch on the page; drawn at twice that, so that it is crisp
+
+# Colours that tell threads or blocks of C apart without leaving the family of greens.
+SHADES = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
+
+
+class Picture:
+    """A figure and its alternative text."""
+
+    def __init__(self, figure, text):
+        drawn, small = io.BytesIO(), io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
+        # A palette of 128 colours makes the stored notebooks a third as large, and looks the same.
+        Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+        self.png, self.text = base64.b64encode(small.getvalue()).decode(), text
+        self.width = round(figure.get_figwidth() * PIXELS)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data = {"image/png": self.png, "text/plain": self.text}
+        return data, {"image/png": {"width": self.width, "alt": self.text}}
+
+    def __repr__(self):
+        return self.text
+
+
+def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
+    """Draw a matrix of cells. `colours`: {(row, column): colour}; `labels`: {(row, column): text}."""
+    for r in range(rows):
+        for c in range(columns):
+            face = colours.get((r, c), PAPER)
+            ax.add_patch(Rectangle((c, r), 1, 1, facecolor=face, edgecolor=GRID, linewidth=0.8))
+    for (r, c), text in (labels or {}).items():
+        dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])
+        ax.text(c + 0.5, r + 0.53, text, ha="center", va="center", fontsize=11, color="white" if dark else INK)
+    ax.set_xlim(-0.08, columns + 0.08)
+    ax.set_ylim(rows + 0.08, -0.08)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    ax.set_title(title, fontsize=TEXT, color=colour, pad=6)
+
+
+def outline(ax, row, column, rows, columns, colour=INK):
+    ax.add_patch(Rectangle((column, row), columns, rows, fill=False, edgecolor=colour, linewidth=2.2, clip_on=False))
+
+
+def product_axes(figure, slot, M, N, K):
+    """Three axes laid out so that C[row, col] stands where its row of A meets its column of B."""
+    grid = slot.subgridspec(2, 2, width_ratios=(K, N), height_ratios=(K, M), wspace=0.08, hspace=0.16)
+    return figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+
+
+def plain_ticks(*axes):
+    """10, 100, 1000 instead of powers of ten."""
+    for axis in axes:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())

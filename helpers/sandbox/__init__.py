@@ -1,0 +1,25 @@
+"""Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
+
+from .child import SECONDS, Outcome, in_child
+from .findings import Finding
+from .job import Job
+from .oclgrind import oclgrind_counts, oclgrind_findings
+from .progress import Progress
+from .watch import Access, Watch, source_line, watching
+from .watched_arrays import NegativeIndex
+
+__all__ = [
+    "SECONDS",
+    "Access",
+    "Finding",
+    "Job",
+    "NegativeIndex",
+    "Outcome",
+    "Progress",
+    "Watch",
+    "in_child",
+    "oclgrind_counts",
+    "oclgrind_findings",
+    "source_line",
+    "watching",
+]

@@ -1,0 +1,136 @@
+"""Runs a task on a kernel in a child process: a crash, or a loop that never ends, costs the child and not the notebook.
+
+OpenCL kernels run under Oclgrind, which names out-of-bounds accesses, data races and barriers that not all
+work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
+"""
+
+import os
+import pickle
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from .. import devices
+from ..launch import Kernel, dialect
+from .findings import Finding
+from .job import Job, packed, portable
+from .oclgrind import oclgrind_environment
+from .process import start
+from .progress import Progress
+
+SECONDS = 60  # of computing
+LOOK = 0.25  # seconds between two looks at how a child is doing
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a child process.
+
+    value      what its task returned; None if it did not come so far
+    findings   why it did not: a crash or a hang, as a list of one `Finding`
+    log        Oclgrind's reports, or ""
+    oclgrind   whether it is an OpenCL kernel under Oclgrind
+    """
+
+    value: object
+    findings: list
+    log: str
+    oclgrind: bool
+
+    @property
+    def unbuilt(self) -> bool:
+        """Whether the kernel did not compile there."""
+        return any(finding.kind == "does not compile" for finding in self.findings)
+
+
+def in_child(
+    k: Kernel, task: Callable, seconds: float, oclgrind_options: dict | None, simulated: bool = True, **arguments
+) -> Outcome:
+    """Call task(job, **arguments) in a child process, with a `Job` that builds the kernel there. Returns an `Outcome`.
+
+    `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is stopped,
+    too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device instead.
+    `simulated`: False loads Numba there for a GPU, to compile and not to run.
+    """
+    if not isinstance(k, Kernel):
+        said = str(k)[:40]
+        raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
+    use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
+    oclgrind = devices.oclgrind_library() if use_oclgrind else None
+    own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
+    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments)
+    with tempfile.TemporaryDirectory(prefix="kernel-trial-") as name:
+        folder = Path(name)
+        environment = child_environment(simulated)
+        if oclgrind:
+            environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
+            environment.pop("PYOPENCL_CTX", None)
+        (folder / "job").write_bytes(packed(job))
+        # A CPU's driver computes on all cores, and their seconds add up.
+        budget = seconds * (os.cpu_count() or 1) if own_device else seconds
+        with start(folder, environment) as child:
+            ended = wait_patiently(f"{k} in a simulator", child, seconds, budget)
+        log = read_text(folder / "oclgrind.log") + read_text(folder / "out")  # it prints its counts
+        if not ended:
+            return Outcome(None, [hang(k, seconds)], "", bool(oclgrind))
+        answer = folder / "answer"
+        if answer.exists():
+            return Outcome(*pickle.loads(answer.read_bytes()), log, bool(oclgrind))
+        last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
+    crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
+    return Outcome(None, [crash], log, bool(oclgrind))
+
+
+def child_environment(simulated):
+    """This process's environment, and what its children need beside it."""
+    return dict(
+        os.environ,
+        PYTHONPATH=devices.python_path(),
+        PYOPENCL_NO_CACHE="1",
+        OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
+        NUMBA_ENABLE_CUDASIM=str(int(simulated)),
+    )
+
+
+def hang(k, seconds):
+    """A child that was stopped, as a `Finding`."""
+    return Finding(
+        "hang",
+        f"it was still running after {seconds} s: a loop that never ends, a barrier that "
+        f"some of its {dialect(k.dialect).thread}s never reach, or tiles too large to simulate",
+    )
+
+
+def read_text(path):
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def wait_patiently(what, child, seconds, budget):
+    """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
+
+    It is out of time once it has computed for `budget` seconds, or has not computed at all for `seconds`: what another
+    process takes of the machine does not count.
+    """
+    computed, moved = 0.0, time.monotonic()
+    with Progress(what, seconds) as progress:
+        while not child.wait(LOOK):
+            now = cpu_seconds(child.pid)
+            if now > computed:
+                computed, moved = now, time.monotonic()
+            if computed >= budget or time.monotonic() - moved >= seconds:
+                return False
+            progress.update(computed * seconds / budget)
+    return True
+
+
+def cpu_seconds(pid):
+    """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system

@@ -1,0 +1,67 @@
+"""What a child process is asked to do with a kernel, and how that gets there."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cloudpickle
+
+from ..launch import DIALECTS, Kernel
+from ..launch.cuda_source import came_as_text
+from ..launch.numba_internals import is_device_function, is_jitted, plain_function
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task for a child process: it calls task(job, **arguments) and brings back what that returns.
+
+    task        a function of a module, which the child imports
+    kernel      source text, or a plain Python function
+    like        the step that the kernel is, or is launched like
+    device      part of an OpenCL device's name; None where a simulator runs the kernel
+    """
+
+    task: Callable
+    dialect: str
+    kernel: str | Callable
+    like: str
+    parameters: dict
+    device: str | None
+    arguments: dict
+
+    def build(self) -> Kernel:
+        """The kernel, built in this process. Raises KernelError where it does not compile."""
+        return DIALECTS[self.dialect].build(self.kernel, self.device, like=self.like, **self.parameters)
+
+
+def portable(k):
+    """What the child builds the kernel from: source text, or the plain Python function."""
+    plain = plain_function(k.function)
+    return k.source if plain is None or came_as_text(k.function) or not k.own else plain
+
+
+class Pickler(cloudpickle.CloudPickler):
+    """Takes `@cuda.jit` functions that a kernel calls along as plain functions: compiled for a GPU, they cannot travel."""
+
+    def reducer_override(self, obj):
+        """How one object is packed; all but `@cuda.jit` functions as cloudpickle does it."""
+        if is_jitted(obj):  # either target's, which may be compiled for the other one over there
+            return jit_again, (plain_function(obj) or obj.fn, is_device_function(obj))
+        return super().reducer_override(obj)
+
+
+def jit_again(function, device):
+    """The function under `@cuda.jit`, for the target of the process that unpacks it."""
+    from numba import cuda
+
+    return cuda.jit(function, device=device)
+
+
+def packed(job: Job) -> bytes:
+    """The job as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
+    buffer = io.BytesIO()
+    try:
+        Pickler(buffer).dump(job)
+    except Exception as error:  # pickling fails in many ways; each means the same
+        raise TypeError(f"the kernel uses something that cannot be sent to the process that tries it: {error}") from None
+    return buffer.getvalue()

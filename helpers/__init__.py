@@ -7,36 +7,24 @@ Notebooks import from here by name, and what is special to one page from the roo
     from helpers.pictures import ladder_chart
 """
 
+import lazy_loader
+
 from . import devices
+from .doctor import doctor
 
 devices.choose_cuda_target()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 
-from .clock import compare, machine_limits, measure, measure_ladder, tune  # noqa: E402
-from .doctor import doctor  # noqa: E402
-from .instruments import bank_conflicts, coalescing, compiler_report, predicted_traffic, traffic  # noqa: E402
-from .judge import check, check_answer, with_compute_loop  # noqa: E402
-from .launch import cuda_kernel, forget_tuned, opencl_kernel  # noqa: E402
-from .pictures import show, show_changes  # noqa: E402
-
-__all__ = [
-    "bank_conflicts",
-    "check",
-    "check_answer",
-    "coalescing",
-    "compare",
-    "compiler_report",
-    "cuda_kernel",
-    "doctor",
-    "forget_tuned",
-    "machine_limits",
-    "measure",
-    "measure_ladder",
-    "opencl_kernel",
-    "predicted_traffic",
-    "show",
-    "show_changes",
-    "traffic",
-    "tune",
-    "with_compute_loop",
-]
+# Loaded when first asked for, since Numba alone takes longer than all of this course.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["clock", "instruments", "judge", "ladder", "launch", "pictures", "roc", "sandbox"],
+    submod_attrs={
+        "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
+        "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
+        "judge": ["check", "check_answer", "with_compute_loop"],
+        "launch": ["cuda_kernel", "forget_tuned", "opencl_kernel"],
+        "pictures": ["show", "show_changes"],
+    },
+)
+__all__ += ["doctor"]

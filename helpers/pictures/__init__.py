@@ -1,49 +1,33 @@
 """What does a learner look at? Sources, who computes and reads what, films, charts, rooflines."""
 
-from .charts import (
-    growth_chart,
-    ladder_chart,
-    ladder_roofline,
-    picture_landscape,
-    picture_occupancy,
-    predicted_roofline,
-    roofline,
-    scoreboard_chart,
-)
-from .drawing import Picture
-from .film import Film, film
-from .show import show, show_changes
-from .traced import (
-    picture_addresses,
-    picture_banks,
-    picture_order,
-    picture_owners,
-    picture_product,
-    picture_reads,
-    picture_share,
-    picture_warps,
-)
+import lazy_loader
 
-__all__ = [
-    "Film",
-    "Picture",
-    "film",
-    "growth_chart",
-    "ladder_chart",
-    "ladder_roofline",
-    "picture_addresses",
-    "picture_banks",
-    "picture_landscape",
-    "picture_occupancy",
-    "picture_order",
-    "picture_owners",
-    "picture_product",
-    "picture_reads",
-    "picture_share",
-    "picture_warps",
-    "predicted_roofline",
-    "roofline",
-    "scoreboard_chart",
-    "show",
-    "show_changes",
-]
+# Loaded when first asked for: a page that shows sources need not wait for Matplotlib.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "charts": [
+            "growth_chart",
+            "ladder_chart",
+            "ladder_roofline",
+            "picture_landscape",
+            "picture_occupancy",
+            "predicted_roofline",
+            "roofline",
+            "scoreboard_chart",
+        ],
+        "drawing": ["Picture"],
+        "films": ["Film", "film"],
+        "sources": ["show", "show_changes"],
+        "traced": [
+            "picture_addresses",
+            "picture_banks",
+            "picture_order",
+            "picture_owners",
+            "picture_product",
+            "picture_reads",
+            "picture_share",
+            "picture_warps",
+        ],
+    },
+)

@@ -19,14 +19,19 @@ def bench(arguments):
     dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
-    file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
+    file = (
+        open(arguments.json, "w") if arguments.json else None
+    )  # before the work, so that a wrong path costs nothing
     rounds = (3 if arguments.peers or arguments.save else 1) if arguments.rounds is None else arguments.rounds
     with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
+
         def each(k):
             progress.set_description("NumPy" if k.dialect == "Python" else str(k))
             progress.update()
 
-        board = scoreboard(size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each)
+        board = scoreboard(
+            size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
+        )
     print(board)
     if file:
         with file:
@@ -60,14 +65,20 @@ def main():
     shape = time.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
-    time.add_argument("--peers", action="store_true", help="beside PyTorch, MKL, CLBlast and cuBLAS, those that are installed")
+    time.add_argument(
+        "--peers", action="store_true", help="beside PyTorch, MKL, CLBlast and cuBLAS, those that are installed"
+    )
     time.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
     time.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
     time.add_argument("--json", metavar="FILE", help="write the rows there")
-    time.add_argument("--save", metavar="FOLDER", nargs="?", const=RESULTS, help="add them to this machine's file there (results)")
+    time.add_argument(
+        "--save", metavar="FOLDER", nargs="?", const=RESULTS, help="add them to this machine's file there (results)"
+    )
     look = commands.add_parser("tune", help="search for the best parameters on this machine, and keep them")
     look.add_argument("steps", nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
-    look.add_argument("--dialect", type=dialect, choices=list(DIALECTS), default="OpenCL", help="cuda or opencl (opencl)")
+    look.add_argument(
+        "--dialect", type=dialect, choices=list(DIALECTS), default="OpenCL", help="cuda or opencl (opencl)"
+    )
     look.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
     look.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
     look = commands.add_parser("record", help="check, tune and measure this machine; write its file")
@@ -77,7 +88,9 @@ def main():
         doctor(arguments.json)
         return
     try:
-        {"bench": bench, "tune": search, "record": lambda arguments: record(arguments.folder)}[arguments.command](arguments)
+        {"bench": bench, "tune": search, "record": lambda arguments: record(arguments.folder)}[arguments.command](
+            arguments
+        )
     except (ValueError, MemoryError, OSError, KernelError, devices.DeviceError) as error:
         sys.exit(f"error: {error}")
 

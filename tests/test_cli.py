@@ -38,22 +38,37 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
     stored = json.loads(file.read_text())
     stored["tiled"]["parameters"] = {"TILE": 2}
     file.write_text(json.dumps(stored))
-    run(monkeypatch, "bench", "--dialect", "opencl", "--size", 16, "--steps", "tiled", "--tuned", "--json", tmp_path / "rows")
+    run(
+        monkeypatch,
+        "bench",
+        "--dialect",
+        "opencl",
+        "--size",
+        16,
+        "--steps",
+        "tiled",
+        "--tuned",
+        "--json",
+        tmp_path / "rows",
+    )
     assert json.loads((tmp_path / "rows").read_text())[1]["parameters"] == {"TILE": 2}
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
-    (["bench", "--size", "0"], "1 or more"),
-    (["bench", "--size", "1000000"], "Multiply a block of rows"),
-    (["bench", "--json", "no/such/folder/x.json"], "No such file"),
-    (["bench", "--dialect", "metal"], "invalid choice"),
-    (["bench", "--rounds", "0"], "rounds=0: there is nothing to time"),
-    (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
-    (["tune", "tiled", "--seconds", "0"], "leaves no time"),
-    (["tune"], "required: STEP"),
-    (["record"], "required: folder"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
+        (["bench", "--size", "0"], "1 or more"),
+        (["bench", "--size", "1000000"], "Multiply a block of rows"),
+        (["bench", "--json", "no/such/folder/x.json"], "No such file"),
+        (["bench", "--dialect", "metal"], "invalid choice"),
+        (["bench", "--rounds", "0"], "rounds=0: there is nothing to time"),
+        (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
+        (["tune", "tiled", "--seconds", "0"], "leaves no time"),
+        (["tune"], "required: STEP"),
+        (["record"], "required: folder"),
+    ],
+)
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
     with pytest.raises(SystemExit) as exit:
         run(monkeypatch, *arguments)

@@ -36,7 +36,9 @@ def test_pips_runtime_does_not_hide_the_systems_drivers():
 def test_pips_runtime_is_visible():
     if devices.pip_cpu_runtime() is None:
         pytest.skip("pip's intel-opencl-rt is not installed; it has wheels for x86-64 Linux and Windows")
-    out, err = python("from helpers import devices; print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])")
+    out, err = python(
+        "from helpers import devices; print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
+    )
     assert out == "[None]", err
 
 
@@ -56,18 +58,23 @@ def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch, tmp_path):
 def test_a_folder_the_user_named_is_left_alone(tmp_path):
     out, err = python(
         "import helpers, os; from helpers import devices; print(os.environ['OCL_ICD_VENDORS'])\n"
-        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)", OCL_ICD_VENDORS=str(tmp_path))
+        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)",
+        OCL_ICD_VENDORS=str(tmp_path),
+    )
     folder, message = out.split("\n")
     assert folder == str(tmp_path)
     assert "no driver is installed" in message and devices.opencl_remedy() in message
 
 
-@pytest.mark.parametrize("system, machine, command", [
-    ("linux", "x86_64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
-    ("win32", "AMD64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
-    ("linux", "aarch64", "sudo apt-get install pocl-opencl-icd"),
-    ("darwin", "arm64", "conda install -c conda-forge pocl pyopencl"),
-])
+@pytest.mark.parametrize(
+    "system, machine, command",
+    [
+        ("linux", "x86_64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
+        ("win32", "AMD64", "pip install intel-opencl-rt intel-cmplr-lib-rt"),
+        ("linux", "aarch64", "sudo apt-get install pocl-opencl-icd"),
+        ("darwin", "arm64", "conda install -c conda-forge pocl pyopencl"),
+    ],
+)
 def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, machine, command):
     monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
     monkeypatch.setattr(sys, "platform", system)
@@ -80,40 +87,53 @@ def test_a_device_that_fails_its_proof_does_not_count():
         "from helpers import devices\n"
         "def broken(handle): raise RuntimeError('unknown target CPU')\n"
         "devices.prove_opencl = broken\n"
-        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)")
+        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)"
+    )
     assert "can run a kernel" in out and "unknown target CPU" in out
 
 
 def test_a_device_is_chosen_by_part_of_its_name():
     listed = [c for c in devices.opencl_candidates() if c.problem is None]
     for candidate in listed:
-        out, err = python("from helpers import devices; print(devices.opencl_device().driver)",
-                          HELPERS_OPENCL_DEVICE=candidate.platform[:8].upper())
+        out, err = python(
+            "from helpers import devices; print(devices.opencl_device().driver)",
+            HELPERS_OPENCL_DEVICE=candidate.platform[:8].upper(),
+        )
         assert out.startswith(candidate.platform[:8]), err
 
 
 def test_a_name_that_fits_nothing_lists_what_there_is():
-    out, _ = python("from helpers import devices\ntry: devices.opencl_device('abacus')\nexcept devices.DeviceError as e: print(e)")
+    out, _ = python(
+        "from helpers import devices\ntry: devices.opencl_device('abacus')\nexcept devices.DeviceError as e: print(e)"
+    )
     assert "no OpenCL device is called 'abacus'; found: " in out
 
 
 def test_pyopencls_own_variable_is_honoured():
-    out, err = python("from helpers import devices; import pyopencl as cl; last = len(cl.get_platforms()) - 1\n"
-                      "import os; os.environ['PYOPENCL_CTX'] = str(last)\n"
-                      "print(devices.opencl_device().handle.platform == cl.get_platforms()[last])")
+    out, err = python(
+        "from helpers import devices; import pyopencl as cl; last = len(cl.get_platforms()) - 1\n"
+        "import os; os.environ['PYOPENCL_CTX'] = str(last)\n"
+        "print(devices.opencl_device().handle.platform == cl.get_platforms()[last])"
+    )
     assert out == "True", err
 
 
-@pytest.mark.parametrize("variable, value, words", [
-    ("PYOPENCL_CTX", "99", "PYOPENCL_CTX='99' names no device"),
-    ("NUMBA_ENABLE_CUDASIM", "0", "Unset it to use Numba's simulator"),
-])
+@pytest.mark.parametrize(
+    "variable, value, words",
+    [
+        ("PYOPENCL_CTX", "99", "PYOPENCL_CTX='99' names no device"),
+        ("NUMBA_ENABLE_CUDASIM", "0", "Unset it to use Numba's simulator"),
+    ],
+)
 def test_a_variable_that_asks_for_what_is_not_there_is_named(variable, value, words):
     if variable.startswith("NUMBA") and devices.nvidia_gpus():
         pytest.skip("there is an NVIDIA GPU")
-    out, err = python("import helpers; from helpers import devices\n"
-                      "try: print(devices.opencl_device() and devices.cuda_device())\n"
-                      "except devices.DeviceError as e: print(e)", **{variable: value})
+    out, err = python(
+        "import helpers; from helpers import devices\n"
+        "try: print(devices.opencl_device() and devices.cuda_device())\n"
+        "except devices.DeviceError as e: print(e)",
+        **{variable: value},
+    )
     assert words in out, err
 
 
@@ -134,7 +154,9 @@ def test_numba_imported_too_early_is_named():
 
 
 def test_doctor_tells_what_is_used_and_why():
-    out, err = python("import sys; sys.argv = ['helpers', 'doctor', '--json']; from helpers.__main__ import main; main()")
+    out, err = python(
+        "import sys; sys.argv = ['helpers', 'doctor', '--json']; from helpers.__main__ import main; main()"
+    )
     rows = json.loads(out)
     assert {"what", "found", "used", "why"} == set(rows[0])
     assert any(r["what"].startswith("OpenCL") and r["used"] for r in rows), err

@@ -60,13 +60,16 @@ def test_counted_loads_are_the_tables_formula(step):
     assert step.global_loads(p, M, N, K) == per_element * M * N
 
 
-@pytest.mark.parametrize("given, words", [
-    (dict(TILES=8), "has no parameter 'TILES'; it has: TILE"),
-    (dict(TILE=0), "TILE=0 must be a whole number, 1 or more"),
-    (dict(TILE=2.5), "TILE=2.5 must be a whole number"),
-    (dict(TILE=True), "TILE=True must be a whole number"),
-    (dict(TILE=64), "64 x 64 = 4096 threads; a GPU allows 1024"),
-])
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (dict(TILES=8), "has no parameter 'TILES'; it has: TILE"),
+        (dict(TILE=0), "TILE=0 must be a whole number, 1 or more"),
+        (dict(TILE=2.5), "TILE=2.5 must be a whole number"),
+        (dict(TILE=True), "TILE=True must be a whole number"),
+        (dict(TILE=64), "64 x 64 = 4096 threads; a GPU allows 1024"),
+    ],
+)
 def test_bad_parameters_are_named(given, words):
     with pytest.raises(ValueError, match="tiled") as error:
         ladder.parameters(ladder.step("tiled"), GPU, given)

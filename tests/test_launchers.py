@@ -14,16 +14,23 @@ import types
 from pathlib import Path
 
 import nbformat
-import notebooks
 import pytest
 from nbclient import NotebookClient
+
+import notebooks
 
 pytestmark = pytest.mark.launchers
 
 # Older than constraints.txt, inside pyproject.toml's bounds; they run together on Python 3.11 to 3.13.
 COLAB_SHIPS = {
-    "numpy": "2.1.3", "numba": "0.61.2", "numba-cuda": "0.19.1", "cuda-bindings": "12.9.4", "cuda-core": "0.3.2",
-    "matplotlib": "3.10.0", "ipython": "7.34.0", "ipykernel": "6.17.1",
+    "numpy": "2.1.3",
+    "numba": "0.61.2",
+    "numba-cuda": "0.19.1",
+    "cuda-bindings": "12.9.4",
+    "cuda-core": "0.3.2",
+    "matplotlib": "3.10.0",
+    "ipython": "7.34.0",
+    "ipykernel": "6.17.1",
 }
 
 
@@ -72,8 +79,15 @@ def colab_like(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{course}.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", notebooks.repository())
     # What this process has chosen for its own kernels is not Colab's.
-    for name in ("NUMBA_ENABLE_CUDASIM", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "HELPERS_OPENCL_DEVICE",
-                 "PYOPENCL_CTX", "PYTHONPATH", "MPLBACKEND"):
+    for name in (
+        "NUMBA_ENABLE_CUDASIM",
+        "OCL_ICD_VENDORS",
+        "OCL_ICD_FILENAMES",
+        "HELPERS_OPENCL_DEVICE",
+        "PYOPENCL_CTX",
+        "PYTHONPATH",
+        "MPLBACKEND",
+    ):
         monkeypatch.delenv(name, raising=False)
     return venv
 

@@ -74,13 +74,18 @@ def test_conda_brings_a_python_that_the_course_allows():
     assert Requirement(f"course{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("repo2docker") is None,
-                    reason="jupyter-repo2docker is not installed; add it: pip install jupyter-repo2docker")
+@pytest.mark.skipif(
+    importlib.util.find_spec("repo2docker") is None,
+    reason="jupyter-repo2docker is not installed; add it: pip install jupyter-repo2docker",
+)
 def test_binder_understands_the_environment():
     """repo2docker writes a Dockerfile that has the whole course in place before conda and pip read it."""
     run = subprocess.run(
         [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     said = run.stdout + run.stderr
     assert run.returncode == 0, said
@@ -93,5 +98,8 @@ def test_binder_understands_the_environment():
 def test_the_readmes_badges_follow_the_repository_setting():
     owner_and_name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").rstrip("/")
     readme = (ROOT / "README.md").read_text()
-    for badge in (f"mybinder.org/v2/gh/{owner_and_name}/HEAD?", f"colab.research.google.com/github/{owner_and_name}/blob/main/"):
+    for badge in (
+        f"mybinder.org/v2/gh/{owner_and_name}/HEAD?",
+        f"colab.research.google.com/github/{owner_and_name}/blob/main/",
+    ):
         assert badge in readme, f"README.md should link to {badge}..."

@@ -7,14 +7,19 @@ from pathlib import Path
 GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
 LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 # Where no link belongs: code, other links and images, HTML, formulas, and headings.
-KEPT = re.compile(r"```.*?```|`[^`\n]*`|!?\[[^\]]*\](?:\([^)]*\))?|<details>.*?</details>|<[^>]*>|\$[^$\n]*\$|^#.*?$|^    .*?$|https?://\S+|Kernel Tuner",
-                  re.MULTILINE | re.DOTALL)
+KEPT = re.compile(
+    r"```.*?```|`[^`\n]*`|!?\[[^\]]*\](?:\([^)]*\))?|<details>.*?</details>|<[^>]*>|\$[^$\n]*\$|^#.*?$|^    .*?$|https?://\S+|Kernel Tuner",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @functools.cache
 def terms():
     """{term as one writes it, in lower case: its anchor}, as the glossary has them."""
-    return {term.lower(): anchor for anchor, term in re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*', GLOSSARY.read_text("utf-8"))}
+    return {
+        term.lower(): anchor
+        for anchor, term in re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*', GLOSSARY.read_text("utf-8"))
+    }
 
 
 @functools.cache

@@ -76,10 +76,12 @@ def read(path):
 
 def normalise(notebook, stem):
     """Bring the notebook into its normal form, in place; running it twice changes nothing."""
-    notebook.metadata = nbformat.from_dict({
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    })
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(
             {key: cell.metadata[key] for key in ("cellView", "jupyter", "tags") if cell.metadata.get(key)}
@@ -88,7 +90,9 @@ def normalise(notebook, stem):
             cell.outputs = [output for output in cell.outputs if not is_progress_bar(output)]
         for output in cell.get("outputs", []):
             output.pop("transient", None)
-            if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
+            if "image/png" in output.get(
+                "data", {}
+            ):  # a live widget has a random name; its picture is what is stored
                 output.data.pop("application/vnd.jupyter.widget-view+json", None)
             if "metadata" in output:  # keep the width and height of images, nothing else
                 output.metadata = {key: value for key, value in output.metadata.items() if "/" in key and value}
@@ -119,7 +123,11 @@ def execute(notebook):
     from nbclient import NotebookClient
 
     NotebookClient(
-        notebook, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True,
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute()
 
@@ -136,7 +144,15 @@ def output_texts(cell):
 
 def machine_words():
     """A regular expression for what only this machine, or only some machine, would say."""
-    words = [r"/home/\w", r"/root/", r"/tmp/", r"/Users/\w", r"/var/folders/", r"site-packages", r"\b[A-Z]:\\{1,2}[A-Z]\w"]
+    words = [
+        r"/home/\w",
+        r"/root/",
+        r"/tmp/",
+        r"/Users/\w",
+        r"/var/folders/",
+        r"site-packages",
+        r"\b[A-Z]:\\{1,2}[A-Z]\w",
+    ]
     words += [re.escape(str(place)) for place in (ROOT, Path.home()) if len(str(place)) > 1]
     names = {platform.node(), os.environ.get("USER") or getpass.getuser()}
     words += [rf"\b{re.escape(name)}\b" for name in names if len(name) > 3 and name not in ("localhost", "root")]
@@ -153,7 +169,7 @@ def output_problems(notebook):
                 yield f"cell {number} wrote to stderr: {output.text.strip()[:200]}"
         for text in output_texts(cell):
             if found := machine_words().search(text):
-                yield f"cell {number} stores what only one machine says: {text[found.start():][:60]!r}"
+                yield f"cell {number} stores what only one machine says: {text[found.start() :][:60]!r}"
 
 
 def main(arguments=None):
@@ -166,7 +182,10 @@ def main(arguments=None):
     if not paths:
         sys.exit(f"no notebook in {FOLDER.name}/ is called {' or '.join(options.names) or 'NN_name.ipynb'}")
     failed = False
-    for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # stored times of NumPy are those of its library as it comes
+    for variable in (
+        "OPENBLAS_CORETYPE",
+        "OPENBLAS_L2_SIZE",
+    ):  # stored times of NumPy are those of its library as it comes
         os.environ.pop(variable, None)
     for path in paths:
         started, notebook, wrong = time.perf_counter(), read(path), []

@@ -26,8 +26,10 @@ class Comparison:
     def __repr__(self):
         t, other = self.first, self.second
         names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
-        return (f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
-                f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})")
+        return (
+            f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
+            f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})"
+        )
 
 
 def contest(
@@ -50,7 +52,9 @@ def contest(
     return results
 
 
-def compare(first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = 5) -> Comparison:
+def compare(
+    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = 5
+) -> Comparison:
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison`; its timings are those of the median round.
 
     Raises ValueError when one of them runs in a simulator, where there is no time.

@@ -24,8 +24,12 @@ def restricted(rung, device, points) -> tuple[dict, list]:
     space |= {f"block_size_{axis}": sorted(set(along)) for axis, along in zip("xy", zip(*blocks))}
     x, y = rung.block.split(", ")
     # Not "block_size_x == ...": its parser, python-constraint 2.9, takes some products there for another kind of condition.
-    restrictions = [*rung.needs, f"{x} - block_size_x == 0", f"{y} - block_size_y == 0",
-                    f"block_size_x * block_size_y <= {device.max_threads}"]
+    restrictions = [
+        *rung.needs,
+        f"{x} - block_size_x == 0",
+        f"{y} - block_size_y == 0",
+        f"block_size_x * block_size_y <= {device.max_threads}",
+    ]
     return space, restrictions + [f"4 * ({rung.staged}) <= {device.shared_bytes}"] * (rung.staged != "0")
 
 
@@ -91,7 +95,11 @@ class Strategy:
 
         def attempt(p):
             # Where a source does not build, Kernel Tuner prints, and leaves a file in the directory where it runs.
-            with tempfile.TemporaryDirectory() as here, contextlib.chdir(here), contextlib.redirect_stdout(io.StringIO()):
+            with (
+                tempfile.TemporaryDirectory() as here,
+                contextlib.chdir(here),
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
                 results.extend(runner.run([(*p.values(), *self.task.rung.block(p))], options))
             return (None, "wrong numbers") if "__error__" in results[-1] else (results[-1]["GFLOP/s"], "")
 

@@ -31,8 +31,10 @@ class Limits:
         return self.flops_per_s / self.bytes_per_s
 
     def __repr__(self):
-        return (f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s at most, {self.bytes_per_s / 1e9:.0f} GB/s, "
-                f"so arithmetic is the limit from {self.ridge:.0f} flop per byte on")
+        return (
+            f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s at most, {self.bytes_per_s / 1e9:.0f} GB/s, "
+            f"so arithmetic is the limit from {self.ridge:.0f} flop per byte on"
+        )
 
 
 def machine_limits() -> Limits:

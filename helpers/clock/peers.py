@@ -150,8 +150,12 @@ class MKL(HostPeer):
 
     def __init__(self):
         made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
-        library = load("to add it: pip install mkl" if made else "is not made for this machine",
-                       *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"), "libmkl_rt.so.3", "libmkl_rt.so.2")
+        library = load(
+            "to add it: pip install mkl" if made else "is not made for this machine",
+            *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"),
+            "libmkl_rt.so.3",
+            "libmkl_rt.so.2",
+        )
         text = ctypes.create_string_buffer(200)
         library.mkl_get_version_string(text, len(text))
         version = re.search(rb"Version ([\d.]+)", text.value)
@@ -182,8 +186,27 @@ class CLBlastWork(OpenCLBuffers):
         marker = cl.enqueue_marker(queue)
         marker.wait()
         start = time.perf_counter()
-        status = self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A, 0, K, B, 0, N, 0, C, 0, N,
-                             ctypes.byref(c_queue), ctypes.byref(c_event))
+        status = self.gemm(
+            ROW_MAJOR,
+            PLAIN,
+            PLAIN,
+            M,
+            N,
+            K,
+            1,
+            A,
+            0,
+            K,
+            B,
+            0,
+            N,
+            0,
+            C,
+            0,
+            N,
+            ctypes.byref(c_queue),
+            ctypes.byref(c_event),
+        )
         if status:
             raise RuntimeError(f"CLBlastSgemm returned {status}")
         # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
@@ -203,14 +226,28 @@ class CLBlast(Peer):
     def __init__(self, device=None):
         apt = sys.platform == "linux" and not Path(sys.prefix, "conda-meta").is_dir()
         line = "sudo apt-get install libclblast1" if apt else "conda install -c conda-forge clblast"
-        library = load(f"to add it: {line}", *installed("lib/libclblast.*", "Library/bin/clblast.dll"), "libclblast.so.1")
+        library = load(
+            f"to add it: {line}", *installed("lib/libclblast.*", "Library/bin/clblast.dll"), "libclblast.so.1"
+        )
         maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
         version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
         super().__init__(devices.opencl_device(device), version and version[1])
         self.gemm = library.CLBlastSgemm
-        self.gemm.restype, self.gemm.argtypes = INT, (*[INT] * 3, *[SIZE] * 3, FLOAT, *[POINTER, SIZE, SIZE] * 2, FLOAT,
-                                                      POINTER, SIZE, SIZE, POINTER, POINTER)
-
+        self.gemm.restype, self.gemm.argtypes = (
+            INT,
+            (
+                *[INT] * 3,
+                *[SIZE] * 3,
+                FLOAT,
+                *[POINTER, SIZE, SIZE] * 2,
+                FLOAT,
+                POINTER,
+                SIZE,
+                SIZE,
+                POINTER,
+                POINTER,
+            ),
+        )
 
     def refuse(self, M, N, K):
         super().refuse(M, N, K)

@@ -1,6 +1,6 @@
 """One command for a machine: check every step against float64, tune the upper rungs, measure beside the libraries, write the file.
 
-    python -m helpers record results
+python -m helpers record results
 """
 
 from collections.abc import Callable
@@ -83,7 +83,11 @@ def record(
         say(tune(name, dialect, plan["tuning_size"], tuning_seconds / len(searches), again=True))
     path = None
     for size, steps in plan["sizes"]:
-        right = [name for name in steps or ladder.STEPS if all(verdicts.get((name, d), d not in ladder.STEPS[name].dialects) for d in found)]
+        right = [
+            name
+            for name in steps or ladder.STEPS
+            if all(verdicts.get((name, d), d not in ladder.STEPS[name].dialects) for d in found)
+        ]
         board = scoreboard(size, list(found), right, parameters="tuned")
         say(board)
         checked = {f"{name} ({dialect})": right for (name, dialect), right in verdicts.items()}

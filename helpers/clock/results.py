@@ -46,10 +46,18 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, **abou
     used = [d for d in (devices.cuda_device(), devices.opencl_device()) if d.kind != "simulator"]
     name = next((d.name for d in used if d.kind == "GPU"), used[-1].name)
     path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
-    kept = [b for b in read_file(path).boards if (b.M, b.N, b.K) not in {(b.M, b.N, b.K) for b in boards}] if path.exists() else []
+    kept = (
+        [b for b in read_file(path).boards if (b.M, b.N, b.K) not in {(b.M, b.N, b.K) for b in boards}]
+        if path.exists()
+        else []
+    )
     everything = {
-        "device": name, "date": strftime("%Y-%m-%d"), "system": f"{platform.system()} {platform.machine()}",
-        "drivers": {f"{d.dialect}: {d.name}": d.driver for d in used}, "versions": versions(), **about,
+        "device": name,
+        "date": strftime("%Y-%m-%d"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "drivers": {f"{d.dialect}: {d.name}": d.driver for d in used},
+        "versions": versions(),
+        **about,
         "boards": [as_dict(b) for b in sorted([*kept, *boards], key=lambda b: (b.M * b.N * b.K, b.M))],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,10 +80,29 @@ def versions() -> dict:
 
 def as_dict(board: Scoreboard) -> dict:
     """The scoreboard for JSON."""
-    contestants = [{"dialect": t.dialect, "step": t.step, "device": t.device, "parameters": t.parameters, "gflops": t.gflops,
-                    "seconds": list(seconds)} for t, seconds in zip(board.timings, board.seconds) if not t.simulated]
-    return {"M": board.M, "N": board.N, "K": board.K, "peak_gflops": board.peak / 1e9, "peak_of": board.device,
-            "on_host": board.on_host, "blas": board.blas, "contestants": contestants, "missing": [m.name for m in board.missing]}
+    contestants = [
+        {
+            "dialect": t.dialect,
+            "step": t.step,
+            "device": t.device,
+            "parameters": t.parameters,
+            "gflops": t.gflops,
+            "seconds": list(seconds),
+        }
+        for t, seconds in zip(board.timings, board.seconds)
+        if not t.simulated
+    ]
+    return {
+        "M": board.M,
+        "N": board.N,
+        "K": board.K,
+        "peak_gflops": board.peak / 1e9,
+        "peak_of": board.device,
+        "on_host": board.on_host,
+        "blas": board.blas,
+        "contestants": contestants,
+        "missing": [m.name for m in board.missing],
+    }
 
 
 def read_file(path: Path) -> MachineResults:
@@ -85,14 +112,29 @@ def read_file(path: Path) -> MachineResults:
         boards = []
         for b in stored.pop("boards"):
             size = b["M"], b["N"], b["K"]
-            timings = [Timing(c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"])
-                       for c in b["contestants"]]
-            boards.append(Scoreboard(*size, tuple(timings), tuple(tuple(c["seconds"]) for c in b["contestants"]),
-                                     1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]))
+            timings = [
+                Timing(
+                    c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"]
+                )
+                for c in b["contestants"]
+            ]
+            boards.append(
+                Scoreboard(
+                    *size,
+                    tuple(timings),
+                    tuple(tuple(c["seconds"]) for c in b["contestants"]),
+                    1e9 * b["peak_gflops"],
+                    b["peak_of"],
+                    b["on_host"],
+                    blas=b["blas"],
+                )
+            )
         return MachineResults(stored.pop("device"), stored.pop("date"), tuple(boards), stored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "
-                         f"Delete it, or write it again: python -m helpers bench --save") from None
+        raise ValueError(
+            f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "
+            f"Delete it, or write it again: python -m helpers bench --save"
+        ) from None
 
 
 def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:

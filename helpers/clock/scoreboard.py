@@ -11,7 +11,7 @@ from ..launch import DIALECTS, Contestant, draw, sizes
 from .contest import contest, ladder_kernels, numpy_matmul, usual_size
 from .limits import machine_limits
 from .peers import Missing, peers
-from .timing import Timing, spell_seconds
+from .timing import spell_seconds
 
 PEAKS = {}  # device -> flop per second, the most that this process has measured
 
@@ -52,17 +52,23 @@ class Scoreboard:
 
     def library(self, i):
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
+
         def silicon(t):
             return self.device if t.device == "host" and self.on_host else t.device
 
-        there = [j for j, t in enumerate(self.timings)
-                 if t.step not in ladder.STEPS and not t.simulated and silicon(t) == silicon(self.timings[i])]
+        there = [
+            j
+            for j, t in enumerate(self.timings)
+            if t.step not in ladder.STEPS and not t.simulated and silicon(t) == silicon(self.timings[i])
+        ]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
 
     def __repr__(self):
         rounds = max(map(len, self.seconds))
         title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' * (rounds > 1)}"
-        lines = [f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"]
+        lines = [
+            f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"
+        ]
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
             if t.simulated:
@@ -73,10 +79,16 @@ class Scoreboard:
             if j and j != i:  # NumPy, number 0, has a column of its own
                 median, least, most = self.times(i, j)
                 against = f"{median:.2f}x {self.timings[j].step}" + f" ({least:.2f} to {most:.2f})" * (rounds > 1)
-            lines.append(f"{name:28}{spell_seconds(t.seconds):>9}{t.gflops:9.1f}{f'{share:.0%}' if share else '–':>9}"
-                         f"{self.times(i, 0)[0]:9.2f}x  {against}".rstrip())
+            lines.append(
+                f"{name:28}{spell_seconds(t.seconds):>9}{t.gflops:9.1f}{f'{share:.0%}' if share else '–':>9}"
+                f"{self.times(i, 0)[0]:9.2f}x  {against}".rstrip()
+            )
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
-        return "\n".join(lines + [", ".join([*used, f"NumPy: {self.blas}"])] + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing])
+        return "\n".join(
+            lines
+            + [", ".join([*used, f"NumPy: {self.blas}"])]
+            + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing]
+        )
 
 
 def scoreboard(
@@ -109,8 +121,18 @@ def scoreboard(
         timings.append(sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2])
         seconds.append(() if row[0].simulated else tuple(t.seconds for t in row))
     on_host = not any(k.device and k.device.kind == "GPU" and k.device.name == device for k in contestants)
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), PEAKS[device], device, on_host,
-                      tuple(k for k in found if isinstance(k, Missing)), devices.numpy_blas())
+    return Scoreboard(
+        M,
+        N,
+        K,
+        tuple(timings),
+        tuple(seconds),
+        PEAKS[device],
+        device,
+        on_host,
+        tuple(k for k in found if isinstance(k, Missing)),
+        devices.numpy_blas(),
+    )
 
 
 def raise_peak(device, seen):

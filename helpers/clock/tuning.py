@@ -57,19 +57,25 @@ class Tuning:
 
     def __repr__(self):
         if self.found_on:
-            return (f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}\n"
-                    f"  kept      {ladder.spell(self.best)}\n  To search again, add again=True.")
+            return (
+                f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}\n"
+                f"  kept      {ladder.spell(self.best)}\n  To search again, add again=True."
+            )
         failed = sum(rate is None for _, rate, _ in self.tried)
-        text = (f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: {len(self.tried)} of {self.legal} points tried in "
-                f"{self.seconds:.0f} s" + f", {failed} failed" * bool(failed) + ", interrupted" * self.interrupted)
+        text = (
+            f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: {len(self.tried)} of {self.legal} points tried in "
+            f"{self.seconds:.0f} s" + f", {failed} failed" * bool(failed) + ", interrupted" * self.interrupted
+        )
         default = self.tried[0][0] if self.tried else self.best
         text += f"\n  defaults  {ladder.spell(default)}"
         if self.best == default:
             return text + "\n  Nothing beat the defaults in every round. They stay."
         text += f"\n  best      {ladder.spell(self.best)}"
         first, second = self.comparison.first, self.comparison.second
-        return text + (f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, {self.comparison.ratio:.2f} times "
-                       f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})")
+        return text + (
+            f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, {self.comparison.ratio:.2f} times "
+            f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})"
+        )
 
 
 SEARCHES = {"CUDA": search_with_a_loop, "OpenCL": search_with_kernel_tuner}

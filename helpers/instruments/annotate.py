@@ -17,7 +17,8 @@ from ..sandbox import Access
 Site = namedtuple("Site", "memory array writes line width")
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
-NOTE = """
+NOTE = (
+    """
 size_t note_(__global volatile int *notes_, int site, int phase, size_t index) {
     const int n = atomic_inc(notes_);
     if (n < %d) {
@@ -29,7 +30,9 @@ size_t note_(__global volatile int *notes_, int site, int phase, size_t index) {
     return index;
 }
 #line 1
-""" % CAPACITY
+"""
+    % CAPACITY
+)
 
 
 def annotate(source, parameters):
@@ -64,8 +67,10 @@ def annotate(source, parameters):
                 at += len(bracketed(code[at:]))
                 subscripts = subscripts and re.match(r"\s*\[", code[at:])
             if m[1] or not subscripts:
-                raise KernelError(f"line {code.count(chr(10), 0, at) + 1} reaches {m[2]} through a pointer, where its accesses "
-                                  f"cannot be noted. Watch the CUDA kernel of the same step and parameters")
+                raise KernelError(
+                    f"line {code.count(chr(10), 0, at) + 1} reaches {m[2]} through a pointer, where its accesses "
+                    f"cannot be noted. Watch the CUDA kernel of the same step and parameters"
+                )
 
     def noted(start, end):
         """code[start:end] with a note in every access."""
@@ -83,9 +88,19 @@ def annotate(source, parameters):
             does = re.match(r"\s*(=(?!=)|[-+*/]=|\+\+|--)?", code[place:end])[1]
             index = noted(*indices[-1])
             if len(indices) > 1:
-                before = " + ".join(f"({code[slice(*i)]}) * {int(np.prod(shape[n + 1 :]))}" for n, i in enumerate(indices[:-1]))
+                before = " + ".join(
+                    f"({code[slice(*i)]}) * {int(np.prod(shape[n + 1 :]))}" for n, i in enumerate(indices[:-1])
+                )
             for writes in {None: [False], "=": [True]}.get(does, [False, True]):
-                sites.append(Site("shared" if memory == "local" else "global", m[1], writes, code.count("\n", 0, first) + 1, width))
+                sites.append(
+                    Site(
+                        "shared" if memory == "local" else "global",
+                        m[1],
+                        writes,
+                        code.count("\n", 0, first) + 1,
+                        width,
+                    )
+                )
                 if len(indices) > 1:
                     index = f"note_(notes_, {len(sites) - 1}, phase_, ({before}) + ({index})) - ({before})"
                 else:
@@ -99,8 +114,10 @@ def annotate(source, parameters):
     end = start + len(bracketed(code[start:]))
     refuse_pointers(start, end)
     body = re.sub(r"\b(?:work_group_)?barrier\s*\([^)]*\)", r"\g<0>, ++phase_", noted(start + 1, end))
-    text = (f"{NOTE}{code[:closing]}, __global volatile int *notes_{code[closing:start]}"
-            f"{{ int phase_ = 0; {body}{code[end:]}")
+    text = (
+        f"{NOTE}{code[:closing]}, __global volatile int *notes_{code[closing:start]}"
+        f"{{ int phase_ = 0; {body}{code[end:]}"
+    )
     return text, sites, shapes
 
 
@@ -133,19 +150,34 @@ def noted_launch(k, A, B):
     text, sites, shapes = annotate(k.source, k.parameters)
     program = cl.Program(k.context, text).build([f"-D{name}={value}" for name, value in k.parameters.items()])
     function, work = program.all_kernels()[0], k.upload(A, B)
-    d_notes = cl.Buffer(k.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR,
-                        hostbuf=np.zeros(1 + 6 * CAPACITY, np.int32))
+    d_notes = cl.Buffer(
+        k.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=np.zeros(1 + 6 * CAPACITY, np.int32)
+    )
     function.set_args(*work.arguments, d_notes)
     cl.enqueue_nd_range_kernel(k.queue, function, work.global_size, k.block).wait()
     notes = np.empty(1 + 6 * CAPACITY, np.int32)
     cl.enqueue_copy(k.queue, notes, d_notes)
     if notes[0] > CAPACITY:
-        raise KernelError(f"the kernel makes {notes[0]} accesses, more than the {CAPACITY} that are noted. Choose a smaller size.")
+        raise KernelError(
+            f"the kernel makes {notes[0]} accesses, more than the {CAPACITY} that are noted. Choose a smaller size."
+        )
     accesses, times = [], Counter()
     for site, phase, index, x, y, thread in notes[1 : 1 + 6 * notes[0]].reshape(-1, 6).tolist():
         s, who = sites[site], (site, x, y, thread)
         for part in range(s.width):
-            accesses.append(Access(s.memory, s.array, s.writes, s.line, (x, y, 0), thread, index * s.width + part,
-                                   times[who], phase, part))
+            accesses.append(
+                Access(
+                    s.memory,
+                    s.array,
+                    s.writes,
+                    s.line,
+                    (x, y, 0),
+                    thread,
+                    index * s.width + part,
+                    times[who],
+                    phase,
+                    part,
+                )
+            )
         times[who] += 1
     return accesses, shapes

@@ -19,7 +19,9 @@ from ..launch.numba_internals import compile_ptx
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
 
-WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
+WHOLE_NUMBERS = (
+    r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class InnerLoop:
     @property
     def stages(self):
         """Whether it also brings tiles from global to shared memory, since the loop over k within it was unrolled away."""
-        return any(kind.startswith("global load") for kind in self.mix) and any(kind.startswith("shared") for kind in self.mix)
+        return any(kind.startswith("global load") for kind in self.mix) and any(
+            kind.startswith("shared") for kind in self.mix
+        )
 
     @property
     def fma_share(self):
@@ -96,11 +100,15 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """
     if not isinstance(k, Kernel):
         if "\n" in str(k):
-            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
+            raise ValueError(
+                "this is source text; build it first: cuda_kernel(source, like=...), with its parameters."
+            )
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
-                         f"same step and parameters.")
+        raise ValueError(
+            f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
+            f"same step and parameters."
+        )
     arch = known_arch(arch)
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
@@ -124,8 +132,14 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     threads = k.block[0] * k.block[1]
     registers, shared_bytes = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
     return CompilerReport(
-        f"{k} with {ladder.spell(k.parameters)}", arch, threads, registers, number(r"(\d+) bytes stack frame"),
-        (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")), shared_bytes, inner_loop(code),
+        f"{k} with {ladder.spell(k.parameters)}",
+        arch,
+        threads,
+        registers,
+        number(r"(\d+) bytes stack frame"),
+        (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")),
+        shared_bytes,
+        inner_loop(code),
         occupancy(arch, threads, registers, shared_bytes),
     )
 
@@ -147,9 +161,11 @@ def ptx(job: Job, capability: tuple[int, int]) -> str:
 
 def missing():
     """What to raise where NVIDIA's compiler is not installed."""
-    return KernelError("The compiler's report needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
-                       f'Windows, in a notebook: %pip install "matmul-ladder[{devices.cuda_extra()}]" (some 220 MB), then '
-                       "restart the kernel.")
+    return KernelError(
+        "The compiler's report needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
+        f'Windows, in a notebook: %pip install "matmul-ladder[{devices.cuda_extra()}]" (some 220 MB), then '
+        "restart the kernel."
+    )
 
 
 def run(k, *command):
@@ -157,8 +173,12 @@ def run(k, *command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     said = done.stdout + done.stderr
     if done.returncode:
-        complaint = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
-        raise KernelError(f"{k} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}")
+        complaint = next(
+            (line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200]
+        )
+        raise KernelError(
+            f"{k} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}"
+        )
     return said
 
 
@@ -188,8 +208,14 @@ def kind(instruction):
     name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
     if name.startswith("FFMA"):
         return "FMA"
-    memory = {"LDS": "shared load", "STS": "shared store", "LDG": "global load", "STG": "global store",
-              "LDL": "stack load", "STL": "stack store"}.get(name.split(".")[0])
+    memory = {
+        "LDS": "shared load",
+        "STS": "shared store",
+        "LDG": "global load",
+        "STG": "global store",
+        "LDL": "stack load",
+        "STL": "stack store",
+    }.get(name.split(".")[0])
     if memory:
         bits = re.search(r"\.(64|128)\b", name)
         return f"{memory}, {int(bits[1]) // 8 if bits else 4} bytes"

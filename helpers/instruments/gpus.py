@@ -64,8 +64,10 @@ class Occupancy:
 
     def __repr__(self):
         blocks = f"{self.blocks} block{'s' * (self.blocks != 1)} at a time"
-        return (f"{self.gpus}: {blocks}, {self.warps} of {self.most_warps} warps ({self.share:.0%}), "
-                f"limited by {' and '.join(self.limits)}")
+        return (
+            f"{self.gpus}: {blocks}, {self.warps} of {self.most_warps} warps ({self.share:.0%}), "
+            f"limited by {' and '.join(self.limits)}"
+        )
 
 
 def known_arch(name):
@@ -73,8 +75,10 @@ def known_arch(name):
     if name in GPUS:
         return GPUS[name].arch
     if name not in ARCHS:
-        raise ValueError(f"{name!r} is none of the architectures whose limits the course knows: "
-                         f"{', '.join(f'{arch} ({gpus})' for arch, gpus in ARCHS.items())}.")
+        raise ValueError(
+            f"{name!r} is none of the architectures whose limits the course knows: "
+            f"{', '.join(f'{arch} ({gpus})' for arch, gpus in ARCHS.items())}."
+        )
     return name
 
 

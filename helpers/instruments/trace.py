@@ -40,7 +40,9 @@ def remembered(k, M, N, K):
     outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
     if outcome.findings:
         first = outcome.findings[0]
-        raise KernelError(f"{k} cannot be watched: {first.message if outcome.unbuilt else f'{first.kind}, {first.message}'}.")
+        raise KernelError(
+            f"{k} cannot be watched: {first.message if outcome.unbuilt else f'{first.kind}, {first.message}'}."
+        )
     accesses, shapes = outcome.value
     return Trace(tuple(accesses), {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})
 

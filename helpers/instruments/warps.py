@@ -47,12 +47,15 @@ class Table:
         lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
             code = r.code if len(r.code) <= CODE else r.code[: CODE - 1] + "…"
-            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {code}")
+            lines.append(
+                f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {code}"
+            )
         return "\n".join(lines)
 
 
 def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
+
     def sectors(indices):
         words = set(indices)
         return len({4 * word // SECTOR for word in words}), ceil_div(4 * len(words), SECTOR)
@@ -62,6 +65,7 @@ def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`."""
+
     def rounds(indices):
         words = set(indices)  # threads that ask for the same word are served together
         busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
@@ -84,8 +88,15 @@ def table(k, size, memory, pieces, judge):
         took, fewest = judge(indices)
         sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest))]
     source = k.source.splitlines()
-    return Table(tuple(
-        Row(source_line(k, line), source[source_line(k, line) - 1].strip(), f"{'store' if writes else 'load'} {array}",
-            *sums[line, array, writes])
-        for line, array, writes in sorted(sums)
-    ), pieces)
+    return Table(
+        tuple(
+            Row(
+                source_line(k, line),
+                source[source_line(k, line) - 1].strip(),
+                f"{'store' if writes else 'load'} {array}",
+                *sums[line, array, writes],
+            )
+            for line, array, writes in sorted(sums)
+        ),
+        pieces,
+    )

@@ -64,7 +64,9 @@ def adds_to_c(k, runs):
 
 def sums_nothing(k, runs):
     """Zeros everywhere."""
-    return None if any(r.C.any() for r in runs) else Finding("not yet", "Every element of C is zero: nothing is summed.")
+    return (
+        None if any(r.C.any() for r in runs) else Finding("not yet", "Every element of C is zero: nothing is summed.")
+    )
 
 
 def leaves_holes(k, runs):
@@ -76,7 +78,9 @@ def leaves_holes(k, runs):
     if np.isnan(run(k, holes[-1].A, holes[-1].B, 0)).any():
         if guard_elements() == 0:  # watched in the simulator, where NaN stands for what was never set
             return Finding("uninitialised", UNSET)
-        return Finding("out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing")
+        return Finding(
+            "out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing"
+        )
     if any((r.wrong & ~np.isnan(r.C)).any() for r in bad(runs)):
         return Finding(
             "wrong index",
@@ -89,7 +93,9 @@ def leaves_holes(k, runs):
             f"right when C is square, but part of it is never stored at {shape}: rows and columns have changed places",
         )
     place = edge(k, holes) or "part of C"
-    return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
+    return Finding(
+        "unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid"
+    )
 
 
 # ---------------------------------------------------------------------- every element is stored: which numbers are they?
@@ -108,7 +114,11 @@ def sums_a_part(k, runs):
     depth, said = tile_of(k)[2], None
     for r in bad(runs):
         said = next(
-            (text for part, text in parts_of(r.A.shape[1], depth) if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()),
+            (
+                text
+                for part, text in parts_of(r.A.shape[1], depth)
+                if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()
+            ),
             None,
         )
         if not said:
@@ -173,10 +183,22 @@ def misreads_a_tile(k, runs):
     mistakes = {
         "A is read one column too far to the left or right of B's row": lambda A, B: (A[:, 1:], B[:-1]),
         "B is read one row too far above or below A's column": lambda A, B: (A[:, :-1], B[1:]),
-        "the tile of A is transposed: compare how it is stored and how it is read": lambda A, B: (turned(A, rows, depth), B),
-        "the tile of B is transposed: compare how it is stored and how it is read": lambda A, B: (A, turned(B, depth, columns)),
-        "the tile of A is the first one in every round: its index does not move on": lambda A, B: (repeated(A.T, depth).T, B),
-        "the tile of B is the first one in every round: its index does not move on": lambda A, B: (A, repeated(B, depth)),
+        "the tile of A is transposed: compare how it is stored and how it is read": lambda A, B: (
+            turned(A, rows, depth),
+            B,
+        ),
+        "the tile of B is transposed: compare how it is stored and how it is read": lambda A, B: (
+            A,
+            turned(B, depth, columns),
+        ),
+        "the tile of A is the first one in every round: its index does not move on": lambda A, B: (
+            repeated(A.T, depth).T,
+            B,
+        ),
+        "the tile of B is the first one in every round: its index does not move on": lambda A, B: (
+            A,
+            repeated(B, depth),
+        ),
     }
     for text, mistake in mistakes.items():
         if all(not wrong_elements(r.C, *mistake(r.A, r.B)).any() for r in bad(runs)):
@@ -205,7 +227,9 @@ def wrong_at_the_edge(k, runs):
     where = edge(k, bad(runs))
     if not where:
         return None
-    return Finding("edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; look at the guards and the grid")
+    return Finding(
+        "edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; look at the guards and the grid"
+    )
 
 
 def edge(k, runs):

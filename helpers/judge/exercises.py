@@ -16,14 +16,20 @@ ANSWERS = {
     # 00: multiply-adds in a product of (M, K) and (K, N)
     "multiply_adds": (lambda M, N, K: M * N * K, [(1, 1, 1), (2, 3, 4), (1024, 1, 7)]),
     # 01: flop per byte when A and B are read once and C is written once, in float32
-    "intensity": (lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)), [(1, 1, 1), (8, 5, 3), (512, 512, 512)]),
+    "intensity": (
+        lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)),
+        [(1, 1, 1), (8, 5, 3), (512, 512, 512)],
+    ),
     # 02: threads launched that own no element of C, blocks of BM x BN
     "idle_threads": (
         lambda M, N, BM, BN: ceil_div(M, BM) * BM * ceil_div(N, BN) * BN - M * N,
         [(8, 8, 4, 4), (5, 7, 4, 2), (1, 1, 32, 8), (70, 33, 32, 8)],
     ),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
-    "sectors": (lambda stride: len({4 * stride * lane // 32 for lane in range(32)}), [(0,), (1,), (2,), (4,), (8,), (1024,)]),
+    "sectors": (
+        lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),
+        [(0,), (1,), (2,), (4,), (8,), (1024,)],
+    ),
     # 04: loads from global memory for all of C, tiled, sizes that are multiples of TILE
     "tiled_loads": (lambda N, TILE: 2 * N**3 // TILE, [(16, 4), (64, 16), (1024, 32)]),
     # 05: reads of shared memory for each product, a thread owning TM elements of a column
@@ -36,7 +42,10 @@ ANSWERS = {
         [(1,), (2,), (3,), (4,), (12,), (32,), (33,), (64,), (96,)],
     ),
     # 08: numbers of As and Bs that a warp reads in a step, its 32 threads in `down` rows, each owning TM x TN
-    "warp_numbers": (lambda down, TM, TN: down * TM + 32 // down * TN, [(1, 4, 4), (2, 8, 8), (8, 8, 8), (32, 8, 4), (4, 4, 16)]),
+    "warp_numbers": (
+        lambda down, TM, TN: down * TM + 32 // down * TN,
+        [(1, 4, 4), (2, 8, 8), (8, 8, 8), (32, 8, 4), (4, 4, 16)],
+    ),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": (
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
@@ -45,7 +54,14 @@ ANSWERS = {
     # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": (
         lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
-        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (128, 124, 16, 4, 4), (128, 128, 24, 8, 8)],
+        [
+            (128, 128, 16, 8, 8),
+            (128, 128, 32, 8, 8),
+            (256, 256, 8, 4, 4),
+            (128, 124, 24, 8, 4),
+            (128, 124, 16, 4, 4),
+            (128, 128, 24, 8, 8),
+        ],
     ),
     # 11: vector registers that a patch of TM rows and TN vectors keeps busy
     "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3), (20, 2)]),
@@ -57,7 +73,12 @@ ANSWERS = {
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
-        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9), (512, 512, 16, 6e13, 4e12)],
+        [
+            (1024, 1024, 1024, 5e11, 2e10),
+            (4096, 1, 4096, 5e11, 2e10),
+            (16, 64, 8, 1e9, 1e9),
+            (512, 512, 16, 6e13, 4e12),
+        ],
     ),
 }
 
@@ -80,7 +101,9 @@ def check_answer(name: str, answer: Callable) -> Report:
             return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
         if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):
             given, wanted = (str(x) if isinstance(x, bool) else f"{x:g}" for x in (given, right(*case)))
-            return Report(name, (Finding("wrong number", f"{asked} gives {given}, and should give {wanted}"),), len(cases))
+            return Report(
+                name, (Finding("wrong number", f"{asked} gives {given}, and should give {wanted}"),), len(cases)
+            )
     return Answer(name, (), len(cases))
 
 
@@ -103,4 +126,6 @@ def with_compute_loop(name: str, loop: str) -> str:
     source = dialect(name).source_of("register_2d")
     begin, end = COMPUTE_LOOP[name]
     depth = len(begin) - len(begin.lstrip())
-    return source[: source.index(begin)] + indent(dedent(loop).strip(), depth * " ") + "\n" + source[source.index(end) :]
+    return (
+        source[: source.index(begin)] + indent(dedent(loop).strip(), depth * " ") + "\n" + source[source.index(end) :]
+    )

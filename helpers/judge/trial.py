@@ -43,7 +43,10 @@ def trial(k: Kernel, shapes: list, seconds: float = SECONDS) -> tuple[list[Findi
 def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:
     """The smallest of the shapes, at least one, and how many products they take; a partial tile costs as much as a whole."""
     tile = ladder.STEPS[k.step].tile(k.parameters)
-    cost = {shape: math.prod(ladder.ceil_div(n, t) * t for n, t in zip(shape, tile, strict=True)) for shape in map(tuple, shapes)}
+    cost = {
+        shape: math.prod(ladder.ceil_div(n, t) * t for n, t in zip(shape, tile, strict=True))
+        for shape in map(tuple, shapes)
+    }
     chosen, products = [], 0
     for shape in sorted(cost, key=cost.get):
         if not chosen or products + cost[shape] <= LIMITS[k.dialect]:

@@ -10,16 +10,21 @@ from numba import cuda, float32
 from .. import devices
 from . import operands
 from .cuda_source import from_function, from_ladder, from_text
-from .resolve import Dialect
 from .errors import KernelError
 from .kernel import Kernel, no_room
+from .resolve import Dialect
 
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 
 
 def cuda_kernel(
-    step: str | Callable, device: str | None = None, *, like: str | None = None, parameters: str | None = None, **given: int
+    step: str | Callable,
+    device: str | None = None,
+    *,
+    like: str | None = None,
+    parameters: str | None = None,
+    **given: int,
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 

@@ -1,8 +1,8 @@
 """The one table of dialects."""
 
 from .cuda import CUDA
-from .resolve import Dialect
 from .opencl import OPENCL
+from .resolve import Dialect
 
 DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL)}
 

@@ -9,5 +9,5 @@ class KernelError(RuntimeError):
         return [f"KernelError: {self}"]
 
 
-class NotYet(Exception):  # noqa: N818, it is no error
+class NotYet(Exception):
     """A stub that its learner has not filled in."""

@@ -37,7 +37,10 @@ def mark(source, device):
 
 @functools.cache  # each thing is said once
 def ignored(path, why):
-    warnings.warn(f"tuned parameters in {path.name} are ignored, the defaults are used: {why}. Tune again to replace them.", stacklevel=3)
+    warnings.warn(
+        f"tuned parameters in {path.name} are ignored, the defaults are used: {why}. Tune again to replace them.",
+        stacklevel=3,
+    )
 
 
 def entries(device):
@@ -69,8 +72,10 @@ def entry(step, device, source):
 def chosen(word, step, device, source, given):
     """The parameters `given`, above the tuned ones if `word` is "tuned". Raises ValueError for another word than that and None."""
     if word not in (None, "tuned"):
-        raise ValueError(f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
-                         f"dict of them with two stars.")
+        raise ValueError(
+            f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
+            f"dict of them with two stars."
+        )
     return (entry(step, device, source).get("parameters", {}) | given) if word else given
 
 

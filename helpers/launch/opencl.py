@@ -10,9 +10,9 @@ import pyopencl as cl
 from .. import devices
 from ..devices import Device
 from . import operands
-from .resolve import Dialect
 from .errors import KernelError
 from .kernel import Kernel, no_room
+from .resolve import Dialect
 
 
 def opencl_kernel(

@@ -28,7 +28,10 @@ else:
         """Where element (row, col) of the array lies, as a pointer to a vector of four."""
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, arguments[0])
-        index = [context.cast(builder, value, given, types.intp) for value, given in zip(arguments[1:3], signature.args[1:3])]
+        index = [
+            context.cast(builder, value, given, types.intp)
+            for value, given in zip(arguments[1:3], signature.args[1:3])
+        ]
         element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
         return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())
 
@@ -42,7 +45,9 @@ else:
         def generate(context, builder, signature, arguments):
             vector = builder.load(vector_pointer(context, builder, signature, arguments))
             vector.align = 16
-            return context.make_tuple(builder, FOUR, [builder.extract_element(vector, lane_number(n)) for n in range(4)])
+            return context.make_tuple(
+                builder, FOUR, [builder.extract_element(vector, lane_number(n)) for n in range(4)]
+            )
 
         return FOUR(array, row, col), generate
 

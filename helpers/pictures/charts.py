@@ -22,12 +22,21 @@ def ladder_chart(timings: list[Timing]) -> Picture:
     colours = {"Python": "#8a8a86", "OpenCL": A_COLOUR, "CUDA": C_COLOUR}
     for i, t in enumerate(real):
         ax.barh(i, t.gflops, color=colours[t.dialect], height=0.66)
-        ax.text(t.gflops * 1.1, i, f"{t.gflops:.3g}", va="center", fontsize=TEXT, color=INK,
-                bbox=dict(facecolor="white", edgecolor="none", pad=1.5))
+        ax.text(
+            t.gflops * 1.1,
+            i,
+            f"{t.gflops:.3g}",
+            va="center",
+            fontsize=TEXT,
+            color=INK,
+            bbox=dict(facecolor="white", edgecolor="none", pad=1.5),
+        )
     ax.set_yticks(range(len(real)), ["NumPy" if t.dialect == "Python" else t.label for t in real], fontsize=TEXT)
     ax.invert_yaxis()
     ax.set_xscale("log")
-    ax.set_xlim(min(0.5, *(t.gflops / 2 for t in real)), max(t.gflops for t in real) * 3)  # the same start on every page
+    ax.set_xlim(
+        min(0.5, *(t.gflops / 2 for t in real)), max(t.gflops for t in real) * 3
+    )  # the same start on every page
     plain_ticks(ax.xaxis)
     ax.tick_params(axis="x", labelsize=11)
     ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times", fontsize=TEXT)
@@ -37,7 +46,9 @@ def ladder_chart(timings: list[Timing]) -> Picture:
         ax.spines[side].set_visible(False)
     first = timings[0]
     devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
-    ax.set_title(f"{first.M} x {first.N} x {first.K} on {devices or 'the host'}", fontsize=TEXT, loc="left", color=INK)
+    ax.set_title(
+        f"{first.M} x {first.N} x {first.K} on {devices or 'the host'}", fontsize=TEXT, loc="left", color=INK
+    )
     note = "CUDA runs in a simulator on this machine, so it has no bars." if simulated else ""
     figure.text(0.02, 0.02, note, fontsize=11, color=INK)
     listed = "; ".join(f"{t.label} {t.gflops:.3g} GFLOP/s" for t in real)
@@ -53,7 +64,9 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
 
     `source`: "measured now", or whose record it is and of when; records are hatched.
     """
-    order = sorted((i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds)
+    order = sorted(
+        (i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds
+    )
     figure = Figure(figsize=(8.6, 0.46 * len(order) + 1.5))
     height = figure.get_figheight()
     ax = figure.add_axes((0.24, 0.75 / height, 0.5, 1 - 1.3 / height))
@@ -61,13 +74,28 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
     for y, i in enumerate(order):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
         ours = t.step in ladder.STEPS
-        ax.barh(y, t.gflops, color={"OpenCL": A_COLOUR, "CUDA": C_COLOUR}[t.dialect] if ours else PEER, height=0.66,
-                hatch="" if source == "measured now" else "//", edgecolor="white", linewidth=0)
+        ax.barh(
+            y,
+            t.gflops,
+            color={"OpenCL": A_COLOUR, "CUDA": C_COLOUR}[t.dialect] if ours else PEER,
+            height=0.66,
+            hatch="" if source == "measured now" else "//",
+            edgecolor="white",
+            linewidth=0,
+        )
         text = f"{t.gflops:.3g}" + (f", {share:.0%} of peak" if share else "")
         if ours and j is not None:
             text += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j])}"
-        ax.annotate(text, (t.gflops, y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=11, color=INK,
-                    bbox=dict(facecolor="white", edgecolor="none", pad=1.5))
+        ax.annotate(
+            text,
+            (t.gflops, y),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=11,
+            color=INK,
+            bbox=dict(facecolor="white", edgecolor="none", pad=1.5),
+        )
         said.append(f"{plain_name(t)} {text}")
     ax.set_yticks(range(len(order)), [plain_name(board.timings[i]) for i in order], fontsize=TEXT)
     ax.invert_yaxis()
@@ -105,7 +133,13 @@ def growth_chart(boards, source="measured now"):
     ax.axhline(boards[-1].peak / 1e9, color=INK, linewidth=1, linestyle="--")
     last = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
     for name, colour, marker in zip(last, LINES, "osD^vPX*h"):
-        ax.plot(*zip(*rates[name]), color=colour, marker=marker, label=name, linestyle="-" if source == "measured now" else ":")
+        ax.plot(
+            *zip(*rates[name]),
+            color=colour,
+            marker=marker,
+            label=name,
+            linestyle="-" if source == "measured now" else ":",
+        )
     ax.set_xscale("log", base=2)
     ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])
     ax.minorticks_off()
@@ -129,15 +163,31 @@ def picture_landscape(rates, x, y):
     across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
     best = max(rates, key=lambda pair: rates[pair] or 0)
     figure = Figure(figsize=(0.95 * len(across) + 1.9, 0.55 * len(down) + 1.5))
-    ax = figure.add_axes((1.0 / figure.get_figwidth(), 0.8 / figure.get_figheight(), 1 - 1.2 / figure.get_figwidth(),
-                          1 - 1.3 / figure.get_figheight()))
+    ax = figure.add_axes(
+        (
+            1.0 / figure.get_figwidth(),
+            0.8 / figure.get_figheight(),
+            1 - 1.2 / figure.get_figwidth(),
+            1 - 1.3 / figure.get_figheight(),
+        )
+    )
     for i, row in enumerate(down):
         for j, column in enumerate(across):
             rate = rates.get((column, row))
             share = (rate or 0) / rates[best]
-            ax.add_patch(Rectangle((j, i), 1, 1, facecolor=GREENS(share**2) if rate else PAPER, edgecolor="white", linewidth=2))
-            ax.text(j + 0.5, i + 0.5, f"{rate:.0f}" if rate else "–", ha="center", va="center", fontsize=TEXT,
-                    color="white" if share > 0.8 else INK, fontweight="bold" if (column, row) == best else "normal")
+            ax.add_patch(
+                Rectangle((j, i), 1, 1, facecolor=GREENS(share**2) if rate else PAPER, edgecolor="white", linewidth=2)
+            )
+            ax.text(
+                j + 0.5,
+                i + 0.5,
+                f"{rate:.0f}" if rate else "–",
+                ha="center",
+                va="center",
+                fontsize=TEXT,
+                color="white" if share > 0.8 else INK,
+                fontweight="bold" if (column, row) == best else "normal",
+            )
     outline(ax, down.index(best[1]), across.index(best[0]), 1, 1)
     ax.set_xlim(0, len(across))
     ax.set_ylim(0, len(down))
@@ -149,8 +199,11 @@ def picture_landscape(rates, x, y):
     for side in ax.spines.values():
         side.set_visible(False)
     figure.text(0.02, 1 - 0.3 / figure.get_figheight(), "GFLOP/s; the best is framed", fontsize=TEXT, color=INK)
-    return Picture(figure, f"GFLOP/s over {x} and {y}: the best, {rates[best]:.0f}, at {x} = {best[0]} and {y} = {best[1]}; the lowest of "
-                           f"{len(rates)}, {min(rate for rate in rates.values() if rate):.0f}.")
+    return Picture(
+        figure,
+        f"GFLOP/s over {x} and {y}: the best, {rates[best]:.0f}, at {x} = {best[0]} and {y} = {best[1]}; the lowest of "
+        f"{len(rates)}, {min(rate for rate in rates.values() if rate):.0f}.",
+    )
 
 
 def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
@@ -164,14 +217,38 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
     for i, (label, intensity, rate) in enumerate(points):
         ceiling = min(limits.flops_per_s, intensity * limits.bytes_per_s) / 1e9
-        ax.plot([intensity], [rate or ceiling], "o", color=C_COLOUR, markersize=9,
-                markerfacecolor=C_COLOUR if rate else "white")
+        ax.plot(
+            [intensity],
+            [rate or ceiling],
+            "o",
+            color=C_COLOUR,
+            markersize=9,
+            markerfacecolor=C_COLOUR if rate else "white",
+        )
         above = rate and intensity > limits.ridge and i % 2  # there the dots stand close; their names take turns
-        ax.annotate(label, (intensity, rate or ceiling), xytext=(6, 8) if above else (6, -19), fontsize=TEXT,
-                    textcoords="offset points", ha="right" if above else "left")
-    ax.text(0.12, 1.7 * limits.bytes_per_s / 1e9, f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s", fontsize=TEXT, color=INK)
-    ax.text(990, 1.3 * limits.flops_per_s / 1e9, f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s", ha="right",
-            fontsize=TEXT, color=INK)
+        ax.annotate(
+            label,
+            (intensity, rate or ceiling),
+            xytext=(6, 8) if above else (6, -19),
+            fontsize=TEXT,
+            textcoords="offset points",
+            ha="right" if above else "left",
+        )
+    ax.text(
+        0.12,
+        1.7 * limits.bytes_per_s / 1e9,
+        f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s",
+        fontsize=TEXT,
+        color=INK,
+    )
+    ax.text(
+        990,
+        1.3 * limits.flops_per_s / 1e9,
+        f"the roof: {limits.flops_per_s / 1e9:.0f} GFLOP/s",
+        ha="right",
+        fontsize=TEXT,
+        color=INK,
+    )
     ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
     ax.set_xlim(0.1, 1000)
     plain_ticks(ax.xaxis, ax.yaxis)
@@ -182,8 +259,11 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     named = "; ".join(f"{label} at {intensity:.3g} flop per byte" for label, intensity, _ in points)
-    return Picture(figure, f"Roofline: the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, "
-                           f"then is flat. {named}".strip())
+    return Picture(
+        figure,
+        f"Roofline: the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, "
+        f"then is flat. {named}".strip(),
+    )
 
 
 def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
@@ -215,7 +295,9 @@ def predicted_roofline(size: int = 4096) -> Picture:
         ax.plot(list(steps), ceilings, marker, color=colour, markerfacecolor="white", markersize=8, label=gpu.name)
     for i, (intensity, names) in enumerate(steps.items()):
         ax.axvline(intensity, color=GRID, linewidth=1, zorder=0)
-        ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), "\n".join(reversed(names)), fontsize=11, color=INK, va="bottom")
+        ax.text(
+            intensity * 1.06, 0.034 * 1.7 ** (i % 2), "\n".join(reversed(names)), fontsize=11, color=INK, va="bottom"
+        )
     ax.legend(loc="upper left", fontsize=TEXT, frameon=False)
     ax.set_xlim(0.1, 200)
     ax.set_ylim(0.03, 190)
@@ -223,36 +305,66 @@ def predicted_roofline(size: int = 4096) -> Picture:
     ax.tick_params(labelsize=11)
     ax.set_xlabel("flop per byte asked of global memory, counted", fontsize=TEXT)
     ax.set_ylabel("TFLOP/s at most, predicted", fontsize=TEXT)
-    figure.text(0.02, 0.945, "Prediction, not measurement: data sheets' peaks, counted traffic, no cache", fontsize=TEXT, color=INK)
+    figure.text(
+        0.02,
+        0.945,
+        "Prediction, not measurement: data sheets' peaks, counted traffic, no cache",
+        fontsize=TEXT,
+        color=INK,
+    )
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     said = "; ".join(
-        f"{gpu.name} " + ", ".join(f"{' and '.join(names)} {min(gpu.flops_per_s, i * gpu.bytes_per_s) / 1e12:.3g}" for i, names in steps.items())
-        for gpu in GPUS.values())
-    return Picture(figure, f"Predicted ceilings in TFLOP/s, from data sheets and counted traffic, without caches: {said}.")
+        f"{gpu.name} "
+        + ", ".join(
+            f"{' and '.join(names)} {min(gpu.flops_per_s, i * gpu.bytes_per_s) / 1e12:.3g}"
+            for i, names in steps.items()
+        )
+        for gpu in GPUS.values()
+    )
+    return Picture(
+        figure, f"Predicted ceilings in TFLOP/s, from data sheets and counted traffic, without caches: {said}."
+    )
 
 
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
     gpu = next(g for g in GPUS.values() if g.arch == report.arch)
     blocks, warps = report.occupancy.blocks, ladder.ceil_div(report.threads, WARP)
-    each = {"registers": (ladder.ceil_div(report.registers * WARP, 256) * 256 * warps, gpu.registers),
-            "shared memory": (report.shared_bytes + gpu.reserved_bytes, gpu.shared_bytes),
-            "warps": (warps, gpu.warps), "blocks": (1, gpu.blocks)}
+    each = {
+        "registers": (ladder.ceil_div(report.registers * WARP, 256) * 256 * warps, gpu.registers),
+        "shared memory": (report.shared_bytes + gpu.reserved_bytes, gpu.shared_bytes),
+        "warps": (warps, gpu.warps),
+        "blocks": (1, gpu.blocks),
+    }
     figure = Figure(figsize=(8.6, 2.9))
     ax = figure.add_axes((0.19, 0.06, 0.60, 0.74))
     for i, (what, (takes, has)) in enumerate(each.items()):
         limiting = what in report.occupancy.limits
         ax.add_patch(Rectangle((0, i + 0.18), 1, 0.64, facecolor=PAPER, edgecolor=GRID))
         for b in range(blocks):
-            ax.add_patch(Rectangle((b * takes / has, i + 0.18), takes / has, 0.64, facecolor=A_COLOUR if limiting else SHADES[3],
-                                   edgecolor="white", linewidth=1))
+            ax.add_patch(
+                Rectangle(
+                    (b * takes / has, i + 0.18),
+                    takes / has,
+                    0.64,
+                    facecolor=A_COLOUR if limiting else SHADES[3],
+                    edgecolor="white",
+                    linewidth=1,
+                )
+            )
         ax.text(-0.02, i + 0.5, what, ha="right", va="center", fontsize=TEXT, color=A_COLOUR if limiting else INK)
         ax.text(1.02, i + 0.5, f"{blocks * takes:,} of {has:,}", va="center", fontsize=11, color=INK)
     ax.set_xlim(0, 1)
     ax.set_ylim(4, 0)
     ax.axis("off")
     name = report.kernel.split(" ")[0]
-    figure.text(0.02, 0.9, f"One multiprocessor of {report.occupancy.gpus}, filled with blocks of {name}", fontsize=TEXT, color=INK)
+    figure.text(
+        0.02,
+        0.9,
+        f"One multiprocessor of {report.occupancy.gpus}, filled with blocks of {name}",
+        fontsize=TEXT,
+        color=INK,
+    )
     used = "; ".join(f"{what} {blocks * takes} of {has}" for what, (takes, has) in each.items())
     return Picture(figure, f"{report.occupancy}. In use: {used}.")

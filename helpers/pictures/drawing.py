@@ -27,7 +27,9 @@ class Picture:
         drawn, small = io.BytesIO(), io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
         # A palette of 128 colours makes the stored notebooks a third as large, and looks the same.
-        Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+        Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+            small, format="png", optimize=True
+        )
         self.png, self.text = base64.b64encode(small.getvalue()).decode(), text
         self.width = round(figure.get_figwidth() * PIXELS)
 

@@ -34,15 +34,31 @@ def film(
         raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
     if not 0 <= thread < k.block[0] * k.block[1]:
         raise ValueError(f"thread={thread} is outside the block of {k.block[0] * k.block[1]} threads.")
-    mine = [a for a in run.accesses if a.memory == "global" and (who == "grid" or a.block[:2] == tuple(block)) and (
-        who not in ("thread", "warp") or (a.thread == thread if who == "thread" else a.thread // WARP == thread // WARP))]
-    name = {"grid": "all blocks", "block": f"block {tuple(block)}", "thread": f"thread {thread} of block {tuple(block)}",
-            "warp": f"warp {thread // WARP} of block {tuple(block)}"}[who]
+    mine = [
+        a
+        for a in run.accesses
+        if a.memory == "global"
+        and (who == "grid" or a.block[:2] == tuple(block))
+        and (
+            who not in ("thread", "warp")
+            or (a.thread == thread if who == "thread" else a.thread // WARP == thread // WARP)
+        )
+    ]
+    name = {
+        "grid": "all blocks",
+        "block": f"block {tuple(block)}",
+        "thread": f"thread {thread} of block {tuple(block)}",
+        "warp": f"warp {thread // WARP} of block {tuple(block)}",
+    }[who]
     when = [(a.phase if run.has_barriers else a.round) for a in mine]
     steps = sorted({t for a, t in zip(mine, when) if not a.writes})
     frames, so_far = [], Counter()
     for step in steps:
-        now = Counter((a.array, divmod(a.index, run.shapes[a.array][1])) for a, t in zip(mine, when) if t == step and not a.writes)
+        now = Counter(
+            (a.array, divmod(a.index, run.shapes[a.array][1]))
+            for a, t in zip(mine, when)
+            if t == step and not a.writes
+        )
         so_far = so_far + now
         frames.append((so_far, now))
     stored = {divmod(a.index, N) for a in mine if a.writes}
@@ -59,9 +75,11 @@ class Film:
         elements = {name: sum(array == name for array, _ in total) for name in "AB"}
         reads = {name: sum(n for (array, _), n in total.items() if array == name) for name in "AB"}
         M, N, K = size
-        self.text = (f"{title}, {M} x {N} x {K}: in {len(frames)} step{'s' * (len(frames) != 1)} it reads "
-                     + " and ".join(f"{elements[name]} elements of {name}, {reads[name]} reads" for name in "AB")
-                     + f"; it stores {len(stored)} elements of C. The darkest is read {self.most} time{'s' * (self.most > 1)}.")
+        self.text = (
+            f"{title}, {M} x {N} x {K}: in {len(frames)} step{'s' * (len(frames) != 1)} it reads "
+            + " and ".join(f"{elements[name]} elements of {name}, {reads[name]} reads" for name in "AB")
+            + f"; it stores {len(stored)} elements of C. The darkest is read {self.most} time{'s' * (self.most > 1)}."
+        )
 
     def shade(self, colour, count):
         """Paper for none, the full colour for the most reads of the film."""
@@ -91,8 +109,13 @@ class Film:
         slots = figure.add_gridspec(1, len(numbers), left=0.01, right=0.99, top=top, bottom=0.01, wspace=0.12)
         for place, number in enumerate(numbers):
             self.draw(figure, slots[place], number)
-            figure.text((place + 0.02) / len(numbers), top + 0.27 / figure.get_figheight(), f"step {number + 1} of {count}",
-                        fontsize=11, color=INK)
+            figure.text(
+                (place + 0.02) / len(numbers),
+                top + 0.27 / figure.get_figheight(),
+                f"step {number + 1} of {count}",
+                fontsize=11,
+                color=INK,
+            )
         figure.text(0.01, 1 - 0.05 / figure.get_figheight(), self.legend(), fontsize=TEXT, color=INK, va="top")
         return Picture(figure, self.text)
 
@@ -133,7 +156,11 @@ class Film:
 def border(ax, cells):
     """Outline a set of cells as one shape: a line wherever a cell's neighbour is not in the set."""
     for r, c in cells:
-        for dr, dc, xs, ys in ((-1, 0, (c, c + 1), (r, r)), (1, 0, (c, c + 1), (r + 1, r + 1)),
-                               (0, -1, (c, c), (r, r + 1)), (0, 1, (c + 1, c + 1), (r, r + 1))):
+        for dr, dc, xs, ys in (
+            (-1, 0, (c, c + 1), (r, r)),
+            (1, 0, (c, c + 1), (r + 1, r + 1)),
+            (0, -1, (c, c), (r, r + 1)),
+            (0, 1, (c + 1, c + 1), (r, r + 1)),
+        ):
             if (r + dr, c + dc) not in cells:
                 ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)

@@ -7,20 +7,35 @@ from matplotlib.patches import Rectangle
 from .. import ladder
 from ..instruments import SECTOR, WARP, trace
 from ..launch import Kernel
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, GRID, INK, PAPER, SHADES, TEXT, Picture, outline, panel, product_axes
+from .drawing import (
+    A_COLOUR,
+    B_COLOUR,
+    C_COLOUR,
+    GRID,
+    INK,
+    PAPER,
+    SHADES,
+    TEXT,
+    Picture,
+    outline,
+    panel,
+    product_axes,
+)
 
 
 def picture_product(M=4, N=5, K=3, row=1, col=3):
     """One element of C, and the row of A and the column of B that make it."""
     figure = Figure(figsize=(5.2, 4.4))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
+    a, b, c = product_axes(
+        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K
+    )
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
 
 
-def picture_owners(k: Kernel, M: int, N: int, K: int=1):
+def picture_owners(k: Kernel, M: int, N: int, K: int = 1):
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
@@ -35,31 +50,54 @@ def picture_owners(k: Kernel, M: int, N: int, K: int=1):
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
     axes = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
-    panel(ax, blocks_down * rows, blocks_across * columns, colours, f"C ({M} x {N}), thread numbers, {axes}", C_COLOUR, labels)
+    panel(
+        ax,
+        blocks_down * rows,
+        blocks_across * columns,
+        colours,
+        f"C ({M} x {N}), thread numbers, {axes}",
+        C_COLOUR,
+        labels,
+    )
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
     way = "down a column" if rung.x_along == "rows" else "along a row"
-    text = (f"C of {M} x {N} under a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements. "
-            f"Thread numbers run {way} of C first; cells marked – lie outside C.")
+    text = (
+        f"C of {M} x {N} under a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements. "
+        f"Thread numbers run {way} of C first; cells marked – lie outside C."
+    )
     return Picture(figure, text)
 
 
 def picture_reads(k: Kernel, M: int, N: int, K: int, lanes=8, step=2):
     """What the first `lanes` threads of the first block read at one step of their loop. From a traced run without tiles."""
     mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < lanes]
-    read = {"A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
-            "B": {divmod(a.index, N) for a in mine if a.array == "B" and a.round == step}}
+    read = {
+        "A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
+        "B": {divmod(a.index, N) for a in mine if a.array == "B" and a.round == step},
+    }
     owned = {divmod(a.index, N): a.thread for a in mine if a.array == "C"}
     figure = Figure(figsize=(6.4, 5.6))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
+    a, b, c = product_axes(
+        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K
+    )
     panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
     panel(b, K, N, dict.fromkeys(read["B"], B_COLOUR), "B", B_COLOUR)
-    panel(c, M, N, dict.fromkeys(owned, SHADES[1]), f"C: threads 0 to {lanes - 1}", C_COLOUR,
-          {cell: str(thread) for cell, thread in owned.items()})
+    panel(
+        c,
+        M,
+        N,
+        dict.fromkeys(owned, SHADES[1]),
+        f"C: threads 0 to {lanes - 1}",
+        C_COLOUR,
+        {cell: str(thread) for cell, thread in owned.items()},
+    )
     counted = [f"{len(cells)} element{'s' * (len(cells) > 1)} of {name}" for name, cells in read.items()]
-    return Picture(figure, f"At step k = {step}, {lanes} neighbouring threads of {k.step} read {' and '.join(counted)}.")
+    return Picture(
+        figure, f"At step k = {step}, {lanes} neighbouring threads of {k.step} read {' and '.join(counted)}."
+    )
 
 
 def picture_addresses(k: Kernel, M: int, N: int, K: int):
@@ -74,16 +112,40 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int):
         for s, sector in enumerate(sectors):
             ax.add_patch(Rectangle((s * 1.15, 0), 1, 1, facecolor=PAPER, edgecolor=GRID, linewidth=0.8))
             for address in asked[asked // SECTOR == sector]:
-                ax.add_patch(Rectangle((s * 1.15 + address % SECTOR / SECTOR, 0), 4 / SECTOR, 1, facecolor=colour,
-                                       edgecolor="white", linewidth=0.4))
+                ax.add_patch(
+                    Rectangle(
+                        (s * 1.15 + address % SECTOR / SECTOR, 0),
+                        4 / SECTOR,
+                        1,
+                        facecolor=colour,
+                        edgecolor="white",
+                        linewidth=0.4,
+                    )
+                )
         ax.set_xlim(-0.1, WARP * 1.15)
         ax.set_ylim(-0.05, 1.05)
         ax.axis("off")
-        ax.text(-0.6, 0.5, ("store " if name == "C" else "load ") + name, ha="right", va="center", fontsize=TEXT, color=colour)
+        ax.text(
+            -0.6,
+            0.5,
+            ("store " if name == "C" else "load ") + name,
+            ha="right",
+            va="center",
+            fontsize=TEXT,
+            color=colour,
+        )
         moved = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
-        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}", fontsize=11, color=INK)
+        ax.text(
+            0,
+            1.18,
+            f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}",
+            fontsize=11,
+            color=INK,
+        )
         text.append(f"{name}: {len(sectors)} sectors, {moved}")
-    return Picture(figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + ".")
+    return Picture(
+        figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + "."
+    )
 
 
 def picture_banks(width):
@@ -102,8 +164,11 @@ def picture_banks(width):
     ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
     title = f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round"
     panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), title, INK, labels)
-    return Picture(figure, f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
-                           f"round{'s' * (rounds > 1)}.")
+    return Picture(
+        figure,
+        f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
+        f"round{'s' * (rounds > 1)}.",
+    )
 
 
 def picture_share(k, thread=(1, 1), step=2):
@@ -113,24 +178,34 @@ def picture_share(k, thread=(1, 1), step=2):
     number = thread[1] * k.block[0] + thread[0]
     mine = [(a, divmod(a.index, run.shapes[a.array][1])) for a in run.accesses if a.thread == number]
     owned = {cell for a, cell in mine if a.array == "C"}
-    reads = {"As": {cell for a, cell in mine if a.array == "As" and not a.writes and cell[1] == step},
-             "Bs": {cell for a, cell in mine if a.array == "Bs" and not a.writes and cell[0] == step}}
+    reads = {
+        "As": {cell for a, cell in mine if a.array == "As" and not a.writes and cell[1] == step},
+        "Bs": {cell for a, cell in mine if a.array == "Bs" and not a.writes and cell[0] == step},
+    }
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0],
-                           rows, columns, depth)
+    a, b, c = product_axes(
+        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0], rows, columns, depth
+    )
     figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {step}", fontsize=TEXT, color=INK)
     panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR)
     panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR)
     panel(c, rows, columns, dict.fromkeys(owned, C_COLOUR), "this block's tile of C", C_COLOUR)
     count = {name: len(cells) for name, cells in reads.items()}
-    return Picture(figure, f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {len(owned)} elements of C. In one step "
-                           f"it reads {count['As']} elements of As and {count['Bs']} of Bs: {sum(count.values())} reads for "
-                           f"{len(owned)} products.")
+    return Picture(
+        figure,
+        f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {len(owned)} elements of C. In one step "
+        f"it reads {count['As']} elements of As and {count['Bs']} of Bs: {sum(count.values())} reads for "
+        f"{len(owned)} products.",
+    )
 
 
-def picture_warps(k: Kernel, M: int, N: int, K: int=1):
+def picture_warps(k: Kernel, M: int, N: int, K: int = 1):
     """Which warp stores what in C: a shade for each warp of the first block, outlined where one ends. From a traced run."""
-    stores = [(*divmod(a.index, N), a.thread // WARP) for a in trace(k, M, N, K).accesses if a.array == "C" and a.block == (0, 0, 0)]
+    stores = [
+        (*divmod(a.index, N), a.thread // WARP)
+        for a in trace(k, M, N, K).accesses
+        if a.array == "C" and a.block == (0, 0, 0)
+    ]
     scale = 6.4 / N  # inches an element
     figure = Figure(figsize=(6.9, scale * M + 0.8))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.94 - 0.4 / figure.get_figheight()))
@@ -142,28 +217,51 @@ def picture_warps(k: Kernel, M: int, N: int, K: int=1):
         rows, columns = len({row for row, _ in cells}), len({col for _, col in cells})
         sides.add((rows, columns))
         middle = np.mean(list(cells), axis=0) + 0.5
-        ax.text(middle[1], middle[0], f"warp {warp}: {rows} + {columns} = {rows + columns}", ha="center", va="center", fontsize=TEXT,
-                color=INK, bbox=dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85))
+        ax.text(
+            middle[1],
+            middle[0],
+            f"warp {warp}: {rows} + {columns} = {rows + columns}",
+            ha="center",
+            va="center",
+            fontsize=TEXT,
+            color=INK,
+            bbox=dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85),
+        )
     ax.set_xlim(0, N)
     ax.set_ylim(M, 0)
     ax.set_aspect("equal")
     ax.axis("off")
     ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", fontsize=TEXT, color=C_COLOUR)
-    said = " or ".join(f"{rows} rows and {columns} columns, {rows + columns} different numbers of As and Bs a step" for rows, columns in sides)
+    said = " or ".join(
+        f"{rows} rows and {columns} columns, {rows + columns} different numbers of As and Bs a step"
+        for rows, columns in sides
+    )
     return Picture(figure, f"{len(patches)} warps of {k.step}, each with a patch of {said}.")
 
 
 def picture_order(k: Kernel, M: int, N: int, K: int, thread=0):
     """What one thread of the first block does, in order: asks for a tile, stores it, reads it; barriers. From a traced run."""
-    mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread == thread and a.part == 0 and a.array != "C"]
+    mine = [
+        a
+        for a in trace(k, M, N, K).accesses
+        if a.block == (0, 0, 0) and a.thread == thread and a.part == 0 and a.array != "C"
+    ]
     lane = {("global", False): 0, ("shared", True): 1, ("shared", False): 2}
     figure = Figure(figsize=(8.6, 2.5))
     ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
     meanwhile, asked = [], None
     for x, a in enumerate(mine):
         y = lane[a.memory, a.writes]
-        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR, edgecolor="white",
-                               linewidth=0.8))
+        ax.add_patch(
+            Rectangle(
+                (x, y + 0.15),
+                1,
+                0.6,
+                facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR,
+                edgecolor="white",
+                linewidth=0.8,
+            )
+        )
         if x and a.phase != mine[x - 1].phase:
             ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
         if y == 0:
@@ -171,7 +269,9 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread=0):
         elif y == 1 and asked is not None:  # the first store after it: the numbers must be there
             meanwhile.append(sum(lane[b.memory, b.writes] == 2 for b in mine[asked:x]))
             if meanwhile[-1]:
-                ax.annotate("", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2))
+                ax.annotate(
+                    "", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2)
+                )
             asked = None
     for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
         ax.text(-0.012 * len(mine), y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)
@@ -179,7 +279,16 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread=0):
     ax.set_ylim(3, 0)
     ax.axis("off")
     barriers = len({a.phase for a in mine}) - 1
-    figure.text(0.02, 0.9, f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})", fontsize=TEXT, color=INK)
+    figure.text(
+        0.02,
+        0.9,
+        f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})",
+        fontsize=TEXT,
+        color=INK,
+    )
     least = f"{max(meanwhile)} reads of the other tile" if any(meanwhile) else "nothing"
-    return Picture(figure, f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
-                           f"and storing it, it does {least}.")
+    return Picture(
+        figure,
+        f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
+        f"and storing it, it does {least}.",
+    )

@@ -28,7 +28,7 @@ if not devices.simulating() and importlib.util.find_spec("numba.hip"):
 
     hip.pose_as_cuda()
 
-from numba import cuda  # noqa: E402, numba-hip's, where it poses
+from numba import cuda
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
 
@@ -55,16 +55,21 @@ def __getattr__(name):
             raise AttributeError(str(error)) from None
     if name in ELSEWHERE:
         raise AttributeError(f"roc.{name} is not here. Port it: {ELSEWHERE[name]}.")
-    raise AttributeError(f"roc has no {name!r}; it has: get_global_id, get_local_id, get_group_id, get_local_size, get_global_size, "
-                         f"get_num_groups, get_work_dim, shared.array, barrier, jit, register, to_device.")
+    raise AttributeError(
+        f"roc has no {name!r}; it has: get_global_id, get_local_id, get_group_id, get_local_size, get_global_size, "
+        f"get_num_groups, get_work_dim, shared.array, barrier, jit, register, to_device."
+    )
 
 
 def outside(word):
     """What to raise for a word that was used where there is no work-item."""
-    return KernelError(f"roc.{word} works inside a kernel only: a function under @roc.jit, launched as kernel[groups, group_size](...).")
+    return KernelError(
+        f"roc.{word} works inside a kernel only: a function under @roc.jit, launched as kernel[groups, group_size](...)."
+    )
 
 
 if devices.simulating():
+
     def inside(word):
         """The simulated `cuda` of the work-item that asks. Raises KernelError outside a kernel."""
         running = simulated_thread()
@@ -106,6 +111,7 @@ if devices.simulating():
         inside("barrier()").syncthreads()
 
 else:
+
     @cuda.jit(device=True)
     def get_local_id(dim):
         return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
@@ -164,10 +170,15 @@ def refuse_old_words(function):
     for instruction in dis.get_instructions(function):
         line = instruction.positions.lineno or line
         loads = instruction.opname.startswith("LOAD_")
-        before, owner = owner, function.__globals__.get(instruction.argval) if loads and isinstance(instruction.argval, str) else None
+        before, owner = (
+            owner,
+            function.__globals__.get(instruction.argval) if loads and isinstance(instruction.argval, str) else None,
+        )
         if loads and instruction.argval in ELSEWHERE and before is sys.modules[__name__]:
-            raise KernelError(f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: roc.{instruction.argval} cannot be "
-                              f"had here. Port it: {ELSEWHERE[instruction.argval]}.")
+            raise KernelError(
+                f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: roc.{instruction.argval} cannot be "
+                f"had here. Port it: {ELSEWHERE[instruction.argval]}."
+            )
 
 
 def parsed(signature):
@@ -201,22 +212,32 @@ class RocKernel:
 
     def __getitem__(self, launch):
         if isinstance(launch, tuple) and len(launch) > 2:
-            raise ValueError(f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out.")
+            raise ValueError(
+                f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out."
+            )
         try:
             groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
         except (TypeError, ValueError):
-            raise ValueError(f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], each a whole number or a "
-                             f"tuple of up to three.") from None
+            raise ValueError(
+                f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], each a whole number or a "
+                f"tuple of up to three."
+            ) from None
         if not (1 <= len(groups) <= 3 and 1 <= len(size) <= 3) or min(*groups, *size) < 1:
-            raise ValueError(f"{groups} groups of {size} work-items: both need one to three dimensions, each 1 or more.")
+            raise ValueError(
+                f"{groups} groups of {size} work-items: both need one to three dimensions, each 1 or more."
+            )
         most = max(len(groups), len(size))
         groups, size = (part + (1,) * (most - len(part)) for part in (groups, size))
         device = devices.cuda_device()
         if np.prod(size) > device.max_threads:
-            raise ValueError(f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; {device.name} allows {device.max_threads}.")
+            raise ValueError(
+                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; {device.name} allows {device.max_threads}."
+            )
         for axis, n, most in zip("012", groups, MOST_GROUPS):
             if n > most:
-                raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
+                raise ValueError(
+                    f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more."
+                )
         return lambda *arguments: self.run(groups, size, arguments)
 
     def __call__(self, *arguments):
@@ -229,8 +250,10 @@ class RocKernel:
         for axis, (n, items) in enumerate(zip(groups, size)):
             longest = max((max(a.shape) for a in arrays), default=n * items)
             if (n - 1) * items >= longest > 0:
-                raise ValueError(f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
-                                 f"than {longest}. {ceil_div(longest, items)} would do.")
+                raise ValueError(
+                    f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
+                    f"than {longest}. {ceil_div(longest, items)} would do."
+                )
         self.kernel[groups, size](*arguments)
 
     def refuse_types(self, arguments):
@@ -238,16 +261,26 @@ class RocKernel:
         from numba import typeof
 
         if len(arguments) != len(self.types):
-            raise TypeError(f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}.")
+            raise TypeError(
+                f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."
+            )
         for number, (wanted, given) in enumerate(zip(self.types, arguments), 1):
             is_array, dimensions = hasattr(wanted, "ndim"), getattr(given, "ndim", 0)
-            fits = is_array == bool(dimensions) and (not is_array or (
-                wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype)))
+            fits = is_array == bool(dimensions) and (
+                not is_array or (wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype))
+            )
             if not fits:
-                said = f"{given.dtype} with {dimensions} dimensions" if dimensions else "a list; make it a NumPy array" if isinstance(
-                    given, list) else typeof(given)
-                raise TypeError(f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
-                                f"Convert it, with .astype or .reshape, or change the signature.")
+                said = (
+                    f"{given.dtype} with {dimensions} dimensions"
+                    if dimensions
+                    else "a list; make it a NumPy array"
+                    if isinstance(given, list)
+                    else typeof(given)
+                )
+                raise TypeError(
+                    f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
+                    f"Convert it, with .astype or .reshape, or change the signature."
+                )
 
 
 @contextmanager

@@ -26,7 +26,10 @@ def vocabulary(kernel) -> Markdown:
     for idea, words in IDEAS.items():
         lines = [line_with(word, source) for word, source in zip(words, sources)]
         lines.append(lines[1].replace("cuda.", "hip."))
-        rows += [f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |" for dialect, line in zip(COLUMNS, lines)]
+        rows += [
+            f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |"
+            for dialect, line in zip(COLUMNS, lines)
+        ]
     return Markdown("\n".join(rows))
 
 

@@ -63,5 +63,7 @@ def packed(job: Job) -> bytes:
     try:
         Pickler(buffer).dump(job)
     except Exception as error:  # pickling fails in many ways; each means the same
-        raise TypeError(f"the kernel uses something that cannot be sent to the process that tries it: {error}") from None
+        raise TypeError(
+            f"the kernel uses something that cannot be sent to the process that tries it: {error}"
+        ) from None
     return buffer.getvalue()

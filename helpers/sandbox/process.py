@@ -46,7 +46,9 @@ def forked(folder, environment):
         if key not in SERVERS or SERVERS[key].process.poll() is not None:
             SERVERS[key] = Server(environment)
         return Forked(SERVERS[key], folder, environment)
-    except BaseException as error:  # it ended, could not begin, or this was interrupted: its next answer means nothing
+    except (
+        BaseException
+    ) as error:  # it ended, could not begin, or this was interrupted: its next answer means nothing
         if key in SERVERS:
             SERVERS.pop(key).process.kill()
         LOCK.release()
@@ -119,7 +121,12 @@ class NewProcess:
     def __init__(self, folder, environment):
         with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", "import sys; from helpers.sandbox._child import main; main(sys.argv[1])", str(folder)],
+                [
+                    sys.executable,
+                    "-c",
+                    "import sys; from helpers.sandbox._child import main; main(sys.argv[1])",
+                    str(folder),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

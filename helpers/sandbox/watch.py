@@ -73,8 +73,20 @@ class Watch:
             name, flat = name_of(array, frame), int(np.ravel_multi_index(index, array.shape))
             before = self.rounds[block, thread.thread_id, frame.f_code, line] - 1
             self.shapes[name] = tuple(map(int, array.shape))
-            self.accesses.append(Access(memory, name, writes, line, block, thread.thread_id, flat, before, self.epoch(thread)[1],
-                                        flat % 4 if in_fours else 0))
+            self.accesses.append(
+                Access(
+                    memory,
+                    name,
+                    writes,
+                    line,
+                    block,
+                    thread.thread_id,
+                    flat,
+                    before,
+                    self.epoch(thread)[1],
+                    flat % 4 if in_fours else 0,
+                )
+            )
 
     def trace_lines(self, frame, event, arg):
         """For threading.settrace: count how often each thread runs each line of its kernel."""
@@ -139,7 +151,9 @@ class Simulated:
         """A barrier that is noted."""
 
         def syncthreads(thread):
-            self.watch.barrier(thread, sys._getframe(2).f_lineno)  # past the simulator's cuda.syncthreads, in the kernel
+            self.watch.barrier(
+                thread, sys._getframe(2).f_lineno
+            )  # past the simulator's cuda.syncthreads, in the kernel
             own(thread)
 
         return syncthreads

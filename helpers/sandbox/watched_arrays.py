@@ -8,7 +8,11 @@ import numpy as np
 
 from ..launch import wide
 
-INSIDE = (__file__, str(Path(__file__).with_name("watch.py")), wide.__file__)  # frames of these stand between a kernel and the array it touches
+INSIDE = (
+    __file__,
+    str(Path(__file__).with_name("watch.py")),
+    wide.__file__,
+)  # frames of these stand between a kernel and the array it touches
 
 
 class GlobalArray:
@@ -23,7 +27,9 @@ class GlobalArray:
 
     def single(self, index, writes):
         if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
-            raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
+            raise TypeError(
+                "a kernel reads and writes single elements, such as A[row, k], never whole rows or columns"
+            )
         refuse_negative(index)
         if any(i >= n for i, n in zip(index, self.shape)):
             raise IndexError(f"index {index} is outside {self.shape}")

@@ -80,8 +80,12 @@ def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
         number._obj.value = (13, 4, 1)[part]
         return 0
 
-    return SimpleNamespace(cublasSgemm_v2=cublasSgemm_v2, cublasCreate_v2=cublasCreate_v2,
-                           cublasSetMathMode=cublasSetMathMode, cublasGetProperty=cublasGetProperty)
+    return SimpleNamespace(
+        cublasSgemm_v2=cublasSgemm_v2,
+        cublasCreate_v2=cublasCreate_v2,
+        cublasSetMathMode=cublasSetMathMode,
+        cublasGetProperty=cublasGetProperty,
+    )
 
 
 @pytest.fixture
@@ -102,7 +106,9 @@ def gpu(monkeypatch):
     monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: 2.0, raising=False)
     monkeypatch.setattr(peers, "address", lambda X: X._ary.ctypes.data)
     peers.cublas.cache_clear()
-    yield SimpleNamespace(calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library))
+    yield SimpleNamespace(
+        calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library)
+    )
     peers.cublas.cache_clear()
 
 
@@ -131,7 +137,8 @@ def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
     assert check(k, SHAPES)
     t = measure(k, (5, 7, 3))
     dialect, device = {"CLBlast": ("OpenCL", devices.opencl_device), "cuBLAS": ("CUDA", devices.cuda_device)}.get(
-        name, ("Python", lambda: SimpleNamespace(name="host")))
+        name, ("Python", lambda: SimpleNamespace(name="host"))
+    )
     assert (t.step, t.dialect, t.device) == (name, dialect, device().name)
     assert set(t.parameters) <= {"version"} and t.seconds > 0
 
@@ -190,7 +197,9 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     assert isinstance(found["MKL"], peers.Missing) and isinstance(found["CLBlast"], peers.Missing)
     if sys.platform == "linux" and peers.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
-    assert found["CLBlast"].remedy.startswith(("to add it: sudo apt-get install libclblast1", "to add it: conda install"))
+    assert found["CLBlast"].remedy.startswith(
+        ("to add it: sudo apt-get install libclblast1", "to add it: conda install")
+    )
 
 
 def refuse(name, *more):
@@ -201,7 +210,9 @@ def test_cublas_that_is_not_installed_is_missing(monkeypatch, gpu):
     monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: None)
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
-    assert peers.find(peers.CuBLAS) == peers.Missing("cuBLAS", "CUDA", 'to add it: pip install "cuda-toolkit[cublas]==12.*"')
+    assert peers.find(peers.CuBLAS) == peers.Missing(
+        "cuBLAS", "CUDA", 'to add it: pip install "cuda-toolkit[cublas]==12.*"'
+    )
     # Found, but without a library that it needs itself.
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=refuse))
     monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: "/nowhere/libcublas.so.12")

@@ -8,28 +8,58 @@ import pytest
 
 from helpers import check, devices, ladder, opencl_kernel
 from helpers.__main__ import main
-from helpers.clock import Limits, Missing, Scoreboard, Timing, contest, read_results, record, scoreboard, write_results
+from helpers.clock import (
+    Limits,
+    Missing,
+    Scoreboard,
+    Timing,
+    contest,
+    read_results,
+    record,
+    scoreboard,
+    write_results,
+)
 from helpers.clock.contest import ladder_kernels
 from helpers.clock.results import read_file
 
 # The modules, where a function of theirs has the same name.
-CONTEST, BOARD, RECORD = (importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record"))
+CONTEST, BOARD, RECORD = (
+    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record")
+)
 
 
 def made(on_host=True, M=8):
     """NumPy 4 s, a library 2 s, our kernel 1 s, and one in the simulator; in the second round ours is twice as slow."""
+
     def timed(dialect, step, device, seconds):
         return Timing(dialect, step, M, 8, 8, seconds, 0.0, device, {"TILE": 4})
 
-    return Scoreboard(M, 8, 8, (timed("Python", "numpy_matmul", "host", 4.0), timed("OpenCL", "CLBlast", "a device", 2.0),
-                                timed("OpenCL", "tiled", "a device", 1.0), timed("CUDA", "tiled", "simulator", None)),
-                      ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()), 2 * M * 64 / 0.5, "a device", on_host,
-                      (Missing("MKL", "Python", "to add it: pip install mkl"),), "a library")
+    return Scoreboard(
+        M,
+        8,
+        8,
+        (
+            timed("Python", "numpy_matmul", "host", 4.0),
+            timed("OpenCL", "CLBlast", "a device", 2.0),
+            timed("OpenCL", "tiled", "a device", 1.0),
+            timed("CUDA", "tiled", "simulator", None),
+        ),
+        ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()),
+        2 * M * 64 / 0.5,
+        "a device",
+        on_host,
+        (Missing("MKL", "Python", "to add it: pip install mkl"),),
+        "a library",
+    )
 
 
 def test_shares_and_ratios_are_those_of_the_rounds():
     board = made()
-    assert board.of_peak(2) == pytest.approx(0.5) and board.of_peak(0) == pytest.approx(0.125) and board.of_peak(3) is None
+    assert (
+        board.of_peak(2) == pytest.approx(0.5)
+        and board.of_peak(0) == pytest.approx(0.125)
+        and board.of_peak(3) is None
+    )
     assert board.times(2, 0) == (4.0, 2.0, 4.0) and board.times(2, 1) == (2.0, 1.0, 2.0)
     assert board.library(2) == 1 and board.library(0) == 1  # on one CPU they all compete
     on_gpu = made(on_host=False)
@@ -49,13 +79,18 @@ def test_a_contest_takes_turns_in_both_directions(monkeypatch):
     order = []
     monkeypatch.setattr(CONTEST, "measure", lambda k, size: order.append(k) or (k, size))
     rounds = contest(["a", "b", "c"], 8, rounds=3)
-    assert order == list("cba" "abc" "cba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
+    assert order == list("cbaabccba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
 
 
 def test_the_median_round_of_each_contestant_counts(monkeypatch):
     seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
-    monkeypatch.setattr(CONTEST, "measure", lambda k, size: Timing(k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0,
-                                                                  k.device.name if k.device else "host", {}))
+    monkeypatch.setattr(
+        CONTEST,
+        "measure",
+        lambda k, size: Timing(
+            k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0, k.device.name if k.device else "host", {}
+        ),
+    )
     board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
@@ -64,10 +99,14 @@ def test_the_median_round_of_each_contestant_counts(monkeypatch):
 def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     wrong = opencl_kernel("naive")
     monkeypatch.setattr(wrong, "upload", lambda A, B, fill: type(wrong).upload(wrong, A, B * 2, fill))
-    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: [*ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong])
+    monkeypatch.setattr(
+        BOARD, "ladder_kernels", lambda *_: [*ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong]
+    )
     board = scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
-    assert [(m.name, m.remedy) for m in board.missing] == [("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")]
+    assert [(m.name, m.remedy) for m in board.missing] == [
+        ("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")
+    ]
 
 
 def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
@@ -88,21 +127,29 @@ def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
     monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits("a device", next(measured), 1e9))
     for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
         BOARD.raise_peak("a device", seen)
-        assert BOARD.PEAKS == {"a device": peak}
+        assert {"a device": peak} == BOARD.PEAKS
 
 
 def test_bad_arguments_are_named():
-    for arguments, says in ((dict(dialects=["opencl"]), "no dialect 'opencl'"), (dict(steps="tiled"), "give a list: \\['tiled'\\]"),
-                            (dict(rounds=0, dialects=["OpenCL"], steps=["naive"]), "rounds=0: there is nothing to time")):
+    for arguments, says in (
+        (dict(dialects=["opencl"]), "no dialect 'opencl'"),
+        (dict(steps="tiled"), "give a list: \\['tiled'\\]"),
+        (dict(rounds=0, dialects=["OpenCL"], steps=["naive"]), "rounds=0: there is nothing to time"),
+    ):
         with pytest.raises(ValueError, match=says):
             scoreboard(16, **arguments)
 
 
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
-    monkeypatch.setattr(BOARD, "peers", lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"),
-                                                              opencl_kernel("coalesced")])
+    monkeypatch.setattr(
+        BOARD,
+        "peers",
+        lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"), opencl_kernel("coalesced")],
+    )
     board = scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
-    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[0].name == "MKL"
+    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[
+        0
+    ].name == "MKL"
 
 
 def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
@@ -115,7 +162,9 @@ def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
     changed = made()
     object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (3.0,), ()))
     write_results([changed], tmp_path)
-    assert [b.M for b in read_results(tmp_path)[0].boards] == [8, 16] and read_results(tmp_path)[0].boards[0].seconds[2] == (3.0,)
+    assert [b.M for b in read_results(tmp_path)[0].boards] == [8, 16] and read_results(tmp_path)[0].boards[0].seconds[
+        2
+    ] == (3.0,)
 
 
 def test_a_file_names_the_device_and_no_machine(tmp_path):
@@ -143,7 +192,9 @@ def test_every_record_in_the_repository_can_be_read_and_says_what_it_needs():
             assert len({len(s) for s in board.seconds}) == 1 and all(t.seconds > 0 for t in board.timings)
 
 
-TINY = dict(tuned=["tiled"], tuning_size=32, ragged=[(17, 19, 23)], sizes=[(16, ["naive", "tiled"]), ((4, 32, 8), ["tiled"])])
+TINY = dict(
+    tuned=["tiled"], tuning_size=32, ragged=[(17, 19, 23)], sizes=[(16, ["naive", "tiled"]), ((4, 32, 8), ["tiled"])]
+)
 
 
 def test_one_command_checks_tunes_measures_and_writes(tmp_path, monkeypatch):
@@ -162,12 +213,18 @@ def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
 
     def judge(k, shapes=None):
-        wrong = opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4) if str(k) == "naive (OpenCL)" else k
+        wrong = (
+            opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4)
+            if str(k) == "naive (OpenCL)"
+            else k
+        )
         return check(wrong, shapes)
 
     monkeypatch.setattr(RECORD, "check", judge)
     said = []
-    machine = read_file(record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1))
+    machine = read_file(
+        record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
+    )
     assert not machine.about["checked"]["naive (OpenCL)"] and any("K is cut" in text for text in said)
     assert "naive" not in {t.step for b in machine.boards for t in b.timings if t.dialect == "OpenCL"}
 
@@ -181,8 +238,14 @@ def test_the_plans_name_rungs_and_sizes_that_there_are():
 
 
 def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["helpers", "bench", "--dialect", "opencl", "--size", "16", "--steps", "naive", "--save", str(tmp_path)])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["helpers", "bench", "--dialect", "opencl", "--size", "16", "--steps", "naive", "--save", str(tmp_path)],
+    )
     main()
     assert "saved:" in capsys.readouterr().out
     [machine] = read_results(tmp_path)
-    assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(machine.boards[0].seconds[0]) == 3
+    assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(
+        machine.boards[0].seconds[0]
+    ) == 3

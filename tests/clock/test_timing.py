@@ -21,7 +21,7 @@ def test_the_rate_is_2mnk_over_the_median():
 def test_measure_takes_a_size_or_a_shape():
     for size, shape in ((32, (32, 32, 32)), ((8, 16, 24), (8, 16, 24))):
         t = measure(opencl_kernel("naive"), size)
-        assert (t.M, t.N, t.K) == shape
+        assert shape == (t.M, t.N, t.K)
         assert t.seconds > 0 and t.spread >= 0 and t.build_seconds > 0 and t.transfer_seconds > 0
 
 

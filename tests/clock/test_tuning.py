@@ -30,9 +30,13 @@ def own_cache(monkeypatch, tmp_path):
 @pytest.fixture
 def rounds(monkeypatch):
     """Set how the finalists fare against the defaults, with no clock."""
+
     def set_ratios(*ratios):
         def compared(first, second, size, rounds):
-            t = [Timing("OpenCL", "tiled", *size, seconds, 0.0, "a device", k.parameters) for k, seconds in ((first, 1.0), (second, 2.0))]
+            t = [
+                Timing("OpenCL", "tiled", *size, seconds, 0.0, "a device", k.parameters)
+                for k, seconds in ((first, 1.0), (second, 2.0))
+            ]
             return Comparison(*t, ratios)
 
         monkeypatch.setattr(tuning, "compare", compared)
@@ -49,7 +53,9 @@ def test_kernel_tuner_finds_the_very_points_that_the_ladder_allows(step):
     legal = ladder.points(rung, device)
     space, restrictions = restricted(rung, device, legal)
     found = Searchspace(space, restrictions, device.max_threads)
-    assert {c[: len(legal[0])] for c in found.list} == {tuple(p.values()) for p in legal} and found.size == len(legal) > 4
+    assert {c[: len(legal[0])] for c in found.list} == {tuple(p.values()) for p in legal} and found.size == len(
+        legal
+    ) > 4
 
 
 def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by_turns():
@@ -150,21 +156,34 @@ def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, m
     assert capsys.readouterr().out == "" and os.listdir() == []
 
 
-@pytest.mark.parametrize("arguments, says", [
-    (dict(step="tiled", space={"TILE": (512, 1024)}), "no point of this space can run here. The first of them: tiled with TILE=512 needs a "
-     "block of 512 x 512 = 262144 threads; .* allows"),
-    (dict(step="register_2d", space=dict(BM=(10,), BN=(8,), BK=(4,), TM=(4,), TN=(4,))), "TM=4 must divide BM=10"),
-    (dict(step="tiled", space={"BM": (4,)}), "a space for tiled names TILE, each with its values; this one names BM"),
-    (dict(step="tiled", space={"TILE": ()}), "is empty"),
-    (dict(step="tiled", space={"TILE": 8}), "a list of whole numbers, 1 or more, for each parameter; TILE has 8"),
-    (dict(step="tiled", space={"TILE": (8.5, 16)}), "TILE has"),
-    (dict(step="tiled", seconds="10"), "seconds='10' leaves no time"),
-    (dict(step="tiled", seconds=0), "seconds=0 leaves no time"),
-    (dict(step="tilde"), "unknown step 'tilde'"),
-    (dict(step="packed", dialect="CUDA"), "packed is written in OpenCL only"),
-    (dict(step="tiled", dialect="HIP"), "no dialect 'HIP'"),
-    (dict(step="tiled", size=0), "each size must be 1 or more"),
-], ids=lambda value: value if isinstance(value, str) else None)
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (
+            dict(step="tiled", space={"TILE": (512, 1024)}),
+            "no point of this space can run here. The first of them: tiled with TILE=512 needs a "
+            "block of 512 x 512 = 262144 threads; .* allows",
+        ),
+        (
+            dict(step="register_2d", space=dict(BM=(10,), BN=(8,), BK=(4,), TM=(4,), TN=(4,))),
+            "TM=4 must divide BM=10",
+        ),
+        (
+            dict(step="tiled", space={"BM": (4,)}),
+            "a space for tiled names TILE, each with its values; this one names BM",
+        ),
+        (dict(step="tiled", space={"TILE": ()}), "is empty"),
+        (dict(step="tiled", space={"TILE": 8}), "a list of whole numbers, 1 or more, for each parameter; TILE has 8"),
+        (dict(step="tiled", space={"TILE": (8.5, 16)}), "TILE has"),
+        (dict(step="tiled", seconds="10"), "seconds='10' leaves no time"),
+        (dict(step="tiled", seconds=0), "seconds=0 leaves no time"),
+        (dict(step="tilde"), "unknown step 'tilde'"),
+        (dict(step="packed", dialect="CUDA"), "packed is written in OpenCL only"),
+        (dict(step="tiled", dialect="HIP"), "no dialect 'HIP'"),
+        (dict(step="tiled", size=0), "each size must be 1 or more"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
 def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
     monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda *_: pytest.fail("it searched"))
     with pytest.raises(ValueError, match=says):
@@ -184,14 +203,18 @@ def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
         tune("tiled", **SMALL)
 
 
-@pytest.mark.parametrize("damage, says", [
-    (lambda text: text[: len(text) // 2], "the file is damaged"),
-    (lambda text: "[]", "the file is damaged"),
-    (lambda text: text.replace('"parameters"', '"other"'), "the file is damaged"),
-    (lambda text: text.replace('"mark": "', '"mark": "0'), "those of tiled belong to another version"),
-    (lambda text: text.replace('"TILE": 8', '"TILE": 4096'), "needs a block of 4096 x 4096"),
-    (lambda text: text.replace('"TILE": 8', '"SIDE": 8'), "no parameter 'SIDE'"),
-], ids=["cut off", "no dict", "no parameters", "another version", "too large", "unknown"])
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        (lambda text: text[: len(text) // 2], "the file is damaged"),
+        (lambda text: "[]", "the file is damaged"),
+        (lambda text: text.replace('"parameters"', '"other"'), "the file is damaged"),
+        (lambda text: text.replace('"mark": "', '"mark": "0'), "those of tiled belong to another version"),
+        (lambda text: text.replace('"TILE": 8', '"TILE": 4096'), "needs a block of 4096 x 4096"),
+        (lambda text: text.replace('"TILE": 8', '"SIDE": 8'), "no parameter 'SIDE'"),
+    ],
+    ids=["cut off", "no dict", "no parameters", "another version", "too large", "unknown"],
+)
 def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, says, own_cache):
     source = DIALECTS["OpenCL"].source_of("tiled")
     kept.remember(TILED, DEVICE, source, {"TILE": 8}, size=[48, 48, 48], date="2026-01-01")
@@ -213,7 +236,9 @@ def test_the_way_back():
     for name in ("tiled", "naive"):
         rung = ladder.STEPS[name]
         kept.remember(rung, DEVICE, DIALECTS["OpenCL"].source_of(name), dict.fromkeys(rung.space, 4))
-    assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
+    assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(
+        DEVICE
+    )
     assert opencl_kernel("naive", parameters="tuned").parameters == {"BM": 4, "BN": 4}
     assert forget_tuned() == 1 and forget_tuned() == 0
     with pytest.raises(ValueError, match="unknown step 'registr'"):
@@ -222,5 +247,5 @@ def test_the_way_back():
 
 @pytest.mark.parametrize("build", [opencl_kernel, cuda_kernel])
 def test_another_word_than_tuned_is_refused(build):
-    with pytest.raises(ValueError, match="the only word here is \"tuned\""):
+    with pytest.raises(ValueError, match='the only word here is "tuned"'):
         build("tiled", parameters="best")

@@ -8,8 +8,10 @@ from helpers.instruments import compiler
 from helpers.instruments.gpus import ARCHS, occupancy
 from helpers.launch import KernelError
 
-needs_compiler = pytest.mark.skipif(not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
-                                    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
+needs_compiler = pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
+    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+)
 
 
 def loaded(report):
@@ -27,19 +29,28 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
     assert report.shared_bytes == 4 * rung.staged(p)
     rows, columns, depth = rung.tile(p)
     products = rows * columns * depth
-    per_product = rung.shared_accesses(p, rows, columns, depth)[0] / products or 2  # the first two rungs read both factors from global memory
+    per_product = (
+        rung.shared_accesses(p, rows, columns, depth)[0] / products or 2
+    )  # the first two rungs read both factors from global memory
     if step == "tiled":  # its inner loop is the whole round: two elements staged, TILE products
         per_product += 2 / depth
     assert loaded(report) / report.loop.mix["FMA"] == per_product
     assert not any("stack" in kind for kind in report.loop.mix)
     if step in ("vectorized", "prefetched"):
-        assert report.loop.fma_share > 0.88 and set(report.loop.mix) >= {"shared load, 16 bytes"} and report.registers <= 128
+        assert (
+            report.loop.fma_share > 0.88
+            and set(report.loop.mix) >= {"shared load, 16 bytes"}
+            and report.registers <= 128
+        )
 
 
 @needs_compiler
 def test_an_index_known_only_at_run_time_moves_the_patch_to_the_stack():
     source = cuda_kernel("register_2d").source
-    guarded = source.replace("for j in range(TN):\n                        acc", "for j in range(min(TN, N - col0)):\n                        acc")
+    guarded = source.replace(
+        "for j in range(TN):\n                        acc",
+        "for j in range(min(TN, N - col0)):\n                        acc",
+    )
     assert guarded != source
     size = ladder.STEPS["register_2d"].defaults["GPU"]
     right, wrong = (compiler_report(cuda_kernel(s, like="register_2d", **size)) for s in (source, guarded))

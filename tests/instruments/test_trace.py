@@ -19,7 +19,9 @@ def touched(run):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("step", [step for step in ladder.steps("CUDA") if step not in ("vectorized", "prefetched")])  # their OpenCL kernels take pointers
+@pytest.mark.parametrize(
+    "step", [step for step in ladder.steps("CUDA") if step not in ("vectorized", "prefetched")]
+)  # their OpenCL kernels take pointers
 def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, shape):
     p = ladder.STEPS[step].defaults["simulator"]
     one, other = trace(cuda_kernel(step, **p), *shape), trace(opencl_kernel(step, **p), *shape)
@@ -60,25 +62,50 @@ def test_notes_reach_every_kind_of_access_and_keep_the_lines():
     text, sites, shapes = annotate(OWN, {"TILE": 2})
     assert shapes == {"As": (2, 3), "one": (4,), "four": (8,)}
     seen = Counter((s.memory, s.array, s.writes, s.line) for s in sites)
-    assert seen == {("shared", "As", True, 8): 1, ("global", "A", False, 8): 1, ("shared", "one", True, 8): 1,
-                    ("global", "B", False, 8): 1, ("shared", "four", True, 9): 1, ("global", "C", True, 12): 2,
-                    ("global", "C", False, 12): 1, ("shared", "As", False, 12): 2, ("shared", "one", False, 12): 1}
+    assert seen == {
+        ("shared", "As", True, 8): 1,
+        ("global", "A", False, 8): 1,
+        ("shared", "one", True, 8): 1,
+        ("global", "B", False, 8): 1,
+        ("shared", "four", True, 9): 1,
+        ("global", "C", True, 12): 2,
+        ("global", "C", False, 12): 1,
+        ("shared", "As", False, 12): 2,
+        ("shared", "one", False, 12): 1,
+    }
     assert text.split("#line 1\n")[1].count("\n") == OWN.count("\n")
 
 
 def test_notes_are_taken_where_they_are_due():
     run = trace(opencl_kernel(OWN, like="tiled", TILE=2), 2, 2, 2)
     count = Counter((a.array, a.writes) for a in run.accesses)
-    assert count == {("A", False): 4, ("As", True): 4, ("one", True): 4, ("B", False): 4, ("four", True): 16,
-                     ("C", True): 8, ("C", False): 4, ("As", False): 8, ("one", False): 4}
+    assert count == {
+        ("A", False): 4,
+        ("As", True): 4,
+        ("one", True): 4,
+        ("B", False): 4,
+        ("four", True): 16,
+        ("C", True): 8,
+        ("C", False): 4,
+        ("As", False): 8,
+        ("one", False): 4,
+    }
     assert {a.phase for a in run.accesses if a.array == "C"} == {1}
 
 
 def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
     source = opencl_kernel("tiled").source
     with pytest.raises(KernelError):
-        trace(opencl_kernel(source.replace("for (int k = 0", "for (int k = 0; k < 1 << 20; k++) for (int k = 0"), like="tiled", TILE=4),
-              4, 4, 4)
+        trace(
+            opencl_kernel(
+                source.replace("for (int k = 0", "for (int k = 0; k < 1 << 20; k++) for (int k = 0"),
+                like="tiled",
+                TILE=4,
+            ),
+            4,
+            4,
+            4,
+        )
     with pytest.raises(ValueError, match="would take a simulator too long"):
         trace(opencl_kernel("naive"), 100, 100, 100)
 
@@ -86,7 +113,9 @@ def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
 def test_a_trace_is_taken_once(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     first = trace(k, 3, 2, 2)
-    monkeypatch.setattr(importlib.import_module("helpers.instruments.trace"), "in_child", lambda *a, **b: pytest.fail("asked again"))
+    monkeypatch.setattr(
+        importlib.import_module("helpers.instruments.trace"), "in_child", lambda *a, **b: pytest.fail("asked again")
+    )
     assert trace(k, 3, 2, 2) is first
 
 
@@ -101,7 +130,9 @@ def test_a_film_counts_what_is_read_by_whom():
     assert grid.most == 12 and sum(grid.frames[-1][0].values()) == 2 * 8 * 12 * 6
     tiled = film(opencl_kernel("tiled", TILE=4), 8, 12, 6)
     assert len(tiled.frames) == 2 and tiled.most == 1
-    assert set(tiled.frames[1][1]) == {("A", (r, c)) for r in range(4) for c in (4, 5)} | {("B", (r, c)) for r in (4, 5) for c in range(4)}
+    assert set(tiled.frames[1][1]) == {("A", (r, c)) for r in range(4) for c in (4, 5)} | {
+        ("B", (r, c)) for r in (4, 5) for c in range(4)
+    }
     warp = film(cuda_kernel("coalesced", BM=2, BN=32), 4, 33, 2, who="warp", block=(0, 1), thread=40)
     assert {row for row, _ in warp.stored} == {3} and len(warp.stored) == 32
 
@@ -116,10 +147,15 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
     assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG") and step.max == 2
 
 
-@pytest.mark.parametrize("wrong, says", [
-    (dict(who="warps"), "is none of: thread, warp, block, grid"), (dict(block=(2, 0)), "within the grid of 1 x 1"), (dict(block=1), "within the grid of 1 x 1"),
-    (dict(thread=16), "outside the block of 16 threads"),
-])
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (dict(who="warps"), "is none of: thread, warp, block, grid"),
+        (dict(block=(2, 0)), "within the grid of 1 x 1"),
+        (dict(block=1), "within the grid of 1 x 1"),
+        (dict(thread=16), "outside the block of 16 threads"),
+    ],
+)
 def test_a_film_of_nobody_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         film(cuda_kernel("tiled", TILE=4), 4, 4, 4, **wrong)

@@ -3,10 +3,16 @@
 from helpers import cuda_kernel, opencl_kernel
 
 OPENCL = {
-    "no first barrier": [("// 2. Both tiles are complete before anyone reads them.\n        barrier(CLK_LOCAL_MEM_FENCE);", "")],
-    "no second barrier": [("anyone overwrites them.\n        barrier(CLK_LOCAL_MEM_FENCE);", "anyone overwrites them.")],
-    "no load guard": [("(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f", "A[row * K + k0 + tx]"),
-                      ("(k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0f", "B[(k0 + ty) * N + col]")],
+    "no first barrier": [
+        ("// 2. Both tiles are complete before anyone reads them.\n        barrier(CLK_LOCAL_MEM_FENCE);", "")
+    ],
+    "no second barrier": [
+        ("anyone overwrites them.\n        barrier(CLK_LOCAL_MEM_FENCE);", "anyone overwrites them.")
+    ],
+    "no load guard": [
+        ("(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f", "A[row * K + k0 + tx]"),
+        ("(k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0f", "B[(k0 + ty) * N + col]"),
+    ],
     "no store guard": [("if (row < M && col < N) C[", "C[")],
     "x and y swapped": [("row = row0 + ty, col = col0 + tx", "row = col0 + tx, col = row0 + ty")],
     "k <= K": [("k < TILE", "k <= TILE")],
@@ -16,8 +22,13 @@ OPENCL = {
 }
 CUDA = {
     "no first barrier": [("before anyone reads them.\n            cuda.syncthreads()", "before anyone reads them.")],
-    "no second barrier": [("before anyone overwrites them.\n            cuda.syncthreads()", "before anyone overwrites them.")],
-    "no load guard": [(" if row < M and k0 + tx < K else float32(0)", ""), (" if k0 + ty < K and col < N else float32(0)", "")],
+    "no second barrier": [
+        ("before anyone overwrites them.\n            cuda.syncthreads()", "before anyone overwrites them.")
+    ],
+    "no load guard": [
+        (" if row < M and k0 + tx < K else float32(0)", ""),
+        (" if k0 + ty < K and col < N else float32(0)", ""),
+    ],
     "no store guard": [("        if row < M and col < N:\n            C", "        if True:\n            C")],
     "x and y swapped": [("row, col = cuda.blockIdx.y", "col, row = cuda.blockIdx.y")],
     "k <= K": [("range(TILE)", "range(TILE + 1)")],

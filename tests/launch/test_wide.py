@@ -36,11 +36,15 @@ def test_four_numbers_go_where_they_should():
     np.testing.assert_array_equal(d_Y.copy_to_host(), X[:, :3:-1])
 
 
-@pytest.mark.skipif(not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
+@pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)
-    text, other = (in_child(cuda_kernel(step, **size), ptx, 60, None, simulated=False, capability=(9, 0)).value
-                   for step in ("vectorized", "register_2d"))
+    text, other = (
+        in_child(cuda_kernel(step, **size), ptx, 60, None, simulated=False, capability=(9, 0)).value
+        for step in ("vectorized", "register_2d")
+    )
     for wide in ("ld.global.v4.f32", "ld.shared.v4.f32", "st.shared.v4.f32"):
         assert wide in text, f"no {wide}"
     assert "ld.global.v4.f32" not in other

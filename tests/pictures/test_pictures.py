@@ -13,16 +13,20 @@ from helpers.instruments import CompilerReport, occupancy
 from helpers.judge import ANSWERS
 from helpers.pictures import film
 
-TIMINGS = [Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
-           for step, seconds in zip(ladder.steps("CUDA"), (0.2, 0.02, 0.002, 0.0015, 0.0012))]
+TIMINGS = [
+    Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
+    for step, seconds in zip(ladder.steps("CUDA"), (0.2, 0.02, 0.002, 0.0015, 0.0012))
+]
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
-
 
 
 def board(M):
     """A scoreboard of three contestants at M x M x M."""
-    timings = (Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "host", {}), Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
-               Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}))
+    timings = (
+        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "host", {}),
+        Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
+        Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}),
+    )
     return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device", True)
 
 
@@ -36,27 +40,37 @@ ALL = {
     "share": lambda: pictures.picture_share(cuda_kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)),
     "order": lambda: pictures.picture_order(cuda_kernel("tiled", TILE=4), 4, 4, 12),
     "warps": lambda: pictures.picture_warps(cuda_kernel("coalesced", BM=8, BN=16), 8, 16),
-    "landscape": lambda: pictures.picture_landscape({(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"),
+    "landscape": lambda: pictures.picture_landscape(
+        {(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"
+    ),
     "scoreboard": lambda: pictures.scoreboard_chart(board(8)),
     "growth": lambda: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
     "predicted": pictures.predicted_roofline,
     "occupancy": lambda: pictures.picture_occupancy(REPORT),
     "ladder_roofline": lambda: pictures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
-    "chart": lambda: pictures.ladder_chart([
-        Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
-        Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
-        Timing("CUDA", "naive", 8, 8, 8, None, None, "simulator", {}),
-    ]),
-    "roofline": lambda: pictures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
+    "chart": lambda: pictures.ladder_chart(
+        [
+            Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
+            Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
+            Timing("CUDA", "naive", 8, 8, 8, None, None, "simulator", {}),
+        ]
+    ),
+    "roofline": lambda: pictures.roofline(
+        Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]
+    ),
 }
 
 
 def test_what_happens_between_asking_and_storing_is_counted():
     tiny = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
-    waits, works = (pictures.picture_order(k, 8, 8, 24).text
-                    for k in (cuda_kernel("vectorized", **tiny), cuda_kernel("prefetched", **tiny, WM=8, WN=8)))
+    waits, works = (
+        pictures.picture_order(k, 8, 8, 24).text
+        for k in (cuda_kernel("vectorized", **tiny), cuda_kernel("prefetched", **tiny, WM=8, WN=8))
+    )
     assert "K = 24: 5 barriers" in waits and "it does nothing." in waits
-    assert "K = 24: 3 barriers" in works and "it does 16 reads of the other tile." in works  # 8 of As, 8 of Bs, each of four
+    assert (
+        "K = 24: 3 barriers" in works and "it does 16 reads of the other tile." in works
+    )  # 8 of As, 8 of Bs, each of four
 
 
 @pytest.mark.parametrize("name", ["vectorized", "prefetched"])
@@ -75,7 +89,10 @@ def test_a_scoreboard_says_whose_it_is_and_compares_with_the_fastest_library():
     text = pictures.scoreboard_chart(board(8), "recorded on 2026-01-01").text
     assert text.startswith("8 x 8 x 8 on a device, recorded on 2026-01-01")
     assert "tiled (OpenCL) 1.02e-06, 50% of peak, 2.00 x NumPy; NumPy 5.12e-07, 25% of peak; CLBlast (OpenCL)" in text
-    assert "measured now" in pictures.scoreboard_chart(board(8)).text and "tiled (OpenCL) 1.02e-06 at 8, " in ALL["growth"]().text
+    assert (
+        "measured now" in pictures.scoreboard_chart(board(8)).text
+        and "tiled (OpenCL) 1.02e-06 at 8, " in ALL["growth"]().text
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -112,7 +129,9 @@ def test_the_pictured_sectors_are_the_exercises():
     sectors = ANSWERS["sectors"][0]
     naive = pictures.picture_addresses(cuda_kernel("naive", BM=32, BN=8), 32, 8, 8)
     assert f"A: {sectors(8)} sectors" in naive.text
-    assert f"B: {sectors(1)} sectors" in pictures.picture_addresses(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 8).text
+    assert (
+        f"B: {sectors(1)} sectors" in pictures.picture_addresses(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 8).text
+    )
 
 
 DRAWN = {

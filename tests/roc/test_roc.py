@@ -49,10 +49,18 @@ def matmul(A, B, C):
 """
 
 
-@pytest.mark.parametrize("signature, more", [
-    ("", ""), ("()", ""), ("('(float32[:,:], float32[:,:], float32[:,:])')", ""), ("('void(float32[:,:], float32[:,:], float32[:,:])')", ""),
-    ("((float32[:,:], float32[:,:], float32[:,:]))", "from numba import float32"), ("(device=False)", ""),
-], ids=["bare", "called", "string", "with void", "tuple", "keyword"])
+@pytest.mark.parametrize(
+    "signature, more",
+    [
+        ("", ""),
+        ("()", ""),
+        ("('(float32[:,:], float32[:,:], float32[:,:])')", ""),
+        ("('void(float32[:,:], float32[:,:], float32[:,:])')", ""),
+        ("((float32[:,:], float32[:,:], float32[:,:]))", "from numba import float32"),
+        ("(device=False)", ""),
+    ],
+    ids=["bare", "called", "string", "with void", "tuple", "keyword"],
+)
 def test_every_form_of_the_decorator(signature, more, tmp_path):
     (tmp_path / "pasted.py").write_text(PASTED.format(signature=signature, more=more))
     namespace = {"__name__": "pasted"}
@@ -124,28 +132,40 @@ def test_one_dimension_and_arrays_on_the_device():
     assert d_x.copy_to_host().tolist() == [0, 2, 4, 6, 8]
 
 
-@pytest.mark.parametrize("launch, says", [
-    (((4, 3), (4, 4)), "4 groups of 4 along dimension 0: the last begins at 12, and no array is longer than 12. 3 would do"),
-    (((1, 70000), (1, 1)), "70000 groups along dimension 1; CUDA allows 65535"),
-    (((1, 1), (64, 64)), "a group of 64 x 64 = 4096 work-items; .* allows"),
-    (((3, 3), (4, 4), 7), "there are no streams here"),
-    (((1, 1, 1, 1), (4,)), "both need one to three dimensions"),
-    (((0, 3), (4, 4)), "each 1 or more"),
-    (3, "is no launch; write matmulfast"),
-    (("a", 4), "is no launch"),
-])
+@pytest.mark.parametrize(
+    "launch, says",
+    [
+        (
+            ((4, 3), (4, 4)),
+            "4 groups of 4 along dimension 0: the last begins at 12, and no array is longer than 12. 3 would do",
+        ),
+        (((1, 70000), (1, 1)), "70000 groups along dimension 1; CUDA allows 65535"),
+        (((1, 1), (64, 64)), "a group of 64 x 64 = 4096 work-items; .* allows"),
+        (((3, 3), (4, 4), 7), "there are no streams here"),
+        (((1, 1, 1, 1), (4,)), "both need one to three dimensions"),
+        (((0, 3), (4, 4)), "each 1 or more"),
+        (3, "is no launch; write matmulfast"),
+        (("a", 4), "is no launch"),
+    ],
+)
 def test_a_launch_that_cannot_be_is_named(launch, says):
     A, B = draw(12, 12, 12)
     with pytest.raises(ValueError, match=says):
         hsa.blocked(4, 3)[launch](A, B, np.zeros_like(A))
 
 
-@pytest.mark.parametrize("change, says", [
-    (lambda A, B, C: (A.astype(np.float64), B, C), "argument 1 of matmulfast is float64 with 2 dimensions; its signature says"),
-    (lambda A, B, C: (A, B[0], C), "argument 2 of matmulfast is float32 with 1 dimensions"),
-    (lambda A, B, C: (A, B, 3), "argument 3 of matmulfast is int64"),
-    (lambda A, B, C: (A, B), "a signature of 3 arguments; it was given 2"),
-])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (
+            lambda A, B, C: (A.astype(np.float64), B, C),
+            "argument 1 of matmulfast is float64 with 2 dimensions; its signature says",
+        ),
+        (lambda A, B, C: (A, B[0], C), "argument 2 of matmulfast is float32 with 1 dimensions"),
+        (lambda A, B, C: (A, B, 3), "argument 3 of matmulfast is int64"),
+        (lambda A, B, C: (A, B), "a signature of 3 arguments; it was given 2"),
+    ],
+)
 def test_a_signature_that_does_not_fit_is_named(change, says):
     A, B = draw(12, 12, 12)
     with pytest.raises(TypeError, match=says):
@@ -161,7 +181,9 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
         with pytest.raises(AttributeError, match=f"roc.{word} is not here. Port it: "):
             getattr(roc, word)
     roc.jit(lambda x: x.atomic + x.stream)  # words of others are theirs
-    with pytest.raises(KernelError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot be had here. Port it: cuda.shfl_sync"):
+    with pytest.raises(
+        KernelError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot be had here. Port it: cuda.shfl_sync"
+    ):
         roc.jit(old)
 
 
@@ -191,32 +213,38 @@ def test_a_signature_that_cannot_be_read_is_named():
 def test_a_kernel_is_launched_and_not_called():
     with pytest.raises(KernelError, match=r"launch it: matmul\[groups, group_size\]"):
         hsa.naive()(1, 2, 3)
-    with pytest.raises(TypeError, match="roc.register takes NumPy arrays, not list"):
-        with roc.register([1.0]):
-            pass
+    with pytest.raises(TypeError, match="roc.register takes NumPy arrays, not list"), roc.register([1.0]):
+        pass
 
 
 def test_it_compiles_for_nvidia(tmp_path):
     """Not in the simulator, and without a GPU: in a child process, to PTX."""
     if devices.nvidia_tool("ptxas") is None:
         pytest.skip("NVIDIA's compiler is not installed: pip install -e '.[cuda13]'")
-    (tmp_path / "compile.py").write_text(textwrap.dedent("""
+    (tmp_path / "compile.py").write_text(
+        textwrap.dedent("""
         from helpers.launch.cuda import SIGNATURE
         from helpers.launch.numba_internals import compile_ptx
         from helpers.roc import hsa
         for kernel, barriers in ((hsa.naive(), 0), (hsa.blocked(), 2)):
             text = compile_ptx(kernel.kernel.py_func, SIGNATURE, (9, 0))
             assert text.count("bar.sync") == barriers and ("ld.shared" in text) == (barriers > 0), kernel.__name__
-    """))
+    """)
+    )
     environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": devices.python_path()}
-    child = subprocess.run([sys.executable, str(tmp_path / "compile.py")], env=environment, capture_output=True, text=True, timeout=300)
+    child = subprocess.run(
+        [sys.executable, str(tmp_path / "compile.py")], env=environment, capture_output=True, text=True, timeout=300
+    )
     assert child.returncode == 0, child.stderr
 
 
 def test_every_word_of_the_table_exists_in_the_module_it_names():
     """numba.cuda's words exist outside the simulator only, hence the child process."""
     words = [words[1] for words in vocabulary.IDEAS.values()]
-    code = "import operator; from numba import cuda; [operator.attrgetter(word.partition('.')[2])(cuda) for word in %r]" % words
+    code = (
+        "import operator; from numba import cuda; [operator.attrgetter(word.partition('.')[2])(cuda) for word in %r]"
+        % words
+    )
     environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
@@ -224,15 +252,22 @@ def test_every_word_of_the_table_exists_in_the_module_it_names():
         assert old.split(".")[1] in ("shared", *vars(roc)) and old.startswith("roc.")
         assert opencl in opencl_kernel("tiled").source  # it builds, so these are words of OpenCL C
     # As numba-hip 0.2.1 lists them, which only installs beside older Numbas.
-    assert {word.partition(".")[2] for word in words} <= {"jit", "blockIdx", "threadIdx", "shared.array", "syncthreads"}
+    assert {word.partition(".")[2] for word in words} <= {
+        "jit",
+        "blockIdx",
+        "threadIdx",
+        "shared.array",
+        "syncthreads",
+    }
 
 
 def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monkeypatch):
     rows = vocabulary.vocabulary(hsa.blocked()).data.splitlines()
     assert len(rows) == 2 + 4 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
-    assert rows[6] == "| **my place in the whole grid** | HSA | `x = roc.get_global_id(0)` |" and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
+    assert (
+        rows[6] == "| **my place in the whole grid** | HSA | `x = roc.get_global_id(0)` |"
+        and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
+    )
     monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel"))
     with pytest.raises(ValueError, match="roc.nothing is not in the kernel"):
         vocabulary.vocabulary(hsa.blocked())
-
-

@@ -9,18 +9,44 @@ import copy
 import re
 
 import nbformat
-import notebooks
 import pytest
+
+import notebooks
 
 # ------------------------------------------------------------------------ what may change with the course
 
 # A stored output that came from one of these is a time, a rate or a device: another machine says otherwise.
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
-    "measure", "measure_ladder", "compare", "tune", "forget_tuned", "survey", "scoreboard", "recorded", "scoreboard_chart", "growth_chart", "landscape",
-    "launch", "numpy_blas", "ladder_chart", "ladder_roofline", "roofline", "machine_limits", "doctor", "devices",
-    "cuda_device", "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread",
-    "device", "parameters",
+    "measure",
+    "measure_ladder",
+    "compare",
+    "tune",
+    "forget_tuned",
+    "survey",
+    "scoreboard",
+    "recorded",
+    "scoreboard_chart",
+    "growth_chart",
+    "landscape",
+    "launch",
+    "numpy_blas",
+    "ladder_chart",
+    "ladder_roofline",
+    "roofline",
+    "machine_limits",
+    "doctor",
+    "devices",
+    "cuda_device",
+    "opencl_device",
+    "perf_counter",
+    "time",
+    "timeit",
+    "seconds",
+    "gflops",
+    "spread",
+    "device",
+    "parameters",
 }
 # Outputs of these are the same everywhere, and compared: they have no place in a cell that is not.
 COMPARED_NAMES = {"check", "show"}
@@ -51,9 +77,11 @@ def names_used(source):
     plain = re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
     magics = set(re.findall(r"^\s*%+(\w+)", source, flags=re.MULTILINE))
     nodes = [node for node in ast.walk(ast.parse(plain)) if isinstance(getattr(node, "ctx", None), ast.Load)]
-    return magics | {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        node.attr for node in nodes if isinstance(node, ast.Attribute)
-    }
+    return (
+        magics
+        | {node.id for node in nodes if isinstance(node, ast.Name)}
+        | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    )
 
 
 def executed_in_order(notebook, stem):
@@ -69,7 +97,7 @@ def clean_outputs(notebook, stem):
 def no_machine_in_sources(notebook, stem):
     for cell in notebook.cells:
         if found := notebooks.machine_words().search(cell.source):
-            yield f"names a machine's own path or name: {cell.source[found.start():][:60]!r}"
+            yield f"names a machine's own path or name: {cell.source[found.start() :][:60]!r}"
 
 
 def no_trailing_semicolon(notebook, stem):
@@ -166,8 +194,18 @@ def images_have_alt_text(notebook, stem):
 
 
 RULES = [
-    executed_in_order, clean_outputs, no_machine_in_sources, no_trailing_semicolon, short_cells, known_tags,
-    tagged_where_due, headings, short_prose, small_file, standard_setup, badges_of_this_repository,
+    executed_in_order,
+    clean_outputs,
+    no_machine_in_sources,
+    no_trailing_semicolon,
+    short_cells,
+    known_tags,
+    tagged_where_due,
+    headings,
+    short_prose,
+    small_file,
+    standard_setup,
+    badges_of_this_repository,
     images_have_alt_text,
 ]
 
@@ -177,7 +215,9 @@ RULES = [
 
 def test_there_are_notebooks():
     numbers = [path.name[:2] for path in notebooks.notebook_paths()]
-    assert numbers == [f"{number:02}" for number in range(len(numbers))] != [], "the numbers of notebooks/ have a gap, or one is used twice"
+    assert numbers == [f"{number:02}" for number in range(len(numbers))] != [], (
+        "the numbers of notebooks/ have a gap, or one is used twice"
+    )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -205,10 +245,16 @@ def good_notebook():
         v4.new_markdown_cell(
             f"# 04 · Stage a tile\n\n{notebooks.badges(STEM)}\n\nGoal.\n\n**You will learn** why.\n\n**You need** 03."
         ),
-        v4.new_code_cell("\n".join([*notebooks.setup_lines(), "from helpers import check, measure"]), execution_count=1),
+        v4.new_code_cell(
+            "\n".join([*notebooks.setup_lines(), "from helpers import check, measure"]), execution_count=1
+        ),
         v4.new_code_cell("from numba import cuda\nt = measure(k, 512)", execution_count=2),
-        v4.new_code_cell("t.gflops", execution_count=3, metadata={"tags": ["nbval-ignore-output"]},
-                         outputs=[v4.new_output("execute_result", {"text/plain": "12"}, execution_count=3)]),
+        v4.new_code_cell(
+            "t.gflops",
+            execution_count=3,
+            metadata={"tags": ["nbval-ignore-output"]},
+            outputs=[v4.new_output("execute_result", {"text/plain": "12"}, execution_count=3)],
+        ),
         v4.new_code_cell("check(k)", execution_count=4, outputs=[v4.new_output("stream", text="right\n")]),
         v4.new_code_cell("tiles()", execution_count=5, outputs=[v4.new_output("display_data", image)]),
         v4.new_markdown_cell("## Your turn\n\n## What you now know\n\nThree things.\n\n**Next:** 05."),
@@ -279,8 +325,10 @@ PLANTED = [
     (standard_setup, replace(1, "from helpers", "from numba import cuda\nfrom helpers")),
     (badges_of_this_repository, replace(0, "mybinder.org/v2/gh/", "mybinder.org/v2/gh/somebody/")),
     (badges_of_this_repository, replace(0, notebooks.badges(STEM), "")),
-    (images_have_alt_text, give(5, output_type="display_data",
-                                data={"image/png": "aGk=", "text/plain": "<Figure size 640x480>"})),
+    (
+        images_have_alt_text,
+        give(5, output_type="display_data", data={"image/png": "aGk=", "text/plain": "<Figure size 640x480>"}),
+    ),
     (images_have_alt_text, give(5, output_type="display_data", data={"image/png": "aGk="})),
 ]
 

@@ -3,9 +3,10 @@
 import re
 
 import glossary
-import notebooks
 import pytest
 from nbformat import v4
+
+import notebooks
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 
@@ -23,7 +24,12 @@ def test_each_term_has_one_line_in_both_languages_and_four_dialects(row):
     name, _, translation = term.partition("<br>")
     english, _, translated = meaning.partition("<br>")
     assert re.fullmatch(r'<a id="[a-z0-9-]+"></a>\*\*[^*]+\*\*', name) and translation
-    assert english.endswith(".") and not chinese.search(english) and chinese.search(translated) and translated.endswith("。")
+    assert (
+        english.endswith(".")
+        and not chinese.search(english)
+        and chinese.search(translated)
+        and translated.endswith("。")
+    )
     assert len(words) == 4 and all(words)
 
 
@@ -33,19 +39,34 @@ def test_each_term_stands_once():
 
 def test_the_first_use_is_linked_and_no_other():
     assert linked("A warp. Warps are 32 threads.", "A **warp**, and a thread.") == [
-        "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).", "A **warp**, and a thread."]
+        "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).",
+        "A **warp**, and a thread.",
+    ]
 
 
-@pytest.mark.parametrize("text", ["# A warp", "`warp`", "[a warp](02_naive.ipynb)", "warping, midwarp, warp-wide", "<details>a warp</details>",
-                                  "```c\nwarp\n```", "[![warp](https://warp.org/warp.svg)](https://warp.org)", "    warp"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A warp",
+        "`warp`",
+        "[a warp](02_naive.ipynb)",
+        "warping, midwarp, warp-wide",
+        "<details>a warp</details>",
+        "```c\nwarp\n```",
+        "[![warp](https://warp.org/warp.svg)](https://warp.org)",
+        "    warp",
+    ],
+)
 def test_no_link_where_none_belongs(text):
     assert linked(text) == [text]
 
 
 def test_the_longest_term_wins_and_linking_twice_changes_nothing():
     once = linked("A bank conflict in shared memory, **Bank conflicts**; banks.")
-    assert once == ["A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), **Bank conflicts**; "
-                    "[banks](glossary.md#bank)."]
+    assert once == [
+        "A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), **Bank conflicts**; "
+        "[banks](glossary.md#bank)."
+    ]
     assert linked(*once) == once
 
 

@@ -19,9 +19,7 @@ def bench(arguments):
     dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
-    file = (
-        open(arguments.json, "w") if arguments.json else None
-    )  # before the work, so that a wrong path costs nothing
+    file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
     rounds = (3 if arguments.peers or arguments.save else 1) if arguments.rounds is None else arguments.rounds
     with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
 

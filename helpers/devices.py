@@ -165,9 +165,7 @@ def cuda_device():
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA %d.%d" % (nvidia_driver_cuda() or (0, 0))
-    return Device(
-        "CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu
-    )
+    return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
 
 
 # -------------------------------------------------------------------------------------------- OpenCL

@@ -90,9 +90,7 @@ def normalise(notebook, stem):
             cell.outputs = [output for output in cell.outputs if not is_progress_bar(output)]
         for output in cell.get("outputs", []):
             output.pop("transient", None)
-            if "image/png" in output.get(
-                "data", {}
-            ):  # a live widget has a random name; its picture is what is stored
+            if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
                 output.data.pop("application/vnd.jupyter.widget-view+json", None)
             if "metadata" in output:  # keep the width and height of images, nothing else
                 output.metadata = {key: value for key, value in output.metadata.items() if "/" in key and value}

@@ -44,9 +44,7 @@ def search_with_a_loop(task, until: float, each: Callable) -> tuple[list[Tried],
     return go_through(task.legal, task.default, attempt, until, each)
 
 
-def go_through(
-    legal: list, default: dict, attempt: Callable, until: float, each: Callable
-) -> tuple[list[Tried], bool]:
+def go_through(legal: list, default: dict, attempt: Callable, until: float, each: Callable) -> tuple[list[Tried], bool]:
     """Attempt points in `order` until the time is over; `attempt`: parameters -> (GFLOP/s, or None and then why it failed).
 
     Returns what was tried, and whether it was interrupted. `each` is called with what was tried so far.

@@ -100,9 +100,7 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """
     if not isinstance(k, Kernel):
         if "\n" in str(k):
-            raise ValueError(
-                "this is source text; build it first: cuda_kernel(source, like=...), with its parameters."
-            )
+            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
         raise ValueError(
@@ -173,9 +171,7 @@ def run(k, *command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     said = done.stdout + done.stderr
     if done.returncode:
-        complaint = next(
-            (line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200]
-        )
+        complaint = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
         raise KernelError(
             f"{k} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}"
         )

@@ -93,9 +93,7 @@ def leaves_holes(k, runs):
             f"right when C is square, but part of it is never stored at {shape}: rows and columns have changed places",
         )
     place = edge(k, holes) or "part of C"
-    return Finding(
-        "unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid"
-    )
+    return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
 
 
 # ---------------------------------------------------------------------- every element is stored: which numbers are they?

@@ -46,9 +46,7 @@ def from_text(source, p):
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     mine = [v for v in mine if not is_device_function(v)]
     if len(mine) != 1:
-        raise KernelError(
-            f"the source must define exactly one kernel or one function that builds it, not {len(mine)}."
-        )
+        raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
     return mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)
 
 

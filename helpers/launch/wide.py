@@ -29,8 +29,7 @@ else:
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, arguments[0])
         index = [
-            context.cast(builder, value, given, types.intp)
-            for value, given in zip(arguments[1:3], signature.args[1:3])
+            context.cast(builder, value, given, types.intp) for value, given in zip(arguments[1:3], signature.args[1:3])
         ]
         element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
         return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())

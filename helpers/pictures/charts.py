@@ -46,9 +46,7 @@ def ladder_chart(timings: list[Timing]) -> Picture:
         ax.spines[side].set_visible(False)
     first = timings[0]
     devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
-    ax.set_title(
-        f"{first.M} x {first.N} x {first.K} on {devices or 'the host'}", fontsize=TEXT, loc="left", color=INK
-    )
+    ax.set_title(f"{first.M} x {first.N} x {first.K} on {devices or 'the host'}", fontsize=TEXT, loc="left", color=INK)
     note = "CUDA runs in a simulator on this machine, so it has no bars." if simulated else ""
     figure.text(0.02, 0.02, note, fontsize=11, color=INK)
     listed = "; ".join(f"{t.label} {t.gflops:.3g} GFLOP/s" for t in real)
@@ -64,9 +62,7 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
 
     `source`: "measured now", or whose record it is and of when; records are hatched.
     """
-    order = sorted(
-        (i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds
-    )
+    order = sorted((i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds)
     figure = Figure(figsize=(8.6, 0.46 * len(order) + 1.5))
     height = figure.get_figheight()
     ax = figure.add_axes((0.24, 0.75 / height, 0.5, 1 - 1.3 / height))

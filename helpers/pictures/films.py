@@ -55,9 +55,7 @@ def film(
     frames, so_far = [], Counter()
     for step in steps:
         now = Counter(
-            (a.array, divmod(a.index, run.shapes[a.array][1]))
-            for a, t in zip(mine, when)
-            if t == step and not a.writes
+            (a.array, divmod(a.index, run.shapes[a.array][1])) for a, t in zip(mine, when) if t == step and not a.writes
         )
         so_far = so_far + now
         frames.append((so_far, now))

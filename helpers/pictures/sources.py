@@ -14,9 +14,7 @@ def show(*kernels: Kernel) -> None:
             display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{k.source.strip()}\n```"))
             continue
         if not isinstance(k, Kernel) or not k.source:
-            raise TypeError(
-                f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one."
-            )
+            raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         one = dialect(k.dialect)
         place = "yours" if k.own else one.place(k.step)
         display(Markdown(f"**{k.dialect}** · `{place}`\n\n```{one.language}\n{k.source.strip()}\n```"))

@@ -26,9 +26,7 @@ from .drawing import (
 def picture_product(M=4, N=5, K=3, row=1, col=3):
     """One element of C, and the row of A and the column of B that make it."""
     figure = Figure(figsize=(5.2, 4.4))
-    a, b, c = product_axes(
-        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K
-    )
+    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
@@ -80,9 +78,7 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes=8, step=2):
     }
     owned = {divmod(a.index, N): a.thread for a in mine if a.array == "C"}
     figure = Figure(figsize=(6.4, 5.6))
-    a, b, c = product_axes(
-        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K
-    )
+    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
     panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
     panel(b, K, N, dict.fromkeys(read["B"], B_COLOUR), "B", B_COLOUR)
     panel(
@@ -269,9 +265,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread=0):
         elif y == 1 and asked is not None:  # the first store after it: the numbers must be there
             meanwhile.append(sum(lane[b.memory, b.writes] == 2 for b in mine[asked:x]))
             if meanwhile[-1]:
-                ax.annotate(
-                    "", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2)
-                )
+                ax.annotate("", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2))
             asked = None
     for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
         ax.text(-0.012 * len(mine), y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)

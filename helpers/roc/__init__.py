@@ -235,9 +235,7 @@ class RocKernel:
             )
         for axis, n, most in zip("012", groups, MOST_GROUPS):
             if n > most:
-                raise ValueError(
-                    f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more."
-                )
+                raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
         return lambda *arguments: self.run(groups, size, arguments)
 
     def __call__(self, *arguments):

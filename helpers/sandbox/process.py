@@ -46,9 +46,7 @@ def forked(folder, environment):
         if key not in SERVERS or SERVERS[key].process.poll() is not None:
             SERVERS[key] = Server(environment)
         return Forked(SERVERS[key], folder, environment)
-    except (
-        BaseException
-    ) as error:  # it ended, could not begin, or this was interrupted: its next answer means nothing
+    except BaseException as error:  # it ended, could not begin, or this was interrupted: its next answer means nothing
         if key in SERVERS:
             SERVERS.pop(key).process.kill()
         LOCK.release()

@@ -27,9 +27,7 @@ class GlobalArray:
 
     def single(self, index, writes):
         if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
-            raise TypeError(
-                "a kernel reads and writes single elements, such as A[row, k], never whole rows or columns"
-            )
+            raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
         refuse_negative(index)
         if any(i >= n for i, n in zip(index, self.shape)):
             raise IndexError(f"index {index} is outside {self.shape}")

@@ -106,9 +106,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: 2.0, raising=False)
     monkeypatch.setattr(peers, "address", lambda X: X._ary.ctypes.data)
     peers.cublas.cache_clear()
-    yield SimpleNamespace(
-        calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library)
-    )
+    yield SimpleNamespace(calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library))
     peers.cublas.cache_clear()
 
 

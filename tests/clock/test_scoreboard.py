@@ -56,9 +56,7 @@ def made(on_host=True, M=8):
 def test_shares_and_ratios_are_those_of_the_rounds():
     board = made()
     assert (
-        board.of_peak(2) == pytest.approx(0.5)
-        and board.of_peak(0) == pytest.approx(0.125)
-        and board.of_peak(3) is None
+        board.of_peak(2) == pytest.approx(0.5) and board.of_peak(0) == pytest.approx(0.125) and board.of_peak(3) is None
     )
     assert board.times(2, 0) == (4.0, 2.0, 4.0) and board.times(2, 1) == (2.0, 1.0, 2.0)
     assert board.library(2) == 1 and board.library(0) == 1  # on one CPU they all compete
@@ -147,9 +145,7 @@ def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch)
         lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"), opencl_kernel("coalesced")],
     )
     board = scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
-    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[
-        0
-    ].name == "MKL"
+    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[0].name == "MKL"
 
 
 def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):

@@ -118,9 +118,7 @@ def test_a_transposed_store_is_named():
     source = opencl_kernel("coalesced").source
     source = source.replace("if (row >= M || col >= N) return;", "if (row >= N || col >= M) return;")
     source = source.replace("A[row * K + k] * B[k * N + col]", "A[col * K + k] * B[k * N + row]")
-    source = source.replace(
-        "C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc"
-    )
+    source = source.replace("C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc")
     report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
     assert not report and report.findings[0].kind == "transposed", report
 

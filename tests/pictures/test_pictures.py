@@ -55,9 +55,7 @@ ALL = {
             Timing("CUDA", "naive", 8, 8, 8, None, None, "simulator", {}),
         ]
     ),
-    "roofline": lambda: pictures.roofline(
-        Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]
-    ),
+    "roofline": lambda: pictures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25, 3.0), ("ceiling", 8, None)]),
 }
 
 

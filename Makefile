@@ -4,10 +4,12 @@ LAB_FLAGS ?=
 BENCH_FLAGS ?=
 # What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
 CUDA ?= cuda13
+# What `make quick` runs: what most changes break first.
+QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/04_tiling.ipynb
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test notebooks bench constraints clean
+.PHONY: lab test quick notebooks bench constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -15,8 +17,14 @@ lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 test: $(VENV)/test.stamp  ## every notebook and every test
 	$(VENV)/bin/python -m pytest
 
+quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, within a minute
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python -m pytest -q $(QUICK)
+
 notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
-	$(VENV)/bin/python tests/notebooks.py
+	$(VENV)/bin/python tools/notebooks.py
 
 bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 	$(VENV)/bin/python -m helpers bench $(BENCH_FLAGS)

@@ -1,8 +1,11 @@
-"""python -m helpers doctor: what this machine has; bench: the ladder, timed; tune: better parameters; record: all of it, kept."""
+"""python -m helpers doctor: what this machine has; bench: the ladder, timed;
+tune: better parameters; record: all of it, kept.
+"""
 
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 
 from tqdm import tqdm
 
@@ -19,20 +22,20 @@ def bench(arguments):
     dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
-    file = open(arguments.json, "w") if arguments.json else None  # before the work, so that a wrong path costs nothing
     rounds = (3 if arguments.peers or arguments.save else 1) if arguments.rounds is None else arguments.rounds
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
+    # The file is opened before the work, so that a wrong path costs nothing.
+    with open(arguments.json, "w") if arguments.json else nullcontext() as file:
+        with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
 
-        def each(k):
-            progress.set_description("NumPy" if k.dialect == "Python" else str(k))
-            progress.update()
+            def each(k):
+                progress.set_description("NumPy" if k.dialect == "Python" else str(k))
+                progress.update()
 
-        board = scoreboard(
-            size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
-        )
-    print(board)
-    if file:
-        with file:
+            board = scoreboard(
+                size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
+            )
+        print(board)
+        if file:
             json.dump([t.row() for t in board.timings], file, indent=1)
             file.write("\n")
     if arguments.save:
@@ -53,6 +56,7 @@ def dialect(name):
 
 
 def main():
+    """Run the command that sys.argv names. An error that a user can mend ends in one line on stderr and status 1."""
     parser = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     look = commands.add_parser("doctor", help="what this machine has, what is used, what would add the rest")

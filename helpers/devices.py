@@ -9,9 +9,13 @@ libraries load, and `helpers/__init__.py` calls them first:
 """
 
 import atexit
+import contextlib
 import ctypes
 import functools
+import importlib.metadata
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,12 +23,15 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import platformdirs
+
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "simulator")
 
 
 PROOF_SECONDS = 120
+PROVED = "cuda-works.json"  # in the cache folder
 
 
 class DeviceError(RuntimeError):
@@ -54,27 +61,38 @@ class Device:
 # ---------------------------------------------------------------------------------------------- CUDA
 
 
-def nvidia_gpus():
-    """How many GPUs the NVIDIA driver reports; 0 without a driver. Loads no CUDA library but the driver."""
+def nvidia_driver():
+    """The NVIDIA driver's library, which answers without anything else of CUDA; None without a driver."""
     try:
-        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-        count = ctypes.c_int(0)
-        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-            return 0
-        return count.value
-    except (OSError, AttributeError):
-        return 0
-
-
-def nvidia_driver_cuda():
-    """The newest CUDA version the NVIDIA driver serves, as (major, minor); None without a driver."""
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-        version = ctypes.c_int(0)
-        driver.cuDriverGetVersion(ctypes.byref(version))
-        return version.value // 1000, version.value % 1000 // 10
-    except (OSError, AttributeError):
+        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
         return None
+
+
+def nvidia_gpus() -> list[str]:
+    """The names of the GPUs that the NVIDIA driver reports; empty without a driver."""
+    driver, count, names = nvidia_driver(), ctypes.c_int(0), []
+    try:
+        if driver is None or driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+            return []
+        for number in range(count.value):
+            name = ctypes.create_string_buffer(100)
+            driver.cuDeviceGetName(name, len(name), number)
+            names.append(name.value.decode(errors="replace"))
+    except AttributeError:  # something else of that name
+        return []
+    return names
+
+
+def nvidia_driver_cuda() -> tuple[int, int] | None:
+    """The newest CUDA version the NVIDIA driver serves, as (major, minor); None without a driver."""
+    driver, version = nvidia_driver(), ctypes.c_int(0)
+    try:
+        if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+            return None
+    except AttributeError:
+        return None
+    return version.value // 1000, version.value % 1000 // 10
 
 
 def cuda_extra():
@@ -101,13 +119,44 @@ def choose_cuda_target():
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
     if os.environ.get("NUMBA_ENABLE_CUDASIM"):
         return
-    works = nvidia_gpus() > 0 and cuda_works_in_a_child() is None
+    works = bool(nvidia_gpus()) and (proved_before() or cuda_works_in_a_child() is None)
     if "numba" in sys.modules and not works:
         raise ImportError(
             "Numba was imported before helpers, too late to choose its CUDA simulator. "
             "Restart the kernel and import helpers first."
         )
     os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if works else "1"
+
+
+def cache_folder() -> Path:
+    """Where this user's files are kept from one day to the next; HELPERS_CACHE names another folder."""
+    return Path(os.environ.get("HELPERS_CACHE") or platformdirs.user_cache_dir("matmul-ladder", appauthor=False))
+
+
+def proof() -> dict:
+    """What a proof that CUDA works here depends on: the driver, the GPUs, and the packages that compile for them."""
+    all_packages = importlib.metadata.distributions()
+    packages = [p for p in all_packages if re.match("numba|cuda|nvidia|llvmlite", p.name or "", re.I)]
+    return {
+        "driver": list(nvidia_driver_cuda() or ()),
+        "gpus": nvidia_gpus(),
+        "packages": sorted(f"{p.name} {p.version}" for p in packages),
+    }
+
+
+def proved_before() -> bool:
+    """Whether CUDA was proved to work here with the very same driver, GPUs and packages. The proof takes seconds."""
+    try:
+        return json.loads((cache_folder() / PROVED).read_text(encoding="utf-8")) == proof()
+    except (OSError, ValueError):
+        return False
+
+
+def remember_proof() -> None:
+    """Keep that CUDA works here, if the cache can be written; otherwise it is proved again the next time."""
+    with contextlib.suppress(OSError):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        (cache_folder() / PROVED).write_text(json.dumps(proof()), encoding="utf-8")
 
 
 @functools.cache
@@ -122,7 +171,10 @@ def cuda_works_in_a_child():
         child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PROOF_SECONDS)
     except subprocess.TimeoutExpired:
         return f"no answer in {PROOF_SECONDS} s"
-    return None if child.returncode == 0 else (child.stderr.strip().splitlines() or ["no message"])[-1]
+    if child.returncode == 0:
+        remember_proof()
+        return None
+    return (child.stderr.strip().splitlines() or ["no message"])[-1]
 
 
 def prove_cuda():
@@ -164,7 +216,7 @@ def cuda_device():
         ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
-    driver = "CUDA %d.%d" % (nvidia_driver_cuda() or (0, 0))
+    driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))
     return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
 
 
@@ -253,7 +305,8 @@ class Candidate:
     handle: object = field(compare=False, repr=False)
 
     @functools.cached_property
-    def problem(self):
+    def problem(self) -> str | None:
+        """Why it cannot be used, in the driver's words; None once a kernel ran on it and was right. Asked once."""
         try:
             prove_opencl(self.handle)
         except Exception as error:  # a driver may fail in any way; each way means "not this one"
@@ -302,7 +355,8 @@ def opencl_candidates():
     return tuple(sorted(found, key=lambda candidate: KINDS.index(candidate.kind)))
 
 
-def opencl_kind(handle):
+def opencl_kind(handle) -> str:
+    """Which of KINDS that pyopencl device is."""
     import pyopencl as cl
 
     if handle.type & cl.device_type.GPU and not handle.type & cl.device_type.CPU:  # Oclgrind claims to be both
@@ -381,9 +435,10 @@ def opencl_remedy():
 
 
 def numpy_blas():
-    """The library behind NumPy's product, and the CPU it writes its instructions for: such as "OpenBLAS 0.3.31 for SkylakeX".
+    """The library behind NumPy's product, and the CPU whose code it runs: such as "OpenBLAS 0.3.31 for SkylakeX".
 
-    A library carries code for many CPUs. Told to use that of an older one, it may run at half its speed, and be easy to beat.
+    A library carries code for many CPUs. Told to use that of an older one, it may run at half its speed, and is easy
+    to beat.
     """
     import numpy  # noqa: F401, so that its library is loaded
     from threadpoolctl import threadpool_info

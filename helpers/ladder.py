@@ -21,7 +21,11 @@ class Formula(str):
     """A formula of a step's parameters, as text; called with them, a dict, it gives its value."""
 
     def __call__(self, p):
+        """The formula's value for the parameters `p`, a dict of ints: an int, or a tuple of them."""
         return eval(self, {}, dict(p))
+
+
+NOTHING = Formula("0")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Step:
     dialects  those it is written in
     adds      True: C is stored after each K-tile, and loaded again for the next
     needs     what its parameters must fulfil, {expression: why}
-    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory, where guards spare some
+    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
+              spare some of them
     """
 
     name: str
@@ -50,8 +55,8 @@ class Step:
     space: dict
     block: Formula
     tile: Formula
-    staged: Formula = Formula("0")
-    read: Formula = Formula("0")
+    staged: Formula = NOTHING
+    read: Formula = NOTHING
     x_along: str = "columns"
     reuse: bool = True
     dialects: tuple = ("CUDA", "OpenCL")
@@ -92,7 +97,7 @@ class Step:
 
 
 def packed_defaults(device):
-    """For a CPU: a patch that fills its vector registers, a panel of B that fills the local memory, or 256 KiB of it."""
+    """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 256 KiB of it."""
     VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
@@ -102,7 +107,7 @@ def packed_defaults(device):
 
 
 def shared_in_fours(p, M, N, K):
-    """Elements that steps with wide loads read from, and write to, shared memory: as register_2d, the padding never touched."""
+    """Elements that steps with wide loads read from, and write to, shared memory: as register_2d, no padding."""
     tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
     threads = p["BM"] // p["TM"] * (p["BN"] // p["TN"])
     return tiles * threads * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
@@ -133,7 +138,10 @@ IN_FOURS = (
     | {
         "TM % 4 == 0 and TN % 4 == 0": "TM={TM} and TN={TN} must be multiples of 4",
         "BK % 8 == 0": "BK={BK} must be a multiple of 8",
-        "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0": "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4",
+        "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0": (
+            "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, "
+            "{BM} x {BK} / 4 and {BK} x {BN} / 4"
+        ),
     }
 )
 
@@ -262,8 +270,12 @@ STEPS = {
             staged=Formula("2 * BK * (BM + 4 + BN)"),
             needs=IN_FOURS
             | {
-                "BM % WM == 0 and BN % WN == 0": "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps",
-                "WM % TM == 0 and WN % TN == 0": "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads",
+                "BM % WM == 0 and BN % WN == 0": (
+                    "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps"
+                ),
+                "WM % TM == 0 and WN % TN == 0": (
+                    "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads"
+                ),
             },
             shared=shared_in_fours,
         ),
@@ -306,7 +318,7 @@ def steps(dialect):
 
 
 def step(name, dialect=None):
-    """The `Step` of that name. Raises ValueError, with the names there are, also where it is not written in the dialect."""
+    """The `Step` of that name. Raises ValueError, with the names there are, where none is written in that dialect."""
     if not isinstance(name, str) or name not in STEPS:
         raise ValueError(f"unknown step {name!r}; the steps are: {', '.join(STEPS)}.")
     if dialect and dialect not in STEPS[name].dialects:
@@ -324,7 +336,10 @@ def parameters(step, device, given):
     not divide its block's, and a block that exceeds the device's threads or shared memory.
     """
     if device.kind not in step.defaults:
-        raise ValueError(f"{step.name} is a kernel {step.idea.partition(':')[0]}; {device.name} is none.")
+        raise ValueError(
+            f"{step.name} has no parameters for {device.name}, a device of kind {device.kind}; it is for: "
+            f"{', '.join(step.defaults)}."
+        )
     p = step.defaults_for(device)
     for key, value in given.items():
         if key not in p:
@@ -357,17 +372,19 @@ def points(step, device, space=None):
     space = dict(space or step.space)
     if set(space) != set(step.space):
         raise ValueError(
-            f"a space for {step.name} names {', '.join(step.space)}, each with its values; this one names {', '.join(space)}."
+            f"a space for {step.name} names {', '.join(step.space)}, each with its values; "
+            f"this one names {', '.join(space)}."
         )
     for name, values in space.items():
         if not np.iterable(values) or not all(isinstance(value, numbers.Integral) and value >= 1 for value in values):
             raise ValueError(
-                f"a space for {step.name} has a list of whole numbers, 1 or more, for each parameter; {name} has {values!r}."
+                f"a space for {step.name} has a list of whole numbers, 1 or more, for each parameter; "
+                f"{name} has {values!r}."
             )
     legal, refused = [], None
     for values in itertools.product(*space.values()):
         try:
-            legal.append(parameters(step, device, dict(zip(space, values))))
+            legal.append(parameters(step, device, dict(zip(space, values, strict=True))))
         except ValueError as error:
             refused = refused or error
     if not legal:

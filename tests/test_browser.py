@@ -14,9 +14,8 @@ import sys
 import urllib.request
 
 import nbformat
-import pytest
-
 import notebooks
+import pytest
 
 pytestmark = pytest.mark.browser
 
@@ -80,19 +79,18 @@ def lab(tmp_path_factory):
         "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
     ]
-    log = open(home / "lab.log", "w+")
-    server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        wait_for_server(server, f"{address}/api/status?token={token}", home / "lab.log")
-        yield address, token
-    finally:
-        server.terminate()  # JupyterLab ends its kernels
+    with open(home / "lab.log", "w+") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
-            server.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            server.kill()
-        log.close()
+            address = f"http://127.0.0.1:{port}"
+            wait_for_server(server, f"{address}/api/status?token={token}", home / "lab.log")
+            yield address, token
+        finally:
+            server.terminate()  # JupyterLab ends its kernels
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
 
 def wait_for_server(server, address, log):

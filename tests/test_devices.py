@@ -56,7 +56,7 @@ def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch, tmp_path):
 
 
 def test_a_folder_the_user_named_is_left_alone(tmp_path):
-    out, err = python(
+    out, _ = python(
         "import helpers, os; from helpers import devices; print(os.environ['OCL_ICD_VENDORS'])\n"
         "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)",
         OCL_ICD_VENDORS=str(tmp_path),
@@ -83,7 +83,7 @@ def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, ma
 
 
 def test_a_device_that_fails_its_proof_does_not_count():
-    out, err = python(
+    out, _ = python(
         "from helpers import devices\n"
         "def broken(handle): raise RuntimeError('unknown target CPU')\n"
         "devices.prove_opencl = broken\n"
@@ -161,3 +161,43 @@ def test_doctor_tells_what_is_used_and_why():
     assert {"what", "found", "used", "why"} == set(rows[0])
     assert any(r["what"].startswith("OpenCL") and r["used"] for r in rows), err
     assert sum(r["used"] for r in rows if r["what"] in ("NVIDIA GPU", "CUDA simulator")) == 1
+
+
+def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeypatch, tmp_path):
+    proofs, driver, gpus = [], [13, 0], ["NVIDIA H100"]
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "new"))
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(devices, "nvidia_gpus", lambda: gpus)
+    monkeypatch.setattr(devices, "nvidia_driver_cuda", lambda: tuple(driver))
+
+    def prove(*command, **options):
+        proofs.append(0)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(devices.subprocess, "run", prove)
+    for change, count in ((lambda: None, 1), (lambda: None, 1), (lambda: driver.append(1), 2), (gpus.clear, 2)):
+        change()
+        devices.cuda_works_in_a_child.cache_clear()
+        devices.choose_cuda_target()
+        assert len(proofs) == count and os.environ.pop("NUMBA_ENABLE_CUDASIM") == ("0" if gpus else "1")
+    gpus.append("NVIDIA T4")
+    (tmp_path / "new" / devices.PROVED).write_text("[]")
+    devices.cuda_works_in_a_child.cache_clear()
+    devices.choose_cuda_target()
+    assert len(proofs) == 3
+    devices.cuda_works_in_a_child.cache_clear()
+
+
+def test_a_proof_that_failed_is_not_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    failed = subprocess.CompletedProcess([], 1, "", "no compiler")
+    monkeypatch.setattr(devices.subprocess, "run", lambda *command, **options: failed)
+    devices.cuda_works_in_a_child.cache_clear()
+    assert devices.cuda_works_in_a_child() == "no compiler" and not devices.proved_before()
+    devices.cuda_works_in_a_child.cache_clear()
+
+
+def test_importing_the_helpers_loads_neither_numba_nor_matplotlib():
+    out, err = python("import helpers, sys; print({'numba', 'matplotlib', 'pyopencl', 'numpy'} & set(sys.modules))")
+    assert out == "set()", err

@@ -14,10 +14,9 @@ import types
 from pathlib import Path
 
 import nbformat
+import notebooks
 import pytest
 from nbclient import NotebookClient
-
-import notebooks
 
 pytestmark = pytest.mark.launchers
 

@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +15,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from helpers import ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -103,3 +107,15 @@ def test_the_readmes_badges_follow_the_repository_setting():
         f"colab.research.google.com/github/{owner_and_name}/blob/main/",
     ):
         assert badge in readme, f"README.md should link to {badge}..."
+
+
+def test_the_readmes_table_has_every_page():
+    row = re.compile(r"^\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\) \|", re.MULTILINE)
+    listed = row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert listed == [(path.stem, path.stem) for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+
+
+def test_page_00_lists_every_step_of_the_ladder_in_order():
+    cells = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
+    [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
+    assert re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE) == list(ladder.STEPS)

@@ -1,4 +1,4 @@
-"""Links the first use of each of the glossary's terms on a page to its entry. `make notebooks` does it, so nobody links by hand."""
+"""Links the first use of each glossary term on a page to its entry, whenever a page is brought to its normal form."""
 
 import functools
 import re
@@ -8,7 +8,20 @@ GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
 LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 # Where no link belongs: code, other links and images, HTML, formulas, and headings.
 KEPT = re.compile(
-    r"```.*?```|`[^`\n]*`|!?\[[^\]]*\](?:\([^)]*\))?|<details>.*?</details>|<[^>]*>|\$[^$\n]*\$|^#.*?$|^    .*?$|https?://\S+|Kernel Tuner",
+    "|".join(
+        [
+            r"```.*?```",
+            r"`[^`\n]*`",
+            r"!?\[[^\]]*\](?:\([^)]*\))?",
+            r"<details>.*?</details>",
+            r"<[^>]*>",
+            r"\$[^$\n]*\$",
+            r"^#.*?$",
+            r"^    .*?$",
+            r"https?://\S+",
+            "Kernel Tuner",
+        ]
+    ),
     re.MULTILINE | re.DOTALL,
 )
 
@@ -34,14 +47,18 @@ def link_terms(notebook):
     linked = set()
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            text = LINK.sub(r"\1", cell.source)
-            kept = [m.span() for m in KEPT.finditer(text)]
+            cell.source = with_links(LINK.sub(r"\1", cell.source), linked)
 
-            def link(match):
-                anchor = terms()[match[1].lower()]
-                if anchor in linked or any(start < match.end() and match.start() < end for start, end in kept):
-                    return match[0]
-                linked.add(anchor)
-                return f"[{match[0]}](glossary.md#{anchor})"
 
-            cell.source = pattern().sub(link, text)
+def with_links(text, linked):
+    """The text with a link at each term whose anchor is not yet in `linked`, a set, which it is then added to."""
+    kept = [m.span() for m in KEPT.finditer(text)]
+
+    def link(match):
+        anchor = terms()[match[1].lower()]
+        if anchor in linked or any(start < match.end() and match.start() < end for start, end in kept):
+            return match[0]
+        linked.add(anchor)
+        return f"[{match[0]}](glossary.md#{anchor})"
+
+    return pattern().sub(link, text)

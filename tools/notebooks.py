@@ -1,8 +1,10 @@
 """Run the notebooks again, in order, and store them the one way that git and nbval can compare.
 
-    python tests/notebooks.py              every notebook
-    python tests/notebooks.py 03 04        those whose names begin so
-    python tests/notebooks.py --check      run nothing; fail if a file is not in its normal form
+    python tools/notebooks.py                   run every notebook and store its outputs
+    python tools/notebooks.py 03 04             those whose names begin so
+    python tools/notebooks.py --keep-times 03   run it, but keep the times and devices that are stored
+    python tools/notebooks.py --format 03       run nothing: bring the file to its normal form after a change of prose
+    python tools/notebooks.py --check           run nothing, change nothing; fail if a file is not in its normal form
 
 Two people who run a notebook should get the same file: so no editor's metadata, no random cell ids, no
 timings of the run, no path or name of the machine; badges made from the one repository setting; and the first use of
@@ -10,11 +12,13 @@ each term linked to the glossary.
 """
 
 import argparse
+import copy
 import getpass
 import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import time
 import tomllib
@@ -25,6 +29,8 @@ from glossary import link_terms
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MACHINES = "nbval-ignore-output"  # the tag of cells whose output depends on the machine
 
 
 def notebook_paths(names=()):
@@ -86,14 +92,9 @@ def normalise(notebook, stem):
         cell.metadata = nbformat.from_dict(
             {key: cell.metadata[key] for key in ("cellView", "jupyter", "tags") if cell.metadata.get(key)}
         )
-        if "outputs" in cell:  # a progress bar is gone when its cell is done
-            cell.outputs = [output for output in cell.outputs if not is_progress_bar(output)]
-        for output in cell.get("outputs", []):
-            output.pop("transient", None)
-            if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
-                output.data.pop("application/vnd.jupyter.widget-view+json", None)
-            if "metadata" in output:  # keep the width and height of images, nothing else
-                output.metadata = {key: value for key, value in output.metadata.items() if "/" in key and value}
+        if cell.cell_type == "code":
+            normalise_outputs(cell)
+    renumber(notebook)
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if title is not None:
         lines = [line for line in title.source.split("\n") if not line.startswith("[![")]
@@ -105,10 +106,40 @@ def normalise(notebook, stem):
         first.source = re.sub(r'"git\+https://[^"]*"', f'"git+{repository()}"', first.source)
 
 
+def normalise_outputs(cell):
+    """Drop from the cell's outputs what a widget or a run leaves there, and join what a progress bar had parted."""
+    cell.outputs = [output for output in cell.outputs if not is_progress_bar(output)]
+    for output in cell.outputs:
+        output.pop("transient", None)
+        if "image/png" in output.get("data", {}):  # a live widget has a random name; its picture is what is stored
+            output.data.pop(WIDGET, None)
+        if "metadata" in output:  # keep the width and height of images, nothing else
+            output.metadata = {key: value for key, value in output.metadata.items() if "/" in key and value}
+    for i in range(len(cell.outputs) - 1, 0, -1):
+        one, other = cell.outputs[i - 1 : i + 1]
+        if one.output_type == other.output_type == "stream" and one.name == other.name:
+            one.text += other.text
+            del cell.outputs[i]
+
+
+def renumber(notebook):
+    """Count the cells from 1, if all of them ran: in which order an author ran them again is nobody's business.
+
+    That the outputs are those of a run in order is what nbval proves.
+    """
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if all(cell.execution_count for cell in cells):
+        for number, cell in enumerate(cells, 1):
+            cell.execution_count = number
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = number
+
+
 def is_progress_bar(output):
-    """Whether it shows a live widget and no picture of it."""
-    data = output.get("data", {})
-    return "application/vnd.jupyter.widget-view+json" in data and "image/png" not in data
+    """Whether it shows a live widget and no picture of it, or nothing at all: what a bar leaves when it is done."""
+    data = output.get("data")
+    return data is not None and not set(data) - {WIDGET, "text/plain"} and (WIDGET in data or not data)
 
 
 def as_text(notebook):
@@ -170,36 +201,66 @@ def output_problems(notebook):
                 yield f"cell {number} stores what only one machine says: {text[found.start() :][:60]!r}"
 
 
+def keep_times(notebook, stored):
+    """Give the cells that ask the machine the outputs back that were stored of them; in place."""
+    before = {cell.id: cell for cell in stored.cells}
+    for cell in notebook.cells:
+        if cell.id in before and MACHINES in cell.metadata.get("tags", []):
+            cell.outputs = before[cell.id].outputs
+
+
+def format_code(path):
+    """Lay the notebook's code out as ruff does; raises OSError where ruff is not installed."""
+    subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", str(path)], check=True)
+
+
+def renew(path, options):
+    """Do with one notebook what the options say. Returns what became of it, and what is wrong with it, a list."""
+    stored, wrong = read(path), []
+    notebook = copy.deepcopy(stored)
+    if options.run:
+        try:
+            execute(notebook)
+        except Exception as error:  # a failed cell, a kernel that died, a cell that never ends
+            return "FAILED", [str(error)]
+        if options.keep_times:
+            keep_times(notebook, stored)
+    normalise(notebook, path.stem)
+    wrong = list(output_problems(notebook))
+    changed = as_text(notebook) != path.read_text(encoding="utf-8")
+    if changed and options.check:
+        wrong.append(f"is not in its normal form; run: python tools/notebooks.py --format {path.stem[:2]}")
+    if changed and not wrong:
+        path.write_text(as_text(notebook), encoding="utf-8")
+    return "FAILED" if wrong else "written" if changed else "unchanged", wrong
+
+
 def main(arguments=None):
+    """Renew the notebooks that the command line names. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="beginnings of notebook names, such as 03")
-    parser.add_argument("--check", action="store_true", help="run nothing; fail if a file would change")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--check", action="store_true", help="run nothing; fail if a file would change")
+    way.add_argument("--format", action="store_true", help="run nothing; bring files into their normal form")
+    way.add_argument(
+        "--keep-times",
+        action="store_true",
+        help="run, and keep the stored times of timed cells",
+    )
     options = parser.parse_args(arguments)
+    options.run = not (options.check or options.format)
 
     paths = notebook_paths(options.names)
     if not paths:
         sys.exit(f"no notebook in {FOLDER.name}/ is called {' or '.join(options.names) or 'NN_name.ipynb'}")
-    failed = False
-    for variable in (
-        "OPENBLAS_CORETYPE",
-        "OPENBLAS_L2_SIZE",
-    ):  # stored times of NumPy are those of its library as it comes
+    for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # NumPy is timed as its library comes
         os.environ.pop(variable, None)
+    failed = False
     for path in paths:
-        started, notebook, wrong = time.perf_counter(), read(path), []
-        if not options.check:
-            try:
-                execute(notebook)
-            except Exception as error:  # a failed cell, a kernel that died, a cell that never ends
-                wrong = [str(error)]
-        normalise(notebook, path.stem)
-        wrong = wrong or list(output_problems(notebook))
-        changed = as_text(notebook) != path.read_text(encoding="utf-8")
-        if changed and options.check:
-            wrong.append("is not in its normal form; run: make notebooks")
-        elif changed and not wrong:
-            path.write_text(as_text(notebook), encoding="utf-8")
-        verdict = "FAILED" if wrong else "written" if changed else "unchanged"
+        started = time.perf_counter()
+        if options.format:
+            format_code(path)
+        verdict, wrong = renew(path, options)
         print(f"{path.name:40} {time.perf_counter() - started:6.1f} s  {verdict}", flush=True)
         for problem in wrong:
             print(f"    {problem}", flush=True)

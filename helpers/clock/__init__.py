@@ -1,4 +1,4 @@
-"""How long did it take? Times hard to fool, contests in turns, a machine's limits, the search for better sizes, and records."""
+"""How long did it take? Times that are hard to fool, contests in turns, a machine's limits, tuning, and records."""
 
 from .contest import Comparison, compare, contest, measure_ladder
 from .limits import Limits, machine_limits

@@ -12,7 +12,7 @@ from .timing import Timing, measure
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much faster the first is than the second: a ratio of times for each round, both in the same round's weather."""
+    """How many times as fast the first is as the second: one ratio for each round, of times from that round."""
 
     first: Timing
     second: Timing
@@ -35,10 +35,10 @@ class Comparison:
 def contest(
     kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
 ) -> list[list[Timing]]:
-    """Time kernels, or functions of (A, B), in turns: all of them in each round, in the other direction every second time.
+    """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
-    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every kernel
-    before it is timed.
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every
+    kernel before it is timed. Raises ValueError for less than one round.
     """
     if rounds < 1:
         raise ValueError(f"rounds={rounds}: there is nothing to time; give 1 or more.")
@@ -55,7 +55,7 @@ def contest(
 def compare(
     first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = 5
 ) -> Comparison:
-    """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison`; its timings are those of the median round.
+    """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
     Raises ValueError when one of them runs in a simulator, where there is no time.
     """
@@ -66,7 +66,7 @@ def compare(
 
 
 def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """The number to beat."""
+    """C = A @ B by NumPy: the number to beat."""
     return A @ B
 
 
@@ -80,8 +80,9 @@ def measure_ladder(
 ) -> list[Timing]:
     """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
 
-    `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an int or (M, N, K); by
-    default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found. `each` is called with every kernel before it is timed.
+    `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
+    int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
+    `each` is called with every kernel before it is timed.
     """
     kernels = ladder_kernels(upto, size, dialects, steps, parameters)
     size = usual_size(kernels) if size is None else size
@@ -93,7 +94,11 @@ def measure_ladder(
 
 
 def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, parameters=None) -> list[Contestant]:
-    """NumPy, then each rung in every dialect, as `measure_ladder` takes them; built, and none of them too large for its device."""
+    """NumPy, then each rung in every dialect, built; the arguments are those of `measure_ladder`.
+
+    Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for a size that is too
+    large for one of the devices.
+    """
     wanted = [dialect(name) for name in dialects]
     if isinstance(steps, str):
         raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")

@@ -15,15 +15,17 @@ from .search import LAUNCHES, Tried, go_through
 
 
 def restricted(rung, device, points) -> tuple[dict, list]:
-    """The space that these points span, and what restricts it, as Kernel Tuner takes them: ({name: values}, [condition]).
+    """What Kernel Tuner takes: the space that these points span, {name: values}, and its restrictions, [condition].
 
     Kernel Tuner takes the block from parameters, so it becomes two more of them, which follow from the others.
     """
     blocks = [rung.block(p) for p in points]
     space = {name: sorted({p[name] for p in points}) for name in points[0]}
-    space |= {f"block_size_{axis}": sorted(set(along)) for axis, along in zip("xy", zip(*blocks))}
+    along = zip("xy", zip(*blocks, strict=True), strict=True)
+    space |= {f"block_size_{axis}": sorted(set(threads)) for axis, threads in along}
     x, y = rung.block.split(", ")
-    # Not "block_size_x == ...": its parser, python-constraint 2.9, takes some products there for another kind of condition.
+    # Not "block_size_x == ...": its parser, python-constraint 2.9, takes some products there for another kind of
+    # condition.
     restrictions = [
         *rung.needs,
         f"{x} - block_size_x == 0",
@@ -123,7 +125,8 @@ def observer(A, B):
             self.right = not wrong(C.reshape(shape)).any() and bool((guard == CANARY).all())
 
         def after_start(self):
-            self.dev.event.wait()  # in wait() this thread computes, too; Kernel Tuner would poll, and halve a CPU's speed
+            # In wait() this thread computes, too; Kernel Tuner would poll, and halve a CPU's speed.
+            self.dev.event.wait()
 
         def get_results(self):
             return {} if self.right else {"__error__": RuntimeFailedConfig()}

@@ -74,10 +74,12 @@ class Peer(Contestant):
         self.device, self.parameters = device, {"version": version} if version else {}
 
     def refuse(self, M, N, K):
+        """Raise MemoryError where the device cannot hold A, B and C; return None where it can."""
         if self.device:
             refuse_beyond_memory(self.device, M, N, K)
 
     def upload(self, A, B, fill=np.nan):
+        """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
         return self.work(self, A, B, fill)
 
 
@@ -88,7 +90,10 @@ def installed(*patterns):
 
 
 def load(remedy, *names):
-    """The first of these shared libraries, paths or names that the system knows, that loads. Raises Absent if none does."""
+    """The first of these shared libraries that loads. `names`: paths, or names that the system knows.
+
+    Raises Absent, with the remedy as its message, if none loads.
+    """
     for name in names:
         try:
             return ctypes.CDLL(str(name))
@@ -164,6 +169,7 @@ class MKL(HostPeer):
         self.gemm.restype, self.gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
 
     def function(self, A, B, C):
+        """Store A @ B in C. All three: C-contiguous float32, C (M, N)."""
         (M, K), N = A.shape, B.shape[1]
         self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
 
@@ -179,7 +185,7 @@ class CLBlastWork(OpenCLBuffers):
         self.gemm = k.gemm
 
     def launch(self):
-        """Multiply once. Returns seconds: a GPU's own clock, from a marker on; on a CPU the wall's, as NumPy is timed."""
+        """Multiply once. Returns seconds: a GPU's own, from a marker on; on a CPU the wall's, as for NumPy."""
         (M, N, K), queue = self.sizes, self.queue
         A, B, C = (X.int_ptr for X in (self.d_A, self.d_B, self.d_C))
         c_queue, c_event = POINTER(queue.int_ptr), POINTER()
@@ -250,6 +256,7 @@ class CLBlast(Peer):
         )
 
     def refuse(self, M, N, K):
+        """Raise MemoryError where the device, or one of its buffers, cannot hold the matrices."""
         super().refuse(M, N, K)
         refuse_beyond_buffer(self.device, M, N, K)
 

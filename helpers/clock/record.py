@@ -1,4 +1,4 @@
-"""One command for a machine: check every step against float64, tune the upper rungs, measure beside the libraries, write the file.
+"""One command for a machine: check every step, tune the upper rungs, measure beside the libraries, write the file.
 
 python -m helpers record results
 """
@@ -18,7 +18,7 @@ ALL = None  # steps
 
 
 def upper(kind: str) -> list[str]:
-    """The steps from register_2d on that are for that kind of device. The lower ones would take minutes at the larger sizes."""
+    """The steps from register_2d on that are for that kind of device. At large sizes the lower ones take minutes."""
     names = list(ladder.STEPS)
     return [name for name in names[names.index("register_2d") :] if kind in ladder.STEPS[name].defaults]
 
@@ -64,9 +64,10 @@ PLANS = {
 def record(
     folder: str | Path, say: Callable = print, plan: dict | None = None, tuning_seconds: float = TUNING_SECONDS
 ) -> Path:
-    """Check, tune and measure this machine, and write its file into that folder after each size. Returns the file's path.
+    """Check, tune and measure this machine. Writes its file into that folder after each size, and returns its path.
 
-    A step that is wrong is said, and left out. Takes half an hour or so. `plan`: one of PLANS; by default that of the device.
+    `say` is called with each verdict, search and scoreboard; a wrong step is left out. `plan`: one of PLANS; by default
+    that of the device. Takes half an hour or so.
     """
     found = {name: one.device(None, None) for name, one in DIALECTS.items()}
     found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}

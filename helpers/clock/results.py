@@ -36,8 +36,8 @@ class MachineResults:
         return f"{self.device}, recorded on {self.date}: {sizes}"
 
 
-def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, **about) -> Path:
-    """Write scoreboards into the machine's file in that folder, in place of older ones of the same sizes. Returns its path.
+def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, **about: object) -> Path:
+    """Write scoreboards into the machine's file in that folder, over older ones of the same sizes. Returns its path.
 
     `about`: what else to say of the run. The file names devices, drivers and versions, never the machine or its user.
     """
@@ -89,7 +89,7 @@ def as_dict(board: Scoreboard) -> dict:
             "gflops": t.gflops,
             "seconds": list(seconds),
         }
-        for t, seconds in zip(board.timings, board.seconds)
+        for t, seconds in zip(board.timings, board.seconds, strict=True)
         if not t.simulated
     ]
     return {

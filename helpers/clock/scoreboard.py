@@ -39,18 +39,21 @@ class Scoreboard:
     missing: tuple = ()
     blas: str = ""
 
-    def of_peak(self, i):
+    def of_peak(self, i: int) -> float | None:
         """The contestant's rate as a share of its device's measured peak; None where that was not measured."""
         t = self.timings[i]
         mine = t.device == self.device or (t.device == "host" and self.on_host)
         return None if t.simulated or not mine else 1e9 * t.gflops / self.peak
 
-    def times(self, i, j):
-        """How many times as fast contestant i is as j: the median of the rounds' ratios, the least and the greatest of them."""
-        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j])]
+    def times(self, i: int, j: int) -> tuple[float, float, float] | None:
+        """How many times as fast contestant i is as j: the median, the least and the greatest of the rounds' ratios.
+
+        None where one of them ran in the simulator.
+        """
+        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # a simulator has no times
         return (float(np.median(ratios)), min(ratios), max(ratios)) if ratios else None
 
-    def library(self, i):
+    def library(self, i: int) -> int | None:
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
 
         def silicon(t):
@@ -100,7 +103,7 @@ def scoreboard(
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
-    """Time NumPy, the rungs, and the libraries that are installed, in turns; each is checked at that size first. Returns a `Scoreboard`.
+    """Time NumPy, the rungs and the installed libraries in turns, each checked first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
     devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
@@ -117,7 +120,7 @@ def scoreboard(
     best = max((t.gflops or 0 for row in results for t in row), default=0)
     raise_peak(device, 1e9 * best)
     timings, seconds = [], []
-    for row in zip(*results):
+    for row in zip(*results, strict=True):
         timings.append(sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2])
         seconds.append(() if row[0].simulated else tuple(t.seconds for t in row))
     on_host = not any(k.device and k.device.kind == "GPU" and k.device.name == device for k in contestants)
@@ -136,7 +139,10 @@ def scoreboard(
 
 
 def raise_peak(device, seen):
-    """Measure the device's peak, the first time twice; and again while it is below the rate `seen`, for then the moment was bad."""
+    """Measure the device's peak: twice the first time, and up to twice more while it is below the rate `seen`.
+
+    A peak below what a contestant reached was measured at a bad moment.
+    """
     if device not in PEAKS:
         PEAKS[device] = max(machine_limits().flops_per_s for _ in range(2))
     for _ in range(2):

@@ -45,9 +45,10 @@ def search_with_a_loop(task, until: float, each: Callable) -> tuple[list[Tried],
 
 
 def go_through(legal: list, default: dict, attempt: Callable, until: float, each: Callable) -> tuple[list[Tried], bool]:
-    """Attempt points in `order` until the time is over; `attempt`: parameters -> (GFLOP/s, or None and then why it failed).
+    """Attempt points in `order` until the time is over. Returns what was tried, and whether it was interrupted.
 
-    Returns what was tried, and whether it was interrupted. `each` is called with what was tried so far.
+    `attempt`: parameters -> (GFLOP/s, "") or (None, why it failed). `each` is called with what was tried so far.
+    `until`: a time of `time.perf_counter`.
     """
     tried = []
     try:

@@ -1,8 +1,8 @@
 """Looks for a step's best parameters on this machine, within a budget of seconds.
 
-The space and its restrictions are in `ladder`. OpenCL kernels are built, checked and timed by Kernel Tuner, CUDA kernels
-by a short loop; both go through the space in the same order. What seems best is then timed against the defaults, in turns,
-and kept only if it won every round.
+The space and its restrictions are in `ladder`. OpenCL kernels are built, checked and timed by Kernel Tuner, CUDA
+kernels by a short loop; both go through the space in the same order. What seems best is then timed against the
+defaults, in turns, and kept only if it won every round.
 """
 
 import contextlib
@@ -63,8 +63,10 @@ class Tuning:
             )
         failed = sum(rate is None for _, rate, _ in self.tried)
         text = (
-            f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: {len(self.tried)} of {self.legal} points tried in "
-            f"{self.seconds:.0f} s" + f", {failed} failed" * bool(failed) + ", interrupted" * self.interrupted
+            f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: "
+            f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+            + f", {failed} failed" * bool(failed)
+            + ", interrupted" * self.interrupted
         )
         default = self.tried[0][0] if self.tried else self.best
         text += f"\n  defaults  {ladder.spell(default)}"
@@ -105,13 +107,14 @@ def tune(
     space: dict | None = None,
     again: bool = False,
 ) -> Tuning:
-    """Search for the step's best parameters on this machine's device, and keep them for `parameters="tuned"`. Returns `Tuning`.
+    """Search for the step's best parameters on this machine, and keep them for `parameters="tuned"`. Returns `Tuning`.
 
-    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`: {parameter:
-    values} in place of the ladder's. What an earlier call found for that size is returned at once, unless `again` is true.
-    Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins; interrupted again, it
-    keeps the defaults.
-    Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run here.
+    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`:
+    {parameter: values} in place of the ladder's. What an earlier call found for that size is returned at once, unless
+    `again` is true. Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins;
+    interrupted again, it keeps the defaults.
+    Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
+    here.
     """
     one = dialect_called(dialect)
     rung = ladder.step(step, dialect)
@@ -143,8 +146,10 @@ def tune(
 
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
-    """Try points for the search's share of the seconds since `start`, with a progress bar. Returns what was tried, and
-    whether it was interrupted."""
+    """Try points for the search's share of the seconds since `start`, with a progress bar.
+
+    Returns what was tried, and whether it was interrupted.
+    """
     with Progress(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
 
         def each(tried):

@@ -1,1 +1,1 @@
-"""The ladder's CUDA kernels for Numba, one file a step, in the order of `ladder.STEPS`; each file is read whole on its page."""
+"""The ladder's CUDA kernels for Numba, one file a step, in the order of `ladder.STEPS`; pages show them whole."""

@@ -1,4 +1,4 @@
-"""What shows that no clock does? What a kernel touches, moves and makes a warp ask for, and what the compiler made of it."""
+"""What does a kernel do that no clock shows? What it touches and moves, what its warps ask for, how it was compiled."""
 
 from .compiler import CompilerReport, compiler_report
 from .gpus import GPUS, WARP, occupancy

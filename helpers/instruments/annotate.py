@@ -13,7 +13,7 @@ import pyopencl as cl
 from ..launch import KernelError
 from ..sandbox import Access
 
-# One place in the source where the kernel touches an array. `width`: float32 an element, such as 4 in an array of float4.
+# One place in the source where the kernel touches an array. `width`: float32 an element, such as 4 for a float4.
 Site = namedtuple("Site", "memory array writes line width")
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept

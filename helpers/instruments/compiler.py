@@ -1,7 +1,7 @@
 """What NVIDIA's compiler makes of a CUDA kernel: registers, spills, the instructions of its inner loop. Needs no GPU.
 
-Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `nvdisasm` shows it. All of them come with
-the extra `cuda13`, or with NVIDIA's toolkit.
+Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `nvdisasm` shows it. All of them come
+with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
 import re
@@ -36,18 +36,19 @@ class InnerLoop:
     mix: dict
 
     @property
-    def size(self):
+    def size(self) -> int:
+        """Instructions in the loop, of all kinds."""
         return sum(self.mix.values())
 
     @property
-    def stages(self):
-        """Whether it also brings tiles from global to shared memory, since the loop over k within it was unrolled away."""
+    def stages(self) -> bool:
+        """Whether it also brings tiles from global to shared memory: once the loop over k inside it is unrolled."""
         return any(kind.startswith("global load") for kind in self.mix) and any(
             kind.startswith("shared") for kind in self.mix
         )
 
     @property
-    def fma_share(self):
+    def fma_share(self) -> float:
         """Multiply-adds, as a share of the loop's instructions."""
         return self.mix.get("FMA", 0) / self.size
 
@@ -57,7 +58,7 @@ class CompilerReport:
     """What a kernel takes on GPUs of one architecture.
 
     registers                  32-bit registers a thread
-    stack_bytes                memory a thread uses in place of registers, since they were indexed at run time, or too few
+    stack_bytes                memory a thread uses in place of registers: they were too few, or indexed at run time
     spill_bytes                (stored, loaded): that part of it that was moved out because registers ran out
     shared_bytes               shared memory a block
     loop                       `InnerLoop`; None if no loop multiplies and adds
@@ -95,8 +96,8 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
     "sm_80", "sm_89" or "sm_90", or a GPU's name of `gpus.GPUS`. The kernel is compiled, never run.
-    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile and
-    where the compiler is missing.
+    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile
+    and where the compiler is missing.
     """
     if not isinstance(k, Kernel):
         if "\n" in str(k):
@@ -179,7 +180,10 @@ def run(k, *command):
 
 
 def inner_loop(code):
-    """The `InnerLoop` in nvdisasm's listing: of the loops with multiply-adds and no such loop inside, that with most."""
+    """The `InnerLoop` in nvdisasm's listing; None if no loop multiplies and adds.
+
+    Of the loops with multiply-adds, and no such loop inside, it is the one with the most of them.
+    """
     lines, labels, loops = [], {}, []
     for line in code.splitlines():
         if label := re.match(r"\s*(\.L_x?_?\d+):", line):

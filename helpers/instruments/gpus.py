@@ -1,8 +1,8 @@
 """GPUs that the course predicts for, by their vendor's tables. Nothing here was measured.
 
-What a streaming multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's cuda_occupancy.h.
-Peak arithmetic (float32, without tensor cores) and bandwidth: the data sheets of the T4, the A100 (80 GB, SXM), the
-GeForce RTX 4090, the H100 (SXM) and the H200.
+What a streaming multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's
+cuda_occupancy.h. Peak arithmetic (float32, without tensor cores) and bandwidth: the data sheets of the T4, the A100
+(80 GB, SXM), the GeForce RTX 4090, the H100 (SXM) and the H200.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ ARCHS = {gpu.arch: " and ".join(g.name for g in GPUS.values() if g.arch == gpu.a
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks of a kernel an SM keeps at once, as warps of those it could, and what stands in the way of more."""
+    """How many blocks and warps of a kernel an SM keeps at once, the most warps it could keep, and what limits them."""
 
     gpus: str
     blocks: int
@@ -59,7 +59,8 @@ class Occupancy:
     limits: tuple
 
     @property
-    def share(self):
+    def share(self) -> float:
+        """Warps kept at once, as a share of the most that an SM could keep."""
         return self.warps / self.most_warps
 
     def __repr__(self):
@@ -70,7 +71,7 @@ class Occupancy:
         )
 
 
-def known_arch(name):
+def known_arch(name: str) -> str:
     """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
     if name in GPUS:
         return GPUS[name].arch
@@ -82,7 +83,7 @@ def known_arch(name):
     return name
 
 
-def occupancy(arch, threads, registers, shared_bytes):
+def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
     Raises ValueError for an architecture that is not in `ARCHS`.

@@ -1,7 +1,7 @@
 """Every access that a kernel makes to global and shared (local) memory, in either dialect.
 
-CUDA kernels are watched in Numba's simulator, OpenCL kernels run on their own device with notes in their source; both in
-a child process. The two agree: a kernel touches what it touches.
+CUDA kernels are watched in Numba's simulator, OpenCL kernels run on their own device with notes in their source;
+both in a child process. The two agree: a kernel touches what it touches.
 """
 
 import functools
@@ -15,7 +15,7 @@ from .traffic import refuse_long
 
 @dataclass(frozen=True)
 class Trace:
-    """The accesses of one launch, a tuple of `watch.Access` in each thread's own order, and the shape of every array."""
+    """The accesses of one launch, a tuple of `Access` in each thread's own order, and the shape of every array."""
 
     accesses: tuple
     shapes: dict
@@ -37,6 +37,7 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
 
 @functools.lru_cache(maxsize=32)  # pictures and tables of the same run follow each other
 def remembered(k, M, N, K):
+    """The trace of that run, which is taken once."""
     outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
     if outcome.findings:
         first = outcome.findings[0]

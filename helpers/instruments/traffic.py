@@ -39,7 +39,8 @@ class Traffic:
     def __repr__(self):
         return (
             f"{self.M} x {self.N} x {self.K}: global {self.global_loads:,} loads, {self.global_stores:,} stores; "
-            f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; {self.intensity:.2f} flop per byte asked for"
+            f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; "
+            f"{self.intensity:.2f} flop per byte asked for"
         )
 
 

@@ -1,8 +1,8 @@
 """What a warp asks for with one instruction: 32-byte sectors of global memory, banks of shared memory.
 
-From a traced run: the threads of a block are numbered x first, 32 of them are a warp, and what they touch when they run a
-line for the same time is one instruction. That is what a GPU does as long as a warp's threads take the same path; where
-some of them run a loop once more than others, instructions are matched by count.
+From a traced run: the threads of a block are numbered x first, and 32 of them are a warp. What they touch when they run
+a line for the same time is one instruction. That is what a GPU does as long as a warp's threads take the same path;
+where some of them run a loop once more than others, instructions are matched by count.
 """
 
 from collections import defaultdict
@@ -21,7 +21,11 @@ BANKS = 32  # words of 4 bytes that shared memory serves at once
 
 @dataclass(frozen=True)
 class Row:
-    """All accesses of one source line to one array. `pieces`: sectors, or rounds of the banks; `fewest`: as few as could do."""
+    """All accesses of one source line to one array.
+
+    pieces   sectors touched, or rounds that the banks took
+    fewest   as few of them as could do
+    """
 
     line: int
     code: str
@@ -31,7 +35,7 @@ class Row:
     fewest: int
 
     @property
-    def efficiency(self):
+    def efficiency(self) -> float:
         """The fewest pieces that could serve these instructions, as a share of those it took; 1 is best."""
         return self.fewest / self.pieces
 
@@ -86,7 +90,7 @@ def table(k, size, memory, pieces, judge):
     sums = defaultdict(lambda: [0, 0, 0])
     for (line, array, writes, _), indices in instructions.items():
         took, fewest = judge(indices)
-        sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest))]
+        sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest), strict=True)]
     source = k.source.splitlines()
     return Table(
         tuple(

@@ -1,4 +1,4 @@
-"""Is it right? Hard to fool: see `reference` for what right means, `examine` for what is run, `trial` for who watches."""
+"""Is it right? `reference` says what right means, `examine` runs and compares, `trial` watches a learner's kernel."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ from .trial import trial
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
-    `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged. A learner's kernel is
-    tried in a child process first.
+    `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged. A learner's kernel
+    is tried in a child process first.
     """
     k = contestant(k)
     shapes = [sizes(shape) for shape in shapes or shapes_for(k)]

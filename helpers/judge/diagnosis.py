@@ -29,7 +29,7 @@ class Run:
 
 
 def diagnose(k: Contestant, runs: list[Run]) -> Finding:
-    """What the wrong elements have in common, over all runs, at least one of them wrong. The first suspicion that fits."""
+    """What the wrong elements of all runs have in common: the first suspicion that fits. At least one run is wrong."""
     for suspicion in SUSPICIONS:
         if found := suspicion(k, runs):
             return found
@@ -96,7 +96,7 @@ def leaves_holes(k, runs):
     return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
 
 
-# ---------------------------------------------------------------------- every element is stored: which numbers are they?
+# --------------------------------------------------------------------- every element is stored: which numbers are they?
 
 
 def transposed(k, runs):

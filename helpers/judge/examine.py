@@ -16,7 +16,7 @@ from .reference import run, wrong_elements
 
 
 def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
-    """Six shapes (M, N, K) that no wrong guard, grid or tile count survives; the kernel's own tile is their yardstick."""
+    """Six shapes (M, N, K), made from the kernel's own tile, that no wrong guard, grid or tile count survives."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
     square = max(rows, columns) + 1
     return [

@@ -41,7 +41,7 @@ def trial(k: Kernel, shapes: list, seconds: float = SECONDS) -> tuple[list[Findi
 
 
 def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:
-    """The smallest of the shapes, at least one, and how many products they take; a partial tile costs as much as a whole."""
+    """The smallest of the shapes, at least one, and how many products they take. A partial tile costs a whole one."""
     tile = ladder.STEPS[k.step].tile(k.parameters)
     cost = {
         shape: math.prod(ladder.ceil_div(n, t) * t for n, t in zip(shape, tile, strict=True))
@@ -56,7 +56,7 @@ def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:
 
 
 def examine_watched(job: Job, shapes: list) -> list[Finding]:
-    """In the child: check the kernel; in the simulator, watch it too. Returns findings, what was watched before the rest."""
+    """In the child: check the kernel; in the simulator, watch it too. Returns findings, those of the watch if any."""
     k = job.build()
     with watching() if k.simulated else nullcontext() as watch:
         findings = examine(k, shapes)

@@ -1,7 +1,7 @@
 """What can be checked and timed: a kernel, a function of the host, a library. All of them are called C = k(A, B).
 
-A and B travel one way: NumPy arrays -> `Contestant.__call__` (validate once) -> `upload` -> `launch` -> `download` -> C.
-Checking and timing walk the same way; none has a launch path of its own.
+A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates them once -> `upload` -> `launch` ->
+`download` -> C. Checking and timing walk the same way; none has a launch path of its own.
 """
 
 from typing import Protocol

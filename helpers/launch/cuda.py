@@ -28,9 +28,9 @@ def cuda_kernel(
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
-    `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text, with
-    `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those that
-    `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
+    `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
+    with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
+    that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
     `device`: None; CUDA has one, the current GPU or the simulator.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
@@ -60,7 +60,7 @@ class CudaKernel(Kernel):
 
     dialect = "CUDA"
 
-    def __init__(self, step, parameters, source, device, own, function):
+    def __init__(self, step: str, parameters: dict, source: str, device: devices.Device, own: bool, function: Callable):
         super().__init__(step, parameters, source, device, own)
         self.function = function
         if device.kind == "GPU":
@@ -71,7 +71,8 @@ class CudaKernel(Kernel):
                 raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
             self.build_seconds = time.perf_counter() - start
 
-    def refuse(self, M, N, K):
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against running this kernel at that size, a grid that CUDA does not launch included."""
         super().refuse(M, N, K)
         blocks = self.grid(M, N)[1]
         if self.device.kind == "GPU" and blocks > MOST_BLOCKS_DOWN:
@@ -80,7 +81,8 @@ class CudaKernel(Kernel):
                 f"Multiply a part at a time, or choose larger tiles."
             )
 
-    def upload(self, A, B, fill=np.nan):
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
+        """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
         return CudaWork(self, A, B, fill)
 
 

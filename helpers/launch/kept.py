@@ -12,22 +12,15 @@ import os
 import re
 import tempfile
 import warnings
-from pathlib import Path
 
-import platformdirs
-
-from .. import ladder
+from .. import devices, ladder
 from ..devices import Device
 
 
-def folder():
-    """Where the files lie; HELPERS_CACHE names another folder."""
-    return Path(os.environ.get("HELPERS_CACHE") or platformdirs.user_cache_dir("matmul-ladder", appauthor=False))
-
-
 def path_of(device):
+    """The file of that device, which need not exist."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", f"{device.dialect} {device.name}").strip("-")
-    return folder() / f"tuned-{name}.json"
+    return devices.cache_folder() / f"tuned-{name}.json"
 
 
 def mark(source, device):
@@ -37,6 +30,7 @@ def mark(source, device):
 
 @functools.cache  # each thing is said once
 def ignored(path, why):
+    """Warn that what is stored there does not count, and why."""
     warnings.warn(
         f"tuned parameters in {path.name} are ignored, the defaults are used: {why}. Tune again to replace them.",
         stacklevel=3,
@@ -57,7 +51,7 @@ def entries(device):
 
 
 def entry(step, device, source):
-    """What is stored of that step on that device, a dict with its `parameters`; {} where nothing is that still counts."""
+    """What is stored of that step on that device, a dict with its `parameters`; {} where none still counts."""
     found = entries(device).get(step.name, {})
     if found and found.get("mark") != mark(source, device):
         ignored(path_of(device), f"those of {step.name} belong to another version of the kernel or of the driver")
@@ -70,7 +64,7 @@ def entry(step, device, source):
 
 
 def chosen(word, step, device, source, given):
-    """The parameters `given`, above the tuned ones if `word` is "tuned". Raises ValueError for another word than that and None."""
+    """The parameters `given`, above the tuned ones if `word` is "tuned". Raises ValueError for a word beside it."""
     if word not in (None, "tuned"):
         raise ValueError(
             f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
@@ -80,7 +74,7 @@ def chosen(word, step, device, source, given):
 
 
 def remember(step, device, source, parameters, **about):
-    """Store the step's parameters for that device, whole or not at all. `about`: what a reader of the file wants to know."""
+    """Store the step's parameters for that device, whole or not at all. `about`: what else its entry should say."""
     path = path_of(device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a damaged file is about to be replaced
@@ -96,7 +90,7 @@ def forget_tuned(step: str | None = None, device: Device | None = None) -> int:
     if step is not None:
         ladder.step(step)  # an unknown one is an error, not nothing to do
     gone = 0
-    for path in sorted(folder().glob("tuned-*.json")) if device is None else [path_of(device)]:
+    for path in sorted(devices.cache_folder().glob("tuned-*.json")) if device is None else [path_of(device)]:
         try:
             stored = json.loads(path.read_text())
         except (OSError, ValueError):

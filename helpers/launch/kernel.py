@@ -11,7 +11,7 @@ SIMULATOR_LIMIT = 64**3
 
 
 class Kernel(Contestant):
-    """A built matrix-product kernel of one dialect, ready to run on one device. Its grid and block follow from the ladder."""
+    """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
     def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool):
         self.name = self.step = step

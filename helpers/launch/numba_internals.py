@@ -1,4 +1,4 @@
-"""Every part of Numba, beside its public interface, that the course leans on. When Numba moves, this is the file to mend.
+"""Every part of Numba beside its public interface that the course leans on. When Numba moves, mend this file.
 
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
@@ -40,20 +40,20 @@ def dtype_of(kind):
 
 @contextmanager
 def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[None]:
-    """Within it, the simulator calls these four in place of its own. The last two are made from the simulator's own.
+    """Within it, the simulator calls these four in place of its own.
 
-    shared_array, local_array   as the methods behind cuda.shared.array and cuda.local.array
+    shared_array, local_array   (shape, dtype) -> an array, for cuda.shared.array and cuda.local.array
     syncthreads, launch         the simulator's own -> what takes its place: a thread's method, and a kernel's __call__
     """
     from numba.cuda.simulator import kernel, kernelapi
 
     places = [
-        (kernelapi.FakeCUDAShared, "array", lambda own: shared_array),
-        (kernelapi.FakeCUDALocal, "array", lambda own: local_array),
+        (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
+        (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
         (kernel.BlockThread, "syncthreads", syncthreads),
         (kernel.FakeCUDAKernel, "__call__", launch),
     ]
-    before = [getattr(owner, name) for owner, name, _ in places]
+    before = [vars(owner)[name] for owner, name, _ in places]
     for (owner, name, make), own in zip(places, before, strict=True):
         setattr(owner, name, make(own))
     try:

@@ -54,7 +54,7 @@ class OpenCLKernel(Kernel):
 
     dialect = "OpenCL"
 
-    def __init__(self, step, parameters, source, device, own):
+    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool):
         super().__init__(step, parameters, source, device, own)
         self.context, self.queue = context_and_queue(device)
         start = time.perf_counter()
@@ -72,11 +72,13 @@ class OpenCLKernel(Kernel):
                 f"int M, int N, int K, and global float pointers A, B, C."
             )
 
-    def refuse(self, M, N, K):
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against running this kernel at that size, too large a buffer included."""
         super().refuse(M, N, K)
         refuse_beyond_buffer(self.device, M, N, K)
 
-    def upload(self, A, B, fill=np.nan):
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
+        """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
         return OpenCLWork(self, A, B, fill)
 
 

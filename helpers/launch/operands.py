@@ -1,6 +1,7 @@
 """What may be multiplied: sizes, operands, and the guards around them on a device."""
 
 import operator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
     return A.shape[0], B.shape[1], A.shape[1]
 
 
-def sizes(size) -> tuple[int, int, int]:
+def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
     try:
         M, N, K = (operator.index(n) for n in (size if np.iterable(size) else (size,) * 3))

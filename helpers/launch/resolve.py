@@ -43,15 +43,15 @@ class Dialect:
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
     def resolve(self, step, like, device, parameters, given) -> tuple[Step, Device, dict, bool]:
-        """What a call of the builder means: the step, the device, the parameters, and whether the kernel is a learner's own.
+        """What a call of the builder means: the step, the device, the parameters, and whether it is a learner's own.
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
         own = not isinstance(step, str) or "\n" in step or "__kernel" in step
         if own and like is None:
             raise ValueError(
-                f"a kernel of your own needs like=...: the step whose {'block' if self.name == 'CUDA' else 'work-group'} "
-                f"and grid it is launched with."
+                f"a kernel of your own needs like=...: the step whose "
+                f"{'block' if self.name == 'CUDA' else 'work-group'} and grid it is launched with."
             )
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)

@@ -1,17 +1,19 @@
-"""`load4` and `store4`: four float32 with one instruction of 16 bytes, for Numba's CUDA kernels. The simulator takes them too.
+"""`load4` and `store4`, for Numba's CUDA kernels: four float32 with one instruction of 16 bytes. The simulator can.
 
 Element (row, col) must lie on a multiple of 16 bytes: col a multiple of 4, and rows as long as a multiple of 4.
 """
+
+import numpy as np
 
 from ..devices import simulating
 
 if simulating():
 
-    def load4(array, row, col):
+    def load4(array: np.ndarray, row: int, col: int) -> tuple:
         """array[row, col : col + 4] as a tuple of four float32."""
         return array[row, col], array[row, col + 1], array[row, col + 2], array[row, col + 3]
 
-    def store4(array, row, col, four):
+    def store4(array: np.ndarray, row: int, col: int, four: tuple) -> None:
         """array[row, col : col + 4] = four, a tuple of float32."""
         for lane in range(4):
             array[row, col + lane] = four[lane]
@@ -29,12 +31,14 @@ else:
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, arguments[0])
         index = [
-            context.cast(builder, value, given, types.intp) for value, given in zip(arguments[1:3], signature.args[1:3])
+            context.cast(builder, value, given, types.intp)
+            for value, given in zip(arguments[1:3], signature.args[1:3], strict=True)
         ]
         element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
         return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())
 
     def lane_number(lane):
+        """The lane, 0 to 3, as a constant of the code that is built."""
         return ir.Constant(ir.IntType(32), lane)
 
     @intrinsic

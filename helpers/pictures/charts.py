@@ -58,7 +58,7 @@ LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b05
 
 
 def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
-    """A contest at one size, fastest first: the ladder's kernels in colour, the libraries in grey, the device's peak as a line.
+    """A contest at one size, fastest first: the ladder in colour, libraries in grey, the device's peak as a line.
 
     `source`: "measured now", or whose record it is and of when; records are hatched.
     """
@@ -110,10 +110,11 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
 
 
 def plain_name(t):
+    """The contestant of a `Timing` as charts call it."""
     return "NumPy" if t.step == "numpy_matmul" else t.label
 
 
-def growth_chart(boards, source="measured now"):
+def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Picture:
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above."""
     boards = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M)
     if len(boards) < 2:
@@ -128,9 +129,9 @@ def growth_chart(boards, source="measured now"):
     ax = figure.add_axes((0.09, 0.13, 0.62, 0.77))
     ax.axhline(boards[-1].peak / 1e9, color=INK, linewidth=1, linestyle="--")
     last = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
-    for name, colour, marker in zip(last, LINES, "osD^vPX*h"):
+    for name, colour, marker in zip(last, LINES, "osD^vPX*h", strict=False):  # the fastest nine
         ax.plot(
-            *zip(*rates[name]),
+            *zip(*rates[name], strict=True),
             color=colour,
             marker=marker,
             label=name,
@@ -152,7 +153,7 @@ def growth_chart(boards, source="measured now"):
     return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
 
 
-def picture_landscape(rates, x, y):
+def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}."""
     if not any(rates.values()):
         raise ValueError("a landscape needs a rate at one place at least; nothing ran.")
@@ -274,7 +275,10 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
 
 
 def predicted_roofline(size: int = 4096) -> Picture:
-    """Where each rung could stand on GPUs that nobody measured here: its counted traffic under the data sheets' roofs."""
+    """Where each rung could stand on GPUs not measured here: its counted traffic under the roofs of data sheets.
+
+    `size`: M = N = K. Caches are left out.
+    """
     steps = {}  # rungs of the same intensity share a place
     for name in ladder.steps("CUDA"):
         step = ladder.STEPS[name]
@@ -285,7 +289,7 @@ def predicted_roofline(size: int = 4096) -> Picture:
     ax = figure.add_axes((0.1, 0.12, 0.88, 0.79))
     x = np.geomspace(0.1, 200, 200)
     roofs = ("#7a5195", "#8a8a86", "#b0506a", "#3f7f8c", "#a58a1f")
-    for gpu, colour, marker in zip(GPUS.values(), roofs, "osD^v"):
+    for gpu, colour, marker in zip(GPUS.values(), roofs, "osD^v", strict=True):
         ax.loglog(x, np.minimum(gpu.flops_per_s, x * gpu.bytes_per_s) / 1e12, "--", color=colour, linewidth=1.5)
         ceilings = [min(gpu.flops_per_s, intensity * gpu.bytes_per_s) / 1e12 for intensity in steps]
         ax.plot(list(steps), ceilings, marker, color=colour, markerfacecolor="white", markersize=8, label=gpu.name)

@@ -1,12 +1,13 @@
 """What every picture has: one palette, its size on the page, its alternative text, and matrices drawn as cells.
 
-A is blue, B is orange, C is green, from the first figure to the last. Each picture function returns a `Picture`, which a
-notebook shows when it is the last line of a cell, together with its text for those who cannot see it.
+A is blue, B is orange, C is green, from the first figure to the last. Each picture function returns a `Picture`. A
+notebook shows it when it is the last line of a cell, together with its text for those who cannot see it.
 """
 
 import base64
 import io
 
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image
@@ -23,7 +24,7 @@ SHADES = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
 class Picture:
     """A figure and its alternative text."""
 
-    def __init__(self, figure, text):
+    def __init__(self, figure: Figure, text: str):
         drawn, small = io.BytesIO(), io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
         # A palette of 128 colours makes the stored notebooks a third as large, and looks the same.
@@ -58,6 +59,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
 
 
 def outline(ax, row, column, rows, columns, colour=INK):
+    """Draw a frame around rows x columns cells, the first of them at (row, column)."""
     ax.add_patch(Rectangle((column, row), columns, rows, fill=False, edgecolor=colour, linewidth=2.2, clip_on=False))
 
 

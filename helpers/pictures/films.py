@@ -1,11 +1,13 @@
-"""A film of what a kernel reads, step by step, drawn from a traced run: a strip in print, a slider where there is one."""
+"""A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider in a live notebook."""
 
+import contextlib
 import io
 from collections import Counter
 
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
 
 from ..instruments import WARP, trace
 from ..launch import Kernel
@@ -19,7 +21,7 @@ PRINTED = 3  # frames of the strip; the slider has them all
 def film(
     k: Kernel, M: int, N: int, K: int, who: str = "block", block: tuple[int, int] = (0, 0), thread: int = 0
 ) -> "Film":
-    """What a thread, a warp, a block or the whole grid reads from A and B in global memory, step by step. Returns `Film`.
+    """Show what a thread, warp, block or the whole grid reads from A and B in global memory. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined.
@@ -51,11 +53,13 @@ def film(
         "warp": f"warp {thread // WARP} of block {tuple(block)}",
     }[who]
     when = [(a.phase if run.has_barriers else a.round) for a in mine]
-    steps = sorted({t for a, t in zip(mine, when) if not a.writes})
+    steps = sorted({t for a, t in zip(mine, when, strict=True) if not a.writes})
     frames, so_far = [], Counter()
     for step in steps:
         now = Counter(
-            (a.array, divmod(a.index, run.shapes[a.array][1])) for a, t in zip(mine, when) if t == step and not a.writes
+            (a.array, divmod(a.index, run.shapes[a.array][1]))
+            for a, t in zip(mine, when, strict=True)
+            if t == step and not a.writes
         )
         so_far = so_far + now
         frames.append((so_far, now))
@@ -66,7 +70,7 @@ def film(
 class Film:
     """Frames, each (reads so far, reads now) by (array, cell), and the cells of C that are stored in the end."""
 
-    def __init__(self, title, size, frames, stored):
+    def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
         self.title, self.size, self.frames, self.stored = title, size, frames, stored
         total = frames[-1][0] if frames else Counter()
         self.most = max(total.values(), default=1)
@@ -79,23 +83,24 @@ class Film:
             + f"; it stores {len(stored)} elements of C. The darkest is read {self.most} time{'s' * (self.most > 1)}."
         )
 
-    def shade(self, colour, count):
+    def shade(self, colour: str, count: int) -> str:
         """Paper for none, the full colour for the most reads of the film."""
         part = 0.25 + 0.75 * count / self.most
-        return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER))])
+        return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER), strict=True)])
 
-    def draw(self, figure, slot, number):
+    def draw(self, figure: Figure, slot: SubplotSpec, number: int) -> None:
+        """Draw frame `number`, from 0 on, in that slot of a grid of the figure."""
         M, N, K = self.size
         so_far, now = self.frames[number]
-        axes = product_axes(figure, slot, M, N, K)
-        for ax, (name, rows, columns), colour in zip(axes, (("A", M, K), ("B", K, N)), (A_COLOUR, B_COLOUR)):
+        a, b, c = product_axes(figure, slot, M, N, K)
+        for ax, name, rows, columns, colour in ((a, "A", M, K, A_COLOUR), (b, "B", K, N, B_COLOUR)):
             cells = {cell: self.shade(colour, n) for (array, cell), n in so_far.items() if array == name}
             often = max((n for (array, _), n in so_far.items() if array == name), default=0)
             panel(ax, rows, columns, cells, f"{name}, {often} ×", colour)
             border(ax, {cell for array, cell in now if array == name})
-        panel(axes[2], M, N, dict.fromkeys(self.stored, C_COLOUR), "C", C_COLOUR)
+        panel(c, M, N, dict.fromkeys(self.stored, C_COLOUR), "C", C_COLOUR)
 
-    def strip(self):
+    def strip(self) -> Picture:
         """The film in print: the first frames, and the last."""
         count = len(self.frames)
         numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
@@ -117,10 +122,11 @@ class Film:
         figure.text(0.01, 1 - 0.05 / figure.get_figheight(), self.legend(), fontsize=TEXT, color=INK, va="top")
         return Picture(figure, self.text)
 
-    def legend(self):
+    def legend(self) -> str:
+        """What is shown, and what the number beside a matrix means."""
         return f"{self.title}; n ×: how often an element was read so far, at most"
 
-    def frame(self, number):
+    def frame(self, number: int) -> bytes:
         """One frame as PNG bytes, for the slider."""
         M, N, K = self.size
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
@@ -129,7 +135,7 @@ class Film:
         figure.savefig(buffer, format="png", dpi=2 * PIXELS, facecolor="white")
         return buffer.getvalue()
 
-    def slider(self):
+    def slider(self) -> object:
         """An `ipywidgets` box with a slider over the steps. Raises ImportError where there is no ipywidgets."""
         import ipywidgets
 
@@ -140,10 +146,8 @@ class Film:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
-        try:
+        with contextlib.suppress(ImportError):  # no ipywidgets: the strip alone
             data.update(self.slider()._repr_mimebundle_())
-        except ImportError:
-            pass
         data["text/plain"] = self.text
         return data, metadata
 

@@ -23,7 +23,7 @@ from .drawing import (
 )
 
 
-def picture_product(M=4, N=5, K=3, row=1, col=3):
+def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
     """One element of C, and the row of A and the column of B that make it."""
     figure = Figure(figsize=(5.2, 4.4))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
@@ -33,7 +33,7 @@ def picture_product(M=4, N=5, K=3, row=1, col=3):
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
 
 
-def picture_owners(k: Kernel, M: int, N: int, K: int = 1):
+def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
@@ -69,8 +69,11 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1):
     return Picture(figure, text)
 
 
-def picture_reads(k: Kernel, M: int, N: int, K: int, lanes=8, step=2):
-    """What the first `lanes` threads of the first block read at one step of their loop. From a traced run without tiles."""
+def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
+    """What the first `lanes` threads of the first block read at one step of their loop over k.
+
+    From a traced run of a kernel without tiles.
+    """
     mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < lanes]
     read = {
         "A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
@@ -96,12 +99,12 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes=8, step=2):
     )
 
 
-def picture_addresses(k: Kernel, M: int, N: int, K: int):
+def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     first = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < WARP and a.round == 0]
     figure = Figure(figsize=(8.6, 3.1))
     text = []
-    for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR))):
+    for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
         asked = np.unique([4 * a.index for a in first if a.array == name])
         sectors = np.unique(asked // SECTOR)
         ax = figure.add_axes((0.16, 0.70 - 0.31 * i, 0.82, 0.2))
@@ -144,11 +147,11 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int):
     )
 
 
-def picture_banks(width):
+def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
-    As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on; the first of them
-    goes to that row of the turned tile, which is `width` words long.
+    As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
+    them goes to that row of the turned tile, which is `width` words long.
     """
     words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
@@ -167,8 +170,11 @@ def picture_banks(width):
     )
 
 
-def picture_share(k, thread=(1, 1), step=2):
-    """What one thread owns in its block's tile of C, and what it reads from As and Bs at one step. From a traced run."""
+def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
+    """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
+
+    `thread`: (x, y) in the first block.
+    """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
     number = thread[1] * k.block[0] + thread[0]
@@ -195,8 +201,8 @@ def picture_share(k, thread=(1, 1), step=2):
     )
 
 
-def picture_warps(k: Kernel, M: int, N: int, K: int = 1):
-    """Which warp stores what in C: a shade for each warp of the first block, outlined where one ends. From a traced run."""
+def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
+    """Which warp of the first block stores what in C: a shade for each. From a traced run."""
     stores = [
         (*divmod(a.index, N), a.thread // WARP)
         for a in trace(k, M, N, K).accesses
@@ -235,8 +241,11 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1):
     return Picture(figure, f"{len(patches)} warps of {k.step}, each with a patch of {said}.")
 
 
-def picture_order(k: Kernel, M: int, N: int, K: int, thread=0):
-    """What one thread of the first block does, in order: asks for a tile, stores it, reads it; barriers. From a traced run."""
+def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
+    """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
+
+    From a traced run. `thread`: its number in the block, x first.
+    """
     mine = [
         a
         for a in trace(k, M, N, K).accesses

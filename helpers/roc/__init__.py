@@ -1,9 +1,9 @@
-"""The vocabulary of Numba's ROC target (HSA), which Numba dropped in 2021, on top of `numba.cuda`.
+"""How does a kernel run that was written for ROC (HSA), which Numba dropped in 2021? In its old words, on `numba.cuda`.
 
-A kernel written for it runs with nothing changed but its import: `from helpers import roc` in place of
-`from numba import roc`. This module translates words, and is no second engine: kernels run in Numba's CUDA simulator (run
-and tested) and on an NVIDIA GPU (compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`, with
-NUMBA_ENABLE_CUDASIM=0 set before anything loads (written from its sources, never run).
+It runs with nothing changed but its import: `from helpers import roc` in place of `from numba import roc`. This module
+translates words, and is no second engine: kernels run in Numba's CUDA simulator (run and tested) and on an NVIDIA GPU
+(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`, with NUMBA_ENABLE_CUDASIM=0 set
+before anything loads (written from its sources, never run).
 
 Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
 """
@@ -14,6 +14,7 @@ import inspect
 import sys
 import textwrap
 import types as python_types
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -36,7 +37,10 @@ CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthrea
 ELSEWHERE = {
     "wavebarrier": "cuda.syncwarp() for the threads of a warp, or roc.barrier() for the whole group",
     "activelanepermute_wavewidth": "cuda.shfl_sync(mask, value, lane)",
-    "ds_permute": "it pushes a value to a lane; ask from which lane each one reads instead, and use cuda.shfl_sync(mask, value, lane)",
+    "ds_permute": (
+        "it pushes a value to a lane; ask from which lane each one reads instead, "
+        "and use cuda.shfl_sync(mask, value, lane)"
+    ),
     "ds_bpermute": "cuda.shfl_sync(mask, value, lane)",
     "atomic": "cuda.atomic.add(array, index, value) and its siblings",
     "mem_fence": "cuda.threadfence_block() for the group's memory, cuda.threadfence() for all",
@@ -61,87 +65,96 @@ def __getattr__(name):
     )
 
 
-def outside(word):
+def outside(word: str) -> KernelError:
     """What to raise for a word that was used where there is no work-item."""
     return KernelError(
-        f"roc.{word} works inside a kernel only: a function under @roc.jit, launched as kernel[groups, group_size](...)."
+        f"roc.{word} works inside a kernel only: a function under @roc.jit, "
+        f"launched as kernel[groups, group_size](...)."
     )
 
 
 if devices.simulating():
 
-    def inside(word):
+    def inside(word: str) -> object:
         """The simulated `cuda` of the work-item that asks. Raises KernelError outside a kernel."""
         running = simulated_thread()
         if running is None:
             raise outside(word)
         return running
 
-    def get_local_id(dim):
+    def get_local_id(dim: int) -> int:
         """This work-item's place in its group, along dimension 0, 1 or 2."""
         return tuple(inside("get_local_id()").threadIdx)[dim]
 
-    def get_group_id(dim):
+    def get_group_id(dim: int) -> int:
         """This group's place among the groups."""
         return tuple(inside("get_group_id()").blockIdx)[dim]
 
-    def get_local_size(dim):
+    def get_local_size(dim: int) -> int:
         """Work-items a group."""
         return tuple(inside("get_local_size()").blockDim)[dim]
 
-    def get_num_groups(dim):
+    def get_num_groups(dim: int) -> int:
         """Groups along that dimension."""
         return tuple(inside("get_num_groups()").gridDim)[dim]
 
-    def get_global_id(dim):
+    def get_global_id(dim: int) -> int:
         """This work-item's place among all."""
         inside("get_global_id()")
         return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
 
-    def get_global_size(dim):
+    def get_global_size(dim: int) -> int:
         """Work-items along that dimension, over all groups."""
         return get_num_groups(dim) * get_local_size(dim)
 
-    def get_work_dim():
+    def get_work_dim() -> int:
         """Dimensions in use: those along which there is more than one work-item, and at least one."""
         return max([1, *(dim + 1 for dim in range(3) if get_global_size(dim) > 1)])
 
-    def barrier(scope=CLK_GLOBAL_MEM_FENCE):
+    def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
         """Wait until every work-item of the group is here."""
         inside("barrier()").syncthreads()
 
 else:
 
     @cuda.jit(device=True)
-    def get_local_id(dim):
+    def get_local_id(dim: int) -> int:
+        """This work-item's place in its group, along dimension 0, 1 or 2."""
         return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
 
     @cuda.jit(device=True)
-    def get_group_id(dim):
+    def get_group_id(dim: int) -> int:
+        """This group's place among the groups."""
         return cuda.blockIdx.x if dim == 0 else cuda.blockIdx.y if dim == 1 else cuda.blockIdx.z
 
     @cuda.jit(device=True)
-    def get_local_size(dim):
+    def get_local_size(dim: int) -> int:
+        """Work-items a group."""
         return cuda.blockDim.x if dim == 0 else cuda.blockDim.y if dim == 1 else cuda.blockDim.z
 
     @cuda.jit(device=True)
-    def get_num_groups(dim):
+    def get_num_groups(dim: int) -> int:
+        """Groups along that dimension."""
         return cuda.gridDim.x if dim == 0 else cuda.gridDim.y if dim == 1 else cuda.gridDim.z
 
     @cuda.jit(device=True)
-    def get_global_id(dim):
+    def get_global_id(dim: int) -> int:
+        """This work-item's place among all."""
         return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
 
     @cuda.jit(device=True)
-    def get_global_size(dim):
+    def get_global_size(dim: int) -> int:
+        """Work-items along that dimension, over all groups."""
         return get_num_groups(dim) * get_local_size(dim)
 
     @cuda.jit(device=True)
-    def get_work_dim():
+    def get_work_dim() -> int:
+        """Dimensions in use: those along which there is more than one work-item, and at least one."""
         return 3 if get_global_size(2) > 1 else 2 if get_global_size(1) > 1 else 1
 
     @cuda.jit(device=True)
-    def barrier(scope=CLK_GLOBAL_MEM_FENCE):
+    def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
+        """Wait until every work-item of the group is here."""
         cuda.syncthreads()
 
     shared = cuda.shared
@@ -149,9 +162,10 @@ else:
     let_compiler_resolve_shared(sys.modules[__name__])
 
 
-def jit(signature=None, device=False):
-    """Make a kernel, or with device=True a function that kernels call. As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
+def jit(signature: Callable | str | tuple | None = None, device: bool = False) -> Callable:
+    """Make a kernel, or with device=True a function that kernels call.
 
+    As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
     Raises KernelError, naming the line, for a kernel that uses a word from ELSEWHERE.
     """
     if isinstance(signature, python_types.FunctionType):
@@ -164,7 +178,7 @@ def jit(signature=None, device=False):
     return build
 
 
-def refuse_old_words(function):
+def refuse_old_words(function: Callable) -> None:
     """Raise KernelError if the function uses roc.WORD for a word that cannot be had."""
     line, owner = function.__code__.co_firstlineno, None
     for instruction in dis.get_instructions(function):
@@ -176,13 +190,16 @@ def refuse_old_words(function):
         )
         if loads and instruction.argval in ELSEWHERE and before is sys.modules[__name__]:
             raise KernelError(
-                f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: roc.{instruction.argval} cannot be "
-                f"had here. Port it: {ELSEWHERE[instruction.argval]}."
+                f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: "
+                f"roc.{instruction.argval} cannot be had here. Port it: {ELSEWHERE[instruction.argval]}."
             )
 
 
-def parsed(signature):
-    """The types of a signature, a tuple, from a string such as "void(float32[:,:], int32)", a tuple of types, or None."""
+def parsed(signature: str | tuple | None) -> tuple | None:
+    """The types of a signature: a string such as "void(float32[:,:], int32)", or a tuple of types. None for None.
+
+    Raises ValueError for a string that Numba cannot read.
+    """
     if signature is None:
         return None
     if isinstance(signature, str):
@@ -200,13 +217,13 @@ class RocKernel:
 
     dialect = "HSA"
 
-    def __init__(self, function, types):
+    def __init__(self, function: Callable, types: tuple | None):
         self.function, self.types = function, types
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.kernel = cuda.jit(function)
 
     @property
-    def source(self):
+    def source(self) -> str:
         """The kernel's text, for `show` and for tables."""
         return textwrap.dedent(inspect.getsource(self.function))
 
@@ -219,8 +236,8 @@ class RocKernel:
             groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
         except (TypeError, ValueError):
             raise ValueError(
-                f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], each a whole number or a "
-                f"tuple of up to three."
+                f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], "
+                f"each a whole number or a tuple of up to three."
             ) from None
         if not (1 <= len(groups) <= 3 and 1 <= len(size) <= 3) or min(*groups, *size) < 1:
             raise ValueError(
@@ -231,30 +248,37 @@ class RocKernel:
         device = devices.cuda_device()
         if np.prod(size) > device.max_threads:
             raise ValueError(
-                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; {device.name} allows {device.max_threads}."
+                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; "
+                f"{device.name} allows {device.max_threads}."
             )
-        for axis, n, most in zip("012", groups, MOST_GROUPS):
+        for axis, n, most in zip("012", groups, MOST_GROUPS, strict=False):  # one to three of them
             if n > most:
                 raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
         return lambda *arguments: self.run(groups, size, arguments)
 
     def __call__(self, *arguments):
+        """Raise KernelError: a kernel is launched, not called."""
         raise KernelError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
 
-    def run(self, groups, size, arguments):
+    def run(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
+        """Launch that many groups of that size, two tuples of equal length.
+
+        Raises TypeError for arguments that the signature does not allow, and ValueError for groups that lie wholly
+        outside every array.
+        """
         if self.types is not None:
             self.refuse_types(arguments)
         arrays = [a for a in arguments if getattr(a, "ndim", 0) and a.size > 1]  # one element is a result, not a size
-        for axis, (n, items) in enumerate(zip(groups, size)):
+        for axis, (n, items) in enumerate(zip(groups, size, strict=True)):
             longest = max((max(a.shape) for a in arrays), default=n * items)
             if (n - 1) * items >= longest > 0:
                 raise ValueError(
-                    f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, and no array is longer "
-                    f"than {longest}. {ceil_div(longest, items)} would do."
+                    f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, "
+                    f"and no array is longer than {longest}. {ceil_div(longest, items)} would do."
                 )
         self.kernel[groups, size](*arguments)
 
-    def refuse_types(self, arguments):
+    def refuse_types(self, arguments: tuple) -> None:
         """Raise TypeError for the first argument that is not what the signature says."""
         from numba import typeof
 
@@ -262,7 +286,7 @@ class RocKernel:
             raise TypeError(
                 f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."
             )
-        for number, (wanted, given) in enumerate(zip(self.types, arguments), 1):
+        for number, (wanted, given) in enumerate(zip(self.types, arguments, strict=True), 1):
             is_array, dimensions = hasattr(wanted, "ndim"), getattr(given, "ndim", 0)
             fits = is_array == bool(dimensions) and (
                 not is_array or (wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype))
@@ -282,7 +306,7 @@ class RocKernel:
 
 
 @contextmanager
-def register(*arrays):
+def register(*arrays: np.ndarray) -> Iterator[None]:
     """On HSA, told the driver which arrays kernels would share with the host. Here arrays travel by themselves."""
     for a in arrays:
         if not isinstance(a, np.ndarray):
@@ -290,6 +314,6 @@ def register(*arrays):
     yield
 
 
-def to_device(array):
-    """A copy on the device; its copy_to_host() brings it back."""
+def to_device(array: np.ndarray) -> object:
+    """A copy of the array on the device; its copy_to_host() brings it back."""
     return cuda.to_device(array)

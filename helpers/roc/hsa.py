@@ -9,7 +9,7 @@ from numba import float32
 from helpers import roc
 
 
-def naive():
+def naive() -> roc.RocKernel:
     """The page's first kernel: one work-item, one element of C; any sizes."""
 
     @roc.jit
@@ -30,7 +30,7 @@ def naive():
     return matmul
 
 
-def blocked(blocksize=16, gridsize=16):
+def blocked(blocksize: int = 16, gridsize: int = 16) -> roc.RocKernel:
     """The page's second kernel: groups of blocksize x blocksize work-items share blocks of A and B."""
 
     @roc.jit('(float32[:,:], float32[:,:], float32[:,:])')

@@ -3,6 +3,7 @@
 from IPython.display import Markdown
 
 from ..launch import DIALECTS
+from . import RocKernel
 
 COLUMNS = ("HSA", "CUDA", "OpenCL", "HIP")
 # What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
@@ -15,26 +16,26 @@ IDEAS = {
 }
 
 
-def vocabulary(kernel) -> Markdown:
+def vocabulary(kernel: RocKernel) -> Markdown:
     """A table of the lines that say the same in four dialects: Markdown.
 
-    `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`, as
-    numba-hip has it. Raises ValueError when a word is not in its kernel.
+    `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`,
+    as numba-hip has it. Raises ValueError when a word is not in its kernel.
     """
     sources = [kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())]
     rows = ["| what one says | in | line |", "|---|---|---|"]
     for idea, words in IDEAS.items():
-        lines = [line_with(word, source) for word, source in zip(words, sources)]
+        lines = [line_with(word, source) for word, source in zip(words, sources, strict=True)]
         lines.append(lines[1].replace("cuda.", "hip."))
         rows += [
             f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |"
-            for dialect, line in zip(COLUMNS, lines)
+            for dialect, line in zip(COLUMNS, lines, strict=True)
         ]
     return Markdown("\n".join(rows))
 
 
-def line_with(word, source):
-    """The first line of code with that word; comments do not count."""
+def line_with(word: str, source: str) -> str:
+    """The first line of code with that word; comments do not count. Raises ValueError if there is none."""
     for line in source.splitlines():
         code = line.strip()
         if word in code and not code.startswith(("#", "//")):

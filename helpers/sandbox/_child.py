@@ -10,7 +10,7 @@ from .findings import Finding
 
 
 def main(folder: str) -> None:
-    """Do the job in "job" and write what came of it, a pair of a value and findings, to "answer"; whole, or not at all."""
+    """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all."""
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves

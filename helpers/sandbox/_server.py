@@ -1,7 +1,7 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-It reads one line of JSON for each child, and answers with two numbers, a line each: the child's process id, and its exit
-status once it has ended. It does one at a time, and ends, its child too, when nobody is left to ask.
+It reads one line of JSON for each child, and answers with two numbers, a line each: the child's process id, and its
+exit status once it has ended. It serves one child at a time. When nobody is left to ask, it ends, and its child too.
 """
 
 import importlib

@@ -48,12 +48,17 @@ class Outcome:
 
 
 def in_child(
-    k: Kernel, task: Callable, seconds: float, oclgrind_options: dict | None, simulated: bool = True, **arguments
+    k: Kernel,
+    task: Callable,
+    seconds: float,
+    oclgrind_options: dict | None,
+    simulated: bool = True,
+    **arguments: object,
 ) -> Outcome:
     """Call task(job, **arguments) in a child process, with a `Job` that builds the kernel there. Returns an `Outcome`.
 
-    `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is stopped,
-    too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device instead.
+    `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is
+    stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
     `simulated`: False loads Numba there for a GPU, to compile and not to run.
     """
     if not isinstance(k, Kernel):
@@ -106,6 +111,7 @@ def hang(k, seconds):
 
 
 def read_text(path):
+    """The file's text, "" if there is none."""
     return path.read_text(errors="replace") if path.exists() else ""
 
 

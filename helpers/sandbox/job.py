@@ -41,7 +41,7 @@ def portable(k):
 
 
 class Pickler(cloudpickle.CloudPickler):
-    """Takes `@cuda.jit` functions that a kernel calls along as plain functions: compiled for a GPU, they cannot travel."""
+    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled for a GPU, they cannot be packed."""
 
     def reducer_override(self, obj):
         """How one object is packed; all but `@cuda.jit` functions as cloudpickle does it."""

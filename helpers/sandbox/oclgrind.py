@@ -25,7 +25,7 @@ def oclgrind_environment(library: Path, folder: Path, device, options: dict) -> 
 
 
 def oclgrind_findings(log: str, source: str) -> list[Finding]:
-    """Oclgrind's reports on that source as `Finding`s, each kind and line once, causes before what follows from them."""
+    """Oclgrind's reports on that source as `Finding`s, each kind and line once, causes first."""
     findings = []
     for report in re.split(r"\n(?=\S)", log.lstrip()):
         lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))

@@ -1,8 +1,8 @@
 """Starts child processes for `child`: forked from a server that has imported what they need, or as new processes.
 
 Importing the packages takes most of a child's time. On Linux a server process does it once and forks a child for each
-job; elsewhere each child is a new process. Either way a child works in a folder: it reads "job" there and writes "answer",
-and what it prints goes to "out" and "err".
+job; elsewhere each child is a new process. Either way a child works in a folder: it reads "job" there and writes
+"answer", and what it prints goes to "out" and "err".
 """
 
 import atexit
@@ -26,8 +26,8 @@ LOCK = threading.Lock()
 def start(folder: Path, environment: dict):
     """A child that does the job in that folder under those environment variables; it is ended when the context is.
 
-    The child has `pid`, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative for
-    a signal.
+    The child has `pid`, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative
+    for a signal.
     """
     child = forked(folder, environment) if FORKS else None
     child = child or NewProcess(folder, environment)
@@ -98,6 +98,7 @@ class Forked:
             raise ValueError("the server does not begin")
 
     def wait(self, seconds):
+        """Wait so long. Returns whether it has ended."""
         if self.status is None:
             try:
                 self.status = self.server.answer(seconds)
@@ -106,6 +107,7 @@ class Forked:
         return self.status is not None
 
     def end(self):
+        """End it, if it has not ended, and whatever it started."""
         if self.status is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -128,16 +130,18 @@ class NewProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env=environment,
+                env=dict(environment, PYTHONPATH=os.pathsep.join(place or os.getcwd() for place in sys.path)),
                 start_new_session=True,
             )
         self.pid = self.process.pid
 
     @property
     def status(self):
+        """Its exit status, negative for a signal; None while it runs."""
         return self.process.returncode
 
     def wait(self, seconds):
+        """Wait so long. Returns whether it has ended."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -145,5 +149,6 @@ class NewProcess:
         return True
 
     def end(self):
+        """End it, if it has not ended."""
         self.process.kill()  # one that has ended does not mind
         self.process.wait()

@@ -1,7 +1,7 @@
-"""A bar for what takes longer than one waits gladly. It is gone when the work is done, and leaves nothing in a notebook.
+"""A bar for what takes long. It is gone when the work is done, and leaves nothing in a notebook.
 
 In a notebook it is a live widget that is shown without any text beside it, so that neither a stored page nor nbval's
-comparison ever holds it; in a terminal it is tqdm's. Where there is neither, nothing is shown.
+comparison ever holds it. In a terminal it is tqdm's. Where there is neither, nothing is shown.
 """
 
 import time
@@ -13,7 +13,10 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 class Progress:
-    """A context manager. `total`: seconds at most, or None where nobody knows; `patience`: seconds before a bar is shown."""
+    """A context manager that shows a bar while something takes long.
+
+    `total`: seconds at most, or None where nobody knows. `patience`: seconds before the bar is shown.
+    """
 
     def __init__(self, what: str, total: float | None = None, patience: float | None = None):
         self.what, self.total, self.start = what, total, time.monotonic()
@@ -45,28 +48,35 @@ def in_a_notebook() -> bool:
         return False
 
 
-class TerminalBar:
+def terminal_bar(total):
     """tqdm's bar, which it leaves out where the errors' stream is no terminal."""
+    return TerminalBar(
+        tqdm(total=total, leave=False, disable=None, bar_format="{desc} |{bar:20}|" if total else "{desc}")
+    )
 
-    def __init__(self, total):
-        self.bar = tqdm(total=total, leave=False, disable=None, bar_format="{desc} |{bar:20}|" if total else "{desc}")
+
+class TerminalBar:
+    """A bar of tqdm's."""
+
+    def __init__(self, bar):
+        self.bar = bar
 
     def say(self, done, text):
+        """Show how much is done, and the text."""
         self.bar.n = done
         self.bar.set_description_str(text)
 
     def close(self):
+        """Take it away."""
         self.bar.close()
 
 
-class NoBar:
-    """Shows nothing."""
-
-    def say(self, done, text):
-        pass
-
-    def close(self):
-        pass
+def notebook_bar(total):
+    """A widget; where there is no ipywidgets, a bar that is never seen."""
+    try:
+        return NotebookBar(total)
+    except ImportError:
+        return TerminalBar(tqdm(disable=True))
 
 
 class NotebookBar:
@@ -83,20 +93,11 @@ class NotebookBar:
         self.place = display({WIDGET: reference}, raw=True, display_id=True)
 
     def say(self, done, text):
+        """Show how much is done, and the text."""
         self.label.value, self.widget.value = text, done
 
     def close(self):
+        """Take it away, and leave an empty output in its place."""
         self.place.update({}, raw=True)
         for widget in (self.box, self.label, self.widget):
             widget.close()
-
-
-def terminal_bar(total):
-    return TerminalBar(total)
-
-
-def notebook_bar(total):
-    try:
-        return NotebookBar(total)
-    except ImportError:  # no ipywidgets
-        return NoBar()

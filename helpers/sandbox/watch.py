@@ -8,8 +8,9 @@ the simulator happens to run its threads, so the verdict is the same each time.
 import sys
 import threading
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from ..launch.numba_internals import dtype_of, is_device_function, simulator_wit
 from .watched_arrays import INSIDE, GlobalArray, SharedArray, name_of
 
 # One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
-# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp. `phase`:
-# how many barriers it had passed. `part`: 0 to 3 within a load of four, else 0; the four are one instruction.
+# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp.
+# `phase`: how many barriers it had passed. `part`: 0 to 3 within a load of four, else 0; the four are one instruction.
 Access = namedtuple("Access", "memory array writes line block thread index round phase part")
 
 
@@ -35,7 +36,7 @@ class Watch:
     aliased     {line} on which two shared arrays are made: the simulator gives both the same memory
     """
 
-    def __init__(self, keep_accesses=False):
+    def __init__(self, keep_accesses: bool = False):
         self.accesses = [] if keep_accesses else None
         self.shapes = {}
         self.counts = {(memory, writes): 0 for memory in ("global", "shared") for writes in (False, True)}
@@ -46,25 +47,27 @@ class Watch:
         self.lock = threading.Lock()
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
+        """Forget what belongs to one launch."""
         self.barriers = {}  # block -> {thread: barriers passed}
         self.barrier_line = {}  # block -> line of its last barrier
         self.order = {}  # (epoch, thread) -> lines in the order they first touched shared memory
         self.conflicts = set()  # (epoch, array name, line, writes, other line, other writes)
 
-    def barrier(self, thread, line):
+    def barrier(self, thread: threading.Thread, line: int) -> None:
+        """Note that the thread has reached the barrier on that line."""
         block = tuple(thread.blockIdx)
         with self.lock:
             passed = self.barriers.setdefault(block, {})
             passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
             self.barrier_line[block] = line
 
-    def epoch(self, thread):
+    def epoch(self, thread: threading.Thread) -> tuple:
         """Between which two barriers of which block the thread is now."""
         block = tuple(thread.blockIdx)
         return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
 
-    def note(self, memory, array, writes, frame, in_fours, index):
+    def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
         """Count one access; the caller holds the lock."""
         self.counts[memory, writes] += 1
         if self.accesses is not None:
@@ -88,7 +91,7 @@ class Watch:
                 )
             )
 
-    def trace_lines(self, frame, event, arg):
+    def trace_lines(self, frame: FrameType, event: str, arg: object) -> Callable | None:
         """For threading.settrace: count how often each thread runs each line of its kernel."""
         thread = threading.current_thread()
         if not hasattr(thread, "blockIdx") or frame.f_code.co_filename in INSIDE:
@@ -102,7 +105,7 @@ class Watch:
 
         return line_event
 
-    def close_launch(self, threads):
+    def close_launch(self, threads: int) -> None:
         """Judge what a launch with that many threads a block left behind, and start afresh."""
         for block, passed in self.barriers.items():
             if len(passed) < threads or len(set(passed.values())) > 1:

@@ -26,10 +26,11 @@ class GlobalArray:
         return self.shape[0]
 
     def single(self, index, writes):
+        """The index, once the access is noted. Raises what speaks against it."""
         if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
             raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
         refuse_negative(index)
-        if any(i >= n for i, n in zip(index, self.shape)):
+        if any(i >= n for i, n in zip(index, self.shape, strict=True)):
             raise IndexError(f"index {index} is outside {self.shape}")
         with self.watch.lock:
             self.watch.note("global", self, writes, *kernel_frame(), index)
@@ -84,10 +85,12 @@ def name_of(array, frame):
 
 
 def as_tuple(index):
+    """What stands between the brackets of X[...], as a tuple."""
     return index if isinstance(index, tuple) else (index,)
 
 
 def refuse_negative(index):
+    """Raise NegativeIndex if any of the numbers is."""
     if any(i < 0 for i in index):
         raise NegativeIndex(f"index {tuple(map(int, index))}")
 
@@ -101,6 +104,7 @@ class SharedArray:
         self.touched = {}  # element -> (epoch, [(thread, line, writes)])
 
     def note(self, index, writes):
+        """Note the access, and whether it conflicts with another since the last barrier."""
         index = as_tuple(index)
         refuse_negative(index)
         thread, (frame, in_fours) = threading.current_thread(), kernel_frame()

@@ -1,7 +1,7 @@
 """The libraries beside the ladder: right where they are here, `Missing` with a remedy where they are not.
 
-A few NumPy lines stand in for PyTorch, MKL and cuBLAS, behind the same argument lists, so that their calls are tested on
-a machine that has none of them. (No test here depends on speed.)
+A few NumPy lines stand in for PyTorch, MKL and cuBLAS, behind the same argument lists, so that their calls are tested
+on a machine that has none of them. (No test here depends on speed.)
 """
 
 import ctypes

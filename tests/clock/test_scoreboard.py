@@ -175,7 +175,7 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"boards": [{"M": 8}]}'])
 def test_a_file_that_is_no_record_is_named(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
-    with pytest.raises(ValueError, match="some.json is no record of a scoreboard"):
+    with pytest.raises(ValueError, match=r"some\.json is no record of a scoreboard"):
         read_results(tmp_path)
 
 

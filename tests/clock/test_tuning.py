@@ -131,8 +131,11 @@ def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypat
             if note.startswith("| 3 "):
                 raise KeyboardInterrupt
 
-        __enter__ = lambda self: self
-        __exit__ = lambda self, *_: None
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
 
     monkeypatch.setattr(tuning, "Progress", lambda *_, **__: Interrupting())
     monkeypatch.setattr(np, "median", lambda times, real=np.median: real(times) * random.random())
@@ -222,8 +225,8 @@ def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, say
     [file] = own_cache.glob("tuned-*.json")
     file.write_text(damage(file.read_text()))
     with pytest.warns(UserWarning, match=says) as said:
-        for _ in range(2):
-            assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
+        used = [opencl_kernel("tiled", parameters="tuned").parameters for _ in range(2)]
+    assert used == [TILED.defaults_for(DEVICE)] * 2
     assert sum("tuned parameters" in str(warning.message) for warning in said) == 1
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="tuned parameters")

@@ -44,7 +44,7 @@ def test_each_access_has_its_line_and_its_turn():
 
 OWN = """// a comment with As[ unclosed
 #define WIDE (TILE + 1)
-__kernel void own(const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C)
+__kernel void own(int M, int N, int K, __global const float *A, __global const float *B, __global float *C)
 {
     __local float As[TILE][WIDE], one[TILE * TILE];
     __local float4 four[2];
@@ -141,7 +141,7 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
     run = film(cuda_kernel("tiled", TILE=4), 4, 4, 8)
     data, _ = run._repr_mimebundle_()
     assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(data)
-    label, step, picture = run.slider().children
+    _, step, picture = run.slider().children
     before = picture.value
     step.value = 2
     assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG") and step.max == 2

@@ -1,5 +1,7 @@
 """A learner's wrong kernel costs a child process, never the notebook."""
 
+import sys
+
 import numpy as np
 import pytest
 from numba import cuda, float32
@@ -26,6 +28,7 @@ def test_a_kernel_that_never_ends_is_stopped():
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PATIENCE", 0.1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     source = cuda_kernel("naive").source
     k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
     trial(k, SHAPES, seconds=3)

@@ -98,7 +98,7 @@ def test_the_simulator_refuses_sizes_that_take_minutes():
     if k.device.kind != "simulator":
         pytest.skip("CUDA runs on a GPU here, not in the simulator")
     A, B = draw(65, 65, 65)
-    with pytest.raises(ValueError, match="would take Numba's simulator minutes.*64 x 64 x 64"):
+    with pytest.raises(ValueError, match=r"would take Numba's simulator minutes.*64 x 64 x 64"):
         k(A, B)
 
 
@@ -114,7 +114,7 @@ def test_more_than_the_devices_memory_is_refused(monkeypatch):
 def test_more_than_one_buffer_holds_is_refused():
     k = opencl_kernel("naive")
     huge = np.broadcast_to(np.float32(1), (1 << 16, 1 << 16))  # 17 GB, none of it allocated
-    with pytest.raises(MemoryError, match="holds in one buffer|need .* GB"):
+    with pytest.raises(MemoryError, match=r"holds in one buffer|need .* GB"):
         k(huge, huge)
 
 
@@ -182,7 +182,7 @@ def test_two_uploads_of_one_kernel_do_not_mix():
         works = [k.upload(*pair) for pair in pairs]
         for work in works:
             work.launch()
-        for work, (A, B) in zip(works, pairs):
+        for work, (A, B) in zip(works, pairs, strict=True):
             assert not wrong_elements(work.download(), A, B).any()
 
 

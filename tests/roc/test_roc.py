@@ -213,7 +213,7 @@ def test_a_signature_that_cannot_be_read_is_named():
 def test_a_kernel_is_launched_and_not_called():
     with pytest.raises(KernelError, match=r"launch it: matmul\[groups, group_size\]"):
         hsa.naive()(1, 2, 3)
-    with pytest.raises(TypeError, match="roc.register takes NumPy arrays, not list"), roc.register([1.0]):
+    with pytest.raises(TypeError, match=r"roc\.register takes NumPy arrays, not list"), roc.register([1.0]):
         pass
 
 
@@ -242,8 +242,8 @@ def test_every_word_of_the_table_exists_in_the_module_it_names():
     """numba.cuda's words exist outside the simulator only, hence the child process."""
     words = [words[1] for words in vocabulary.IDEAS.values()]
     code = (
-        "import operator; from numba import cuda; [operator.attrgetter(word.partition('.')[2])(cuda) for word in %r]"
-        % words
+        "import operator; from numba import cuda; "
+        f"[operator.attrgetter(word.partition('.')[2])(cuda) for word in {words!r}]"
     )
     environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
@@ -269,5 +269,5 @@ def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monk
         and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
     )
     monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel"))
-    with pytest.raises(ValueError, match="roc.nothing is not in the kernel"):
+    with pytest.raises(ValueError, match=r"roc\.nothing is not in the kernel"):
         vocabulary.vocabulary(hsa.blocked())

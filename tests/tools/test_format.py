@@ -9,9 +9,8 @@ import copy
 import re
 
 import nbformat
-import pytest
-
 import notebooks
+import pytest
 
 # ------------------------------------------------------------------------ what may change with the course
 
@@ -229,7 +228,7 @@ def test_notebook(path, rule):
 
 def test_notebooks_are_in_normal_form(capsys):
     failed = notebooks.main(["--check"])
-    assert not failed, capsys.readouterr().out
+    assert not failed, capsys.readouterr().out  # it names the command that mends it
 
 
 # ------------------------------------------------------------------------------------- each rule can fail

@@ -3,10 +3,9 @@
 import re
 
 import glossary
+import notebooks
 import pytest
 from nbformat import v4
-
-import notebooks
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 
@@ -64,14 +63,14 @@ def test_no_link_where_none_belongs(text):
 def test_the_longest_term_wins_and_linking_twice_changes_nothing():
     once = linked("A bank conflict in shared memory, **Bank conflicts**; banks.")
     assert once == [
-        "A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), **Bank conflicts**; "
-        "[banks](glossary.md#bank)."
+        "A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), "
+        "**Bank conflicts**; [banks](glossary.md#bank)."
     ]
     assert linked(*once) == once
 
 
 @pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
 def test_every_page_links_its_terms(path):
-    """That each first use is linked is part of the normal form; here, that the page has links and that they lead somewhere."""
+    """That each first use is linked is part of the normal form; here, that there are links that lead somewhere."""
     anchors = re.findall(r"\]\(glossary\.md#([^)]+)\)", "".join(cell.source for cell in notebooks.read(path).cells))
     assert len(anchors) == len(set(anchors)) > 3 and set(anchors) <= set(glossary.terms().values())

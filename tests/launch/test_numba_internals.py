@@ -1,0 +1,154 @@
+"""What the course takes from inside Numba is still there and does what it did. Each test says which hook broke."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from helpers import devices
+from helpers.launch import numba_internals as hooks
+
+simulator = pytest.mark.skipif(not devices.simulating(), reason="CUDA runs on a GPU here, not in the simulator")
+compiler = pytest.mark.skipif(
+    devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
+
+
+@cuda.jit
+def kernel(X):
+    X[0] = 1
+
+
+@cuda.jit(device=True)
+def function(x):
+    return x
+
+
+def test_what_is_jitted_is_known_with_the_function_inside():
+    assert hooks.is_jitted(kernel) and hooks.is_jitted(function), "what @cuda.jit returns is no longer recognised"
+    assert not hooks.is_jitted(len) and not hooks.is_jitted("kernel")
+    assert hooks.plain_function(kernel).__name__ == "kernel", "the function inside @cuda.jit is no longer its py_func"
+    assert hooks.plain_function(len) is None
+    assert hooks.is_device_function(function), "device functions are no longer told from kernels"
+    assert not hooks.is_device_function(kernel) and not hooks.is_device_function(len)
+
+
+@simulator
+def test_the_simulators_thread_is_known_inside_a_kernel_only():
+    seen = []
+
+    @cuda.jit
+    def ask(X):
+        seen.append(hooks.simulated_thread().threadIdx.x)
+
+    ask[1, 3](np.zeros(1))
+    assert sorted(seen) == [0, 1, 2], "the simulator no longer tells a kernel its own `cuda`"
+    assert hooks.simulated_thread() is None, "outside a kernel there is a thread"
+
+
+@simulator
+def test_the_simulators_four_members_can_be_replaced_and_come_back():
+    made, launched = [], []
+
+    def array(kind):
+        def make(shape, dtype):
+            made.append((kind, shape, hooks.dtype_of(dtype)))
+            return np.zeros(shape, np.float32)
+
+        return make
+
+    def syncthreads(own):
+        def wait(thread):
+            made.append("barrier")
+            own(thread)
+
+        return wait
+
+    def launch(own):
+        def run(kernel, *arguments):
+            launched.append(len(arguments))
+            return own(kernel, *arguments)
+
+        return run
+
+    @cuda.jit
+    def uses_all(X):
+        cuda.shared.array(2, float32)
+        cuda.local.array(3, float32)
+        cuda.syncthreads()
+
+    with hooks.simulator_with(array("shared"), array("local"), syncthreads, launch):
+        uses_all[1, 1](np.zeros(1))
+    wanted = [("shared", 2, np.float32), ("local", 3, np.float32), "barrier"]
+    assert made == wanted, "the simulator takes cuda.shared.array, cuda.local.array or cuda.syncthreads from elsewhere"
+    assert launched == [1], "a launch in the simulator no longer calls FakeCUDAKernel"
+    uses_all[1, 1](np.zeros(1))
+    assert made == wanted and launched == [1], "the simulator's own members did not come back"
+
+
+@pytest.mark.parametrize("kind", [float32, np.float32, "float32", np.dtype("float32")])
+@simulator
+def test_a_type_of_numbas_has_a_dtype(kind):
+    assert hooks.dtype_of(kind) == np.float32, "the simulator's numpy_support no longer gives a type's dtype"
+
+
+def outside_the_simulator(code):
+    """What a process prints in which Numba compiles for GPUs."""
+    environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": devices.python_path()}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@compiler
+def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
+    said = outside_the_simulator("""
+from numba import cuda, float32
+from numba.cuda import dispatcher
+from helpers.launch import numba_internals as hooks
+
+@cuda.jit(device=True)
+def twice(x):
+    return x + x
+
+def kernel(X):
+    X[0] = twice(X[0])
+
+asked = dispatcher.get_current_device
+text = hooks.compile_ptx(kernel, (float32[::1],), (8, 0))
+print(".target sm_80" in text, "add" in text, dispatcher.get_current_device is asked)
+""")
+    assert said.split() == ["True"] * 3, "dispatcher.get_current_device no longer decides what is compiled for"
+
+
+@compiler
+def test_a_module_can_have_shared_memory_of_its_own():
+    said = outside_the_simulator("""
+import sys, types
+from numba import cuda, float32
+from helpers.launch import numba_internals as hooks
+
+module = sys.modules["mine"] = types.ModuleType("mine")
+module.shared = cuda.shared
+hooks.let_compiler_resolve_shared(module)
+
+def kernel(X):
+    Xs = module.shared.array(4, float32)
+    Xs[0] = X[0]
+    cuda.syncthreads()
+    X[0] = Xs[0]
+
+print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
+""")
+    assert said.strip() == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
+
+
+def test_no_other_file_reaches_inside_numba():
+    """Names that begin with an underscore, and modules that Numba does not document."""
+    inside = ("numba.cuda.simulator", "cudadecl", "FakeCUDA", "_get_kernel_context", "dispatcher.get_current")
+    for path in devices.Path(devices.__file__).parent.rglob("*.py"):
+        if path.name != "numba_internals.py":
+            found = [word for word in inside if word in path.read_text(encoding="utf-8")]
+            assert not found, f"{path.name} uses {found}; move it to numba_internals.py"

@@ -1,0 +1,55 @@
+"""What a busy machine takes does not count: a child is out of time by its own computing, or once it does none."""
+
+import pytest
+
+from helpers.sandbox import child as children
+from helpers.sandbox.child import wait_patiently
+
+
+class Clock:
+    """A machine of one's own: each look at the child takes a second, of which the child computes a share."""
+
+    def __init__(self, share, ends_after=None):
+        self.now, self.share, self.ends_after, self.pid = 0.0, share, ends_after, 1
+
+    def wait(self, seconds):
+        self.now += 1
+        return self.ends_after is not None and self.computed(1) >= self.ends_after
+
+    def computed(self, pid):
+        return self.now * self.share
+
+
+@pytest.mark.parametrize(
+    "share, ends_after, ended, by",
+    [
+        (1.0, 30, True, 30),
+        (0.1, 30, True, 300),  # a busy machine: ten times as long, and no hang
+        (1.0, None, False, 60),
+        (0.1, None, False, 600),
+        (0.0, None, False, 60),  # it waits for ever
+    ],
+)
+def test_a_child_is_out_of_time_by_its_own_computing(monkeypatch, share, ends_after, ended, by):
+    clock = Clock(share, ends_after)
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
+    assert wait_patiently("a kernel", clock, 60, 60) == ended and clock.now == pytest.approx(by, abs=1)
+
+
+def test_a_driver_on_many_cores_has_their_seconds_together(monkeypatch):
+    clock = Clock(share=8.0)
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
+    assert not wait_patiently("a kernel", clock, 60, 8 * 60) and clock.now == 60
+
+
+def test_computing_is_counted_in_seconds_of_this_process():
+    import os
+    import time
+
+    before, start = children.cpu_seconds(os.getpid()), time.process_time()
+    while time.process_time() - start < 0.3:
+        pass
+    assert 0.2 < children.cpu_seconds(os.getpid()) - before < 0.6
+    assert children.cpu_seconds(2**22 + 1) == 0.0

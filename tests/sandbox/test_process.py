@@ -1,0 +1,144 @@
+"""Children cost nothing but themselves: forked from a server or new, they are ended, and nothing of them is left."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from helpers import devices, opencl_kernel
+from helpers.sandbox import Job, in_child, process
+from helpers.sandbox.child import child_environment
+from helpers.sandbox.job import packed
+
+WAYS = ["forked", "new"] if process.FORKS else ["new"]
+forks = pytest.mark.skipif(not process.FORKS, reason="this system has no fork server; children are new processes")
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    monkeypatch.setattr(process, "FORKS", request.param == "forked")
+    return request.param
+
+
+def look_around(job, name):
+    """A task: what a child sees of its surroundings."""
+    print("printed by a child")
+    return {
+        "pid": os.getpid(),
+        "variable": os.environ.get(name),
+        "directory": os.getcwd(),
+        "session": os.getsid(0),
+        "input": sys.stdin.read() if sys.stdin else "",
+    }
+
+
+def sleep_on(job, seconds):
+    time.sleep(seconds)
+
+
+def end_at_once(job):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def raise_an_error(job):
+    raise LookupError("nothing to be found")
+
+
+def started(folder, task, **arguments):
+    """Start a child with that task in that folder."""
+    folder.mkdir(exist_ok=True)
+    job = Job(task, "OpenCL", "", "naive", {}, None, arguments)
+    (folder / "job").write_bytes(packed(job))
+    return process.start(folder, child_environment(simulated=True))
+
+
+def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatch):
+    monkeypatch.setenv("A_VARIABLE_OF_THIS_TEST", "42")
+    monkeypatch.chdir(tmp_path)
+    with started(tmp_path / "job folder", look_around, name="A_VARIABLE_OF_THIS_TEST") as child:
+        assert child.wait(60) and child.status == 0
+    value, findings = pickle.loads((tmp_path / "job folder" / "answer").read_bytes())
+    assert findings == [] and value["variable"] == "42" and value["directory"] == str(tmp_path)
+    assert value["pid"] == child.pid != os.getpid() and value["input"] == ""
+    assert value["session"] != os.getsid(0), "an interrupt that is meant for the notebook would end it"
+    assert (tmp_path / "job folder" / "out").read_text() == "printed by a child\n"
+
+
+def test_what_goes_wrong_in_a_child_is_its_status_and_its_last_words(way, tmp_path):
+    with started(tmp_path / "a", end_at_once) as child:
+        assert child.wait(60) and child.status == -signal.SIGSEGV
+    with started(tmp_path / "b", raise_an_error) as child:
+        assert child.wait(60) and child.status == 1
+    assert (tmp_path / "b" / "err").read_text().strip().endswith("LookupError: nothing to be found")
+    assert not (tmp_path / "a" / "answer").exists() and not (tmp_path / "b" / "answer").exists()
+
+
+def test_a_child_ends_with_its_context(way, tmp_path):
+    with started(tmp_path, sleep_on, seconds=1000) as child:
+        assert not child.wait(0.01)
+    assert not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE
+
+
+@forks
+def test_children_come_from_one_server_and_a_new_one_where_it_was_ended(tmp_path):
+    def parent_of_a_child(folder):
+        with started(folder, sleep_on, seconds=1000) as child:
+            return psutil.Process(child.pid).ppid()
+
+    server = parent_of_a_child(tmp_path / "a")
+    assert parent_of_a_child(tmp_path / "b") == server != os.getpid()
+    os.kill(server, signal.SIGKILL)
+    psutil.Process(server).wait(60)
+    assert parent_of_a_child(tmp_path / "c") not in (server, os.getpid())
+
+
+@forks
+def test_while_one_child_runs_another_is_a_new_process(tmp_path):
+    with started(tmp_path / "a", sleep_on, seconds=1000), started(tmp_path / "b", sleep_on, seconds=1000) as other:
+        assert psutil.Process(other.pid).ppid() == os.getpid()
+
+
+@forks
+def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, monkeypatch):
+    def interrupt(server, seconds):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(process.Server, "answer", interrupt)
+        with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
+            pass
+    with started(tmp_path / "b", look_around, name="HOME") as child:
+        assert child.wait(60) and child.status == 0
+    assert pickle.loads((tmp_path / "b" / "answer").read_bytes())[0]["pid"] == child.pid
+
+
+@forks
+def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
+    code = """
+import sys, time
+sys.path[:0] = [{here!r}]
+from pathlib import Path
+from test_process import process, sleep_on, started
+with started(Path({folder!r}), sleep_on, seconds=1000) as child:
+    print(child.pid, next(iter(process.SERVERS.values())).process.pid, flush=True)
+    time.sleep(1000)
+""".format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
+    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment, text=True) as asker:
+        family = [psutil.Process(int(pid)) for pid in asker.stdout.readline().split()]
+        assert len(family) == 2
+        asker.kill()
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive
+
+
+def test_both_ways_give_the_same_answer(way):
+    from helpers.judge.trial import examine_watched
+
+    outcome = in_child(opencl_kernel("naive"), examine_watched, 60, {}, shapes=[(5, 6, 7)])
+    assert outcome.value == [] and outcome.findings == []

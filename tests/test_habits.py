@@ -1,0 +1,63 @@
+"""The habits of the house: rooms import downwards only, and the code is in one form. A planted breach is seen."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = Path(sys.executable).parent
+
+
+def said(folder, *command):
+    """The exit status, and all that the command printed in that folder."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def lint_imports(folder):
+    return said(folder, str(SCRIPTS / "lint-imports"), "--no-cache")
+
+
+def ruff(folder, *command):
+    return said(folder, sys.executable, "-m", "ruff", *command, "--no-cache", ".")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of what the tools look at, to plant a breach in."""
+    shutil.copytree(ROOT / "helpers", tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_rooms_import_downwards_only():
+    status, text = lint_imports(ROOT)
+    assert status == 0, text
+
+
+def test_an_import_upwards_is_seen(copy):
+    file = copy / "helpers" / "sandbox" / "child.py"
+    file.write_text("from ..judge import check\n" + file.read_text())
+    status, text = lint_imports(copy)
+    assert status != 0 and "helpers.sandbox.child -> helpers.judge" in text
+
+
+def test_a_room_that_has_no_place_is_seen(copy):
+    (copy / "helpers" / "attic").mkdir()
+    (copy / "helpers" / "attic" / "__init__.py").write_text('"""Where?"""\n')
+    status, text = lint_imports(copy)
+    assert status != 0 and "attic" in text
+
+
+def test_the_code_is_in_one_form():
+    for command in (("check",), ("format", "--check")):
+        status, text = ruff(ROOT, *command)
+        assert status == 0, text
+
+
+def test_a_breach_of_form_is_seen(copy):
+    (copy / "helpers" / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
+    assert ruff(copy, "check")[0] != 0 and ruff(copy, "format", "--check")[0] != 0

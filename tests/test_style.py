@@ -1,0 +1,120 @@
+"""What a reader may count on: public names say what they take and return, rooms say which question they answer."""
+
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import helpers
+
+ROOMS = ("", "clock", "instruments", "judge", "launch", "pictures", "roc", "sandbox")  # "" is helpers itself
+KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
+
+
+def public_names(room):
+    """(name, value) of all that the room offers: what __all__ lists or, in roc, which has none, what it defines."""
+    module = importlib.import_module(f"helpers.{room}".rstrip("."))
+    if room != "roc":
+        return [(name, getattr(module, name)) for name in module.__all__]
+    modules = [module] + [importlib.import_module(f"helpers.roc.{name}") for name in ("hsa", "vocabulary")]
+    return [
+        (name, value)
+        for each in modules
+        for name, value in vars(each).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == each.__name__
+    ]
+
+
+def functions_of(name, value):
+    """(name, function, whether it is a method) of all that the type hints of a function or class are about.
+
+    Of a class: its public methods and properties, and its __init__, also those it inherits from another of the course.
+    """
+    if inspect.isfunction(value):
+        yield name, value, False
+    if not inspect.isclass(value):
+        return
+    ours = [one for one in value.__mro__ if one.__module__.partition(".")[0] in ("helpers", __name__)]
+    for attribute in dict.fromkeys(key for one in ours for key in vars(one)):
+        found = inspect.getattr_static(value, attribute)
+        function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+        if inspect.isfunction(function) and (attribute == "__init__" or not attribute.startswith("_")):
+            yield f"{name}.{attribute}", function, not isinstance(found, staticmethod)
+
+
+def missing_hints(name, function, is_method):
+    """What has no type hint, each as 'name: parameter' or 'name: return'. What __init__ returns is known."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[is_method:]
+    missing = [f"{name}: {p.name}" for p in parameters if p.annotation is p.empty]
+    if signature.return_annotation is signature.empty and not name.endswith("__init__"):
+        missing.append(f"{name}: return")
+    return missing
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_a_room_offers_has_type_hints(room):
+    functions = [function for name, value in public_names(room) for function in functions_of(name, value)]
+    missing = [hint for function in functions for hint in missing_hints(*function)]
+    assert functions and not missing, "without a type hint: " + ", ".join(missing)
+
+
+class Planted:
+    """A class that lacks hints in three places, and has them in others."""
+
+    def __init__(self, size, fill: float = 0.0):
+        pass
+
+    @property
+    def area(self):
+        pass
+
+    @staticmethod
+    def made(size) -> None:
+        pass
+
+    def hinted(self, size: int) -> None:
+        pass
+
+    def _private(self, size):
+        pass
+
+
+def test_a_hint_that_is_missing_is_named():
+    def planted(a: int, *others, **more: int):
+        pass
+
+    both = [*functions_of("planted", planted), *functions_of("Planted", Planted)]
+    assert [hint for function in both for hint in missing_hints(*function)] == [
+        "planted: others",
+        "planted: return",
+        "Planted.__init__: size",
+        "Planted.area: return",
+        "Planted.made: size",
+    ]
+
+
+def asks_a_question(docstring):
+    """Whether the first line is a line of its own, and puts a question."""
+    lines = (docstring or "").splitlines()
+    return bool(lines) and "?" in lines[0] and (len(lines) == 1 or not lines[1].strip())
+
+
+def test_every_room_says_which_question_it_answers():
+    rooms = {file.parent.name for file in Path(helpers.__file__).parent.glob("*/__init__.py")} - KERNELS
+    assert rooms == set(ROOMS) - {""}
+    silent = [room for room in rooms if not asks_a_question(importlib.import_module(f"helpers.{room}").__doc__)]
+    assert not silent
+
+
+@pytest.mark.parametrize(
+    "docstring", [None, "", "A room.", "A room.\n\nWhat for?", "What is\nit for?", "Which?\nThis."]
+)
+def test_a_docstring_whose_first_line_asks_nothing_is_seen(docstring):
+    assert not asks_a_question(docstring)
+
+
+@pytest.mark.parametrize("docstring", ["What for?", "What for? For this.", "What for? For this.\n\nMore of it."])
+def test_a_docstring_whose_first_line_asks_is_let_through(docstring):
+    assert asks_a_question(docstring)

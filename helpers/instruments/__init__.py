@@ -2,7 +2,7 @@
 
 from .compiler import CompilerReport, compiler_report
 from .gpus import GPUS, WARP, occupancy
-from .trace import Trace, trace
+from .trace import Trace, cells, trace
 from .traffic import Traffic, predicted_traffic, traffic
 from .warps import SECTOR, bank_conflicts, coalescing
 
@@ -14,6 +14,7 @@ __all__ = [
     "Trace",
     "Traffic",
     "bank_conflicts",
+    "cells",
     "coalescing",
     "compiler_report",
     "occupancy",

@@ -1,183 +1,163 @@
 """Writes notes into OpenCL source, so that each access to global or local memory leaves a record.
 
-A driver tells nobody what a kernel touches. So `A[i]` becomes `A[note_(..., i)]`: the same kernel, which also writes
-down who touched what. Where it takes a pointer instead, or calls a function of its own with one, it is refused.
+A driver tells nobody what a kernel touches. So `A[i]` becomes `(*(__global float *)note_global_(..., &(A[i])))`: the same
+kernel, which also writes down which address was touched by whom. Where each array lies is written down too, so the host
+knows what an address means, however many pointers and functions it went through.
 """
 
-import re
-from collections import Counter, namedtuple
+from collections import namedtuple
 
 import numpy as np
 import pyopencl as cl
 
 from ..launch import KernelError
-from ..sandbox import Access
+from ..sandbox.accesses import record_type, turns
+from .opencl_parse import SPACES, parse
 
-# One place in the source where the kernel touches an array. `width`: float32 an element, such as 4 for a float4.
-Site = namedtuple("Site", "memory array writes line width")
+# One place in the source that touches memory. `memory`: "global" or "shared". `first`: how many numbers of 4 bytes behind the
+# address that was noted it begins, `width`: how many it touches.
+Site = namedtuple("Site", "memory reads writes line first width")
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
-NOTE = (
-    """
-size_t note_(__global volatile int *notes_, int site, int phase, size_t index) {
+NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "i4"), ("thread", "i4")])
+HEAD = 2  # int32 before the first note, of which the first counts them
+NOWHERE = 1 << 63  # the address of an array that no work-item came to
+MEMORY = {"global": "global", "local": "shared"}  # what the two are called in a trace
+
+# `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
+NOTE_FUNCTION = """
+SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset, SPACE const volatile void *address)
+{
+    SPACE uchar *touched = (SPACE uchar *)address + step * offset;
+    const ulong place = (ulong)(uintptr_t)touched;
     const int n = atomic_inc(notes_);
     if (n < %d) {
-        __global volatile int *note = notes_ + 1 + 6 * n;
-        note[0] = site; note[1] = phase; note[2] = (int)index;
-        note[3] = get_group_id(0); note[4] = get_group_id(1);
-        note[5] = get_local_id(1) * get_local_size(0) + get_local_id(0);
+        __global volatile int *note = notes_ + %d + %d * n;
+        note[0] = site; note[1] = phase; note[2] = (int)(uint)place; note[3] = (int)(uint)(place >> 32);
+        note[4] = (int)(get_group_id(1) * get_num_groups(0) + get_group_id(0));
+        note[5] = (int)(get_local_id(1) * get_local_size(0) + get_local_id(0));
     }
-    return index;
+    return touched;
 }
-#line 1
-"""
-    % CAPACITY
-)
+""" % (CAPACITY, HEAD, NOTE.itemsize // 4)
+ADDRESS = " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}] = (ulong)(uintptr_t){name};"
 
 
 def annotate(source, parameters):
-    """The source with notes, the `Site`s they name by number, and the shapes of its local arrays, {name: shape}."""
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), source, flags=re.DOTALL)
-    macros = dict(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, flags=re.MULTILINE))
-    macros |= {name: str(value) for name, value in parameters.items()}
-    kernel = re.compile(r"\b(?:__)?kernel\b").search(code).start()
-    opening = re.compile(r"\bvoid\s+\w+\s*(?=\()").search(code, kernel).end()
-    closing = opening + len(bracketed(code[opening:])) - 1
-    arrays, shapes, sites = {}, {}, []
-    for parameter in code[opening + 1 : closing].split(","):
-        if "*" in parameter:
-            name = re.findall(r"\w+", parameter)[-1]
-            arrays[name] = ("global", (), vector_width(parameter))
-    declared = []
-    for m in re.finditer(r"(?<!\()\b(?:__)?local\s+(\w+)\s+([^;]*);", code[closing:]):
-        declared.append(range(closing + m.start(), closing + m.end()))
-        for name, dimensions in re.findall(r"(\w+)\s*((?:\[[^\]]*\]\s*)+)", m[2]):
-            shape = tuple(whole(d, macros) for d in re.findall(r"\[([^\]]*)\]", dimensions))
-            width = vector_width(m[1])
-            arrays[name], shapes[name] = ("local", shape, width), (*shape[:-1], shape[-1] * width)
+    """The source with notes, the `Site`s they name by number, and the shapes of its local arrays, {name: shape}, in float32.
 
-    def refuse_pointers(start, end):
-        for m in re.finditer(rf"(&\s*)?\b({'|'.join(arrays)})\b", code[start:end]):
-            at = start + m.end()
-            subscripts = re.match(r"\s*\[", code[at:])
-            if any(at in places for places in declared):
-                continue
-            for _ in range(len(arrays[m[2]][1]) - 1 if subscripts else 0):
-                at += len(re.match(r"\s*", code[at:])[0])
-                at += len(bracketed(code[at:]))
-                subscripts = subscripts and re.match(r"\s*\[", code[at:])
-            if m[1] or not subscripts:
-                raise KernelError(
-                    f"line {code.count(chr(10), 0, at) + 1} reaches {m[2]} through a pointer, where its accesses "
-                    f"cannot be noted. Watch the CUDA kernel of the same step and parameters"
-                )
+    Raises KernelError for what it cannot note, with its line.
+    """
+    parsed = parse(source, parameters)
+    shapes = {name: shape for name, shape, _ in parsed.locals}
+    if len(shapes) < len(parsed.locals) or set(shapes) & set("ABC"):
+        raise KernelError("two of its arrays have the same name, or a local one is called A, B or C")
+    # What is written before and after a piece of the source: (place, 0 for an end or 1 for a beginning, -the other end, text).
+    # In that order the pieces nest: of two that begin together, the longer one comes first.
+    edits, sites, text = [], [], parsed.source
 
-    def noted(start, end):
-        """code[start:end] with a note in every access."""
-        out, at = [], start
-        for m in re.finditer(rf"\b({'|'.join(arrays)})\s*(?=\[)", code[start:end]):
-            first = start + m.start()
-            if first < at or any(first in places for places in declared):
-                continue
-            memory, shape, width = arrays[m[1]]
-            place, indices = start + m.end(), []
-            while code[place : place + 1] == "[":
-                inside = bracketed(code[place:])
-                indices.append((place + 1, place + len(inside) - 1))
-                place += len(inside)
-            does = re.match(r"\s*(=(?!=)|[-+*/]=|\+\+|--)?", code[place:end])[1]
-            index = noted(*indices[-1])
-            if len(indices) > 1:
-                before = " + ".join(
-                    f"({code[slice(*i)]}) * {int(np.prod(shape[n + 1 :]))}" for n, i in enumerate(indices[:-1])
-                )
-            for writes in {None: [False], "=": [True]}.get(does, [False, True]):
-                sites.append(
-                    Site(
-                        "shared" if memory == "local" else "global",
-                        m[1],
-                        writes,
-                        code.count("\n", 0, first) + 1,
-                        width,
-                    )
-                )
-                if len(indices) > 1:
-                    index = f"note_(notes_, {len(sites) - 1}, phase_, ({before}) + ({index})) - ({before})"
-                else:
-                    index = f"note_(notes_, {len(sites) - 1}, phase_, {index})"
-            others = "".join(f"[{noted(*i)}]" for i in indices[:-1])
-            out += [code[at:first], m[1], others, f"[{index}]"]
-            at = place
-        return "".join(out) + code[at:end]
+    def around(start, end, before, after=""):
+        edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
 
-    start = code.index("{", closing)
-    end = start + len(bracketed(code[start:]))
-    refuse_pointers(start, end)
-    body = re.sub(r"\b(?:work_group_)?barrier\s*\([^)]*\)", r"\g<0>, ++phase_", noted(start + 1, end))
-    text = (
-        f"{NOTE}{code[:closing]}, __global volatile int *notes_{code[closing:start]}"
-        f"{{ int phase_ = 0; {body}{code[end:]}"
-    )
-    return text, sites, shapes
-
-
-def bracketed(text):
-    """The beginning of the text, from its first bracket to the one that closes it."""
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth == 0:
-            return text[: place + 1]
-    raise KernelError("a bracket is never closed.")
-
-
-def vector_width(declaration):
-    found = re.search(r"\bfloat(\d+)\b", declaration)
-    return int(found[1]) if found else 1
-
-
-def whole(expression, macros):
-    """The value of a whole-number expression of C, such as BM / TM."""
-    for _ in range(10):
-        expression = re.sub(r"[A-Za-z_]\w*", lambda m: f"({macros.get(m[0], m[0])})", expression)
-    if re.search(r"[^\d\s()*/+%-]", expression):
-        raise KernelError(f"the size of a local array, {expression!r}, is not known before the kernel runs.")
-    return eval(expression.replace("/", "//"))
+    for a in parsed.accesses:
+        step, before, after = 0, "0, ", ""
+        if a.form == "element":
+            before, after = "0, &(", ")"
+        elif a.form == "offset":
+            step, before = 4 * a.width, ""
+        note = f"({SPACES[a.space]} {a.type} *)note_{a.space}_(notes_, *phase_, {len(sites)}, {step}, {before}"
+        if a.form == "offset":
+            around(a.start, a.end, f"0, {note}", ")")
+        else:
+            around(a.start, a.end, ("(*" if a.form == "element" else "(") + note, f"{after}))")
+        sites.append(Site(MEMORY[a.space], a.reads, a.writes, a.line, a.first, a.width))
+    for start, end in parsed.barriers:
+        around(start, end, "(", ", ++*phase_)")
+    for start, end in parsed.calls:
+        around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
+    for start, end in parsed.parameters:
+        around(start, end, "__global volatile int *notes_, int *phase_" + ", " * bool(text[start:end].strip()))
+    place, start, end = parsed.kernel
+    edits.append((place, 0, 0, ", __global volatile int *notes_, __global ulong *arrays_"))
+    names = [*parsed.matrices, *(f"&{name}" for name in shapes)]
+    address = [ADDRESS.format(arrays=len(names), number=number, name=name) for number, name in enumerate(names)]
+    around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(parsed.matrices)]))
+    for (_, _, place), line in zip(parsed.locals, address[len(parsed.matrices) :]):
+        edits.append((place, 0, 0, line))
+    pieces, at = [], 0
+    for place, _, _, new in sorted(edits, key=lambda edit: edit[:3]):
+        pieces += [text[at:place].decode(), new]
+        at = place
+    functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
+    return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), sites, shapes
 
 
 def noted_launch(k, A, B):
-    """Launch the OpenCL kernel with notes on its device. Returns (a list of `Access`, the shapes of local arrays)."""
+    """Launch the OpenCL kernel with notes on its device. Returns (all accesses, as one array, the shapes of local arrays).
+
+    Raises KernelError for a source that cannot be noted, for an access outside all arrays, and for too many accesses.
+    """
     text, sites, shapes = annotate(k.source, k.parameters)
-    program = cl.Program(k.context, text).build([f"-D{name}={value}" for name, value in k.parameters.items()])
+    try:
+        program = cl.Program(k.context, text).build()
+    except cl.RuntimeError as error:
+        raise KernelError(f"with notes in it, it does not compile: {error}") from None
     function, work = program.all_kernels()[0], k.upload(A, B)
-    d_notes = cl.Buffer(
-        k.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=np.zeros(1 + 6 * CAPACITY, np.int32)
-    )
-    function.set_args(*work.arguments, d_notes)
+    names = [*"ABC", *shapes]
+    lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
+    across, down = (size // threads for size, threads in zip(work.global_size, k.block))
+    notes = np.zeros(HEAD + CAPACITY * NOTE.itemsize // 4, np.int32)
+    addresses = np.full((across * down, len(names)), NOWHERE, np.uint64)
+    copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    d_notes, d_addresses = (cl.Buffer(k.context, copied, hostbuf=array) for array in (notes, addresses))
+    function.set_args(*work.arguments, d_notes, d_addresses)
     cl.enqueue_nd_range_kernel(k.queue, function, work.global_size, k.block).wait()
-    notes = np.empty(1 + 6 * CAPACITY, np.int32)
     cl.enqueue_copy(k.queue, notes, d_notes)
+    cl.enqueue_copy(k.queue, addresses, d_addresses)
     if notes[0] > CAPACITY:
         raise KernelError(
             f"the kernel makes {notes[0]} accesses, more than the {CAPACITY} that are noted. Choose a smaller size."
         )
-    accesses, times = [], Counter()
-    for site, phase, index, x, y, thread in notes[1 : 1 + 6 * notes[0]].reshape(-1, 6).tolist():
-        s, who = sites[site], (site, x, y, thread)
-        for part in range(s.width):
-            accesses.append(
-                Access(
-                    s.memory,
-                    s.array,
-                    s.writes,
-                    s.line,
-                    (x, y, 0),
-                    thread,
-                    index * s.width + part,
-                    times[who],
-                    phase,
-                    part,
-                )
-            )
-        times[who] += 1
+    notes = notes[HEAD:].view(NOTE)[: notes[0]]
+    array, index = resolve(notes, sites, addresses, lengths)
+    turn = turns(notes["block"], notes["thread"], notes["site"])
+    # One record for each number that was touched; an access that reads and writes has the numbers it reads first.
+    reads, writes, width, line, memory = (
+        np.array([getattr(site, name) for site in sites])[notes["site"]]
+        for name in ("reads", "writes", "width", "line", "memory")
+    )
+    count = width * (reads.astype(int) + writes)
+    note = np.repeat(np.arange(len(notes)), count)
+    nth = np.arange(len(note)) - np.repeat(np.cumsum(count) - count, count)
+    accesses = np.zeros(len(note), record_type(names))
+    accesses["memory"], accesses["array"], accesses["line"] = memory[note], np.array(names)[array[note]], line[note]
+    accesses["writes"] = writes[note] & (~reads[note] | (nth >= width[note]))
+    accesses["block"][:, 1], accesses["block"][:, 0] = np.divmod(notes["block"][note], across)
+    accesses["thread"], accesses["phase"], accesses["round"] = notes["thread"][note], notes["phase"][note], turn[note]
+    accesses["part"] = nth % width[note]
+    accesses["index"] = index[note] + accesses["part"]
     return accesses, shapes
+
+
+def resolve(notes, sites, addresses, lengths):
+    """Which array each note is about, and the index of the first of its numbers in it; two int arrays.
+
+    `addresses`: where the arrays begin, uint64 (blocks, arrays), A, B and C first. `lengths`: theirs, in numbers of 4 bytes.
+    """
+    found, index, times = (np.zeros(len(notes), int) for _ in range(3))
+    is_global = np.array([site.memory == "global" for site in sites], bool)[notes["site"]]
+    first, width = (
+        np.array([getattr(site, name) for site in sites], np.uint64)[notes["site"]] for name in ("first", "width")
+    )
+    for number, length in enumerate(lengths):
+        # What lies before the array is a huge number, since these have no sign.
+        offset = (notes["address"] - addresses[notes["block"], number]) // np.uint64(4) + first
+        inside = (is_global == (number < 3)) & (offset + width <= length)
+        found[inside], index[inside] = number, offset[inside]
+        times += inside
+    if (times != 1).any():
+        site = sites[notes["site"][np.argmax(times != 1)]]
+        raise KernelError(
+            f"line {site.line} {'writes' if site.writes else 'reads'} {site.memory} memory outside of its arrays"
+        )
+    return found, index

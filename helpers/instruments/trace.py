@@ -4,26 +4,44 @@ CUDA kernels are watched in Numba's simulator, OpenCL kernels run on their own d
 both in a child process. The two agree: a kernel touches what it touches.
 """
 
-import functools
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Job, in_child, watching
+from ..sandbox.accesses import records
+from ..sandbox.child import refuse_unbuilt
+from ..sandbox.job import packed, portable
 from .annotate import noted_launch
 from .traffic import refuse_long
 
+KEPT = 8  # traces; pictures and tables of the same run follow each other
+recent = {}  # what was run, as bytes -> its `Trace`, the latest last
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Trace:
-    """The accesses of one launch, a tuple of `Access` in each thread's own order, and the shape of every array."""
+    """The accesses of one launch, in each thread's own order, and the shape of every array, {name: shape}.
 
-    accesses: tuple
+    `accesses`: an array that nobody may change, with the fields of `sandbox.Access`.
+    """
+
+    accesses: np.ndarray
     shapes: dict
 
     @property
     def has_barriers(self) -> bool:
         """Whether any access comes after a barrier."""
-        return any(a.phase for a in self.accesses)
+        return bool(self.accesses["phase"].any())
+
+    def where(self, **values: object) -> np.ndarray:
+        """The accesses whose fields have these values, such as where(array="A", writes=False, block=(0, 0, 0))."""
+        chosen = np.ones(len(self.accesses), bool)
+        for name, value in values.items():
+            same = self.accesses[name] == value
+            chosen &= same.all(axis=1) if name == "block" else same
+        return self.accesses[chosen]
 
 
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
@@ -32,27 +50,37 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
     """
     refuse_long(M, N, K)
-    return remembered(k, M, N, K)
+    refuse_unbuilt(k)
+    key = packed((k.dialect, portable(k), k.step, k.parameters, k.device.name, M, N, K))
+    run = recent.pop(key, None) or taken(k, M, N, K)
+    while len(recent) >= KEPT:
+        del recent[next(iter(recent))]
+    recent[key] = run
+    return run
 
 
-@functools.lru_cache(maxsize=32)  # pictures and tables of the same run follow each other
-def remembered(k, M, N, K):
-    """The trace of that run, which is taken once."""
+def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
+    """The (row, column) of each access, for an array of so many columns."""
+    return [divmod(index, columns) for index in accesses["index"].tolist()]
+
+
+def taken(k, M, N, K):
+    """A new `Trace`."""
     outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
     if outcome.findings:
         first = outcome.findings[0]
-        raise KernelError(
-            f"{k} cannot be watched: {first.message if outcome.unbuilt else f'{first.kind}, {first.message}'}."
-        )
+        why = first.message if outcome.unbuilt else f"{first.kind}, {first.message}"
+        raise KernelError(f"{k} cannot be watched: {why}.")
     accesses, shapes = outcome.value
-    return Trace(tuple(accesses), {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})
+    accesses.flags.writeable = False
+    return Trace(accesses, {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})
 
 
 def record(job: Job, M: int, N: int, K: int) -> tuple:
-    """In the child: launch the kernel once. Returns every `Access` it made and the shapes of its shared arrays."""
+    """In the child: launch the kernel once. Returns all accesses as one array, and the shapes of its shared arrays."""
     k, (A, B) = job.build(), draw(M, N, K)
     if k.dialect == "OpenCL":
         return noted_launch(k, A, B)
     with watching(keep_accesses=True) as watch:
         k.upload(A, B).launch()
-    return watch.accesses, {name: shape for name, shape in watch.shapes.items() if name not in "ABC"}
+    return records(watch.accesses), {name: shape for name, shape in watch.shapes.items() if name not in "ABC"}

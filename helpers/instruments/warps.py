@@ -8,9 +8,12 @@ where some of them run a loop once more than others, instructions are matched by
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..ladder import ceil_div
 from ..launch import Kernel
 from ..sandbox import source_line
+from ..sandbox.accesses import grouped, turns
 from .gpus import WARP
 from .trace import trace
 
@@ -80,17 +83,18 @@ def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
 
 def table(k, size, memory, pieces, judge):
     """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
-    instructions, nth = defaultdict(list), defaultdict(int)
-    for a in trace(k, *size).accesses:
-        if a.memory == memory:
-            once = (a.block, a.thread, a.line, a.round, a.array, a.writes, a.part)
-            nth[once] += 1  # one line may touch an array more than once
-            warp = (a.block, a.thread // WARP, a.line, a.round, nth[once])
-            instructions[a.line, a.array, a.writes, warp].append(a.index)
+    a = trace(k, *size).where(memory=memory)
+    x, y, _ = a["block"].T
+    what = [a["line"], a["array"], a["writes"], x, y, a["round"]]
+    nth = turns(*what, a["thread"], a["part"])  # one line may touch an array more than once
+    instruction = grouped(*what, a["thread"] // WARP, nth)
+    order = np.argsort(instruction, kind="stable")
     sums = defaultdict(lambda: [0, 0, 0])
-    for (line, array, writes, _), indices in instructions.items():
-        took, fewest = judge(indices)
-        sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest), strict=True)]
+    for one in np.split(order, np.flatnonzero(np.diff(instruction[order])) + 1) if len(a) else ():
+        line, array, writes = (a[name][one[0]].item() for name in ("line", "array", "writes"))
+        took, fewest = judge(a["index"][one].tolist())
+        added = zip(sums[line, array, writes], (1, took, fewest), strict=True)
+        sums[line, array, writes] = [total + n for total, n in added]
     source = k.source.splitlines()
     return Table(
         tuple(

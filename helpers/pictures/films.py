@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 
-from ..instruments import WARP, trace
+from ..instruments import WARP, cells, trace
 from ..launch import Kernel
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, PIXELS, TEXT, Picture, panel, product_axes
 
@@ -36,34 +36,26 @@ def film(
         raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
     if not 0 <= thread < k.block[0] * k.block[1]:
         raise ValueError(f"thread={thread} is outside the block of {k.block[0] * k.block[1]} threads.")
-    mine = [
-        a
-        for a in run.accesses
-        if a.memory == "global"
-        and (who == "grid" or a.block[:2] == tuple(block))
-        and (
-            who not in ("thread", "warp")
-            or (a.thread == thread if who == "thread" else a.thread // WARP == thread // WARP)
-        )
-    ]
+    mine = run.where(memory="global") if who == "grid" else run.where(memory="global", block=(*block, 0))
+    if who in ("thread", "warp"):
+        together = WARP if who == "warp" else 1
+        mine = mine[mine["thread"] // together == thread // together]
     name = {
         "grid": "all blocks",
         "block": f"block {tuple(block)}",
         "thread": f"thread {thread} of block {tuple(block)}",
         "warp": f"warp {thread // WARP} of block {tuple(block)}",
     }[who]
-    when = [(a.phase if run.has_barriers else a.round) for a in mine]
-    steps = sorted({t for a, t in zip(mine, when, strict=True) if not a.writes})
+    reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
+    when = reads["phase" if run.has_barriers else "round"]
     frames, so_far = [], Counter()
-    for step in steps:
-        now = Counter(
-            (a.array, divmod(a.index, run.shapes[a.array][1]))
-            for a, t in zip(mine, when, strict=True)
-            if t == step and not a.writes
-        )
+    for step in np.unique(when):
+        read = reads[when == step]
+        places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
+        now = Counter((array, divmod(index, run.shapes[array][1])) for array, index in places)
         so_far = so_far + now
         frames.append((so_far, now))
-    stored = {divmod(a.index, N) for a in mine if a.writes}
+    stored = set(cells(stores, N))
     return Film(f"{k.step}, {name}", (M, N, K), frames, stored)
 
 

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from .. import ladder
-from ..instruments import SECTOR, WARP, trace
+from ..instruments import SECTOR, WARP, cells, trace
 from ..launch import Kernel
 from .drawing import (
     A_COLOUR,
@@ -41,9 +41,10 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
-    stores = {divmod(a.index, N): a.thread for a in trace(k, M, N, K).accesses if a.array == "C" and a.writes}
-    cells = [(r, c) for r in range(blocks_down * rows) for c in range(blocks_across * columns)]
-    labels = {cell: str(stores.get(cell, "–")) for cell in cells}
+    written = trace(k, M, N, K).where(array="C", writes=True)
+    stores = dict(zip(cells(written, N), written["thread"].tolist(), strict=True))
+    places = [(r, c) for r in range(blocks_down * rows) for c in range(blocks_across * columns)]
+    labels = {cell: str(stores.get(cell, "–")) for cell in places}
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
@@ -74,12 +75,13 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
 
     From a traced run of a kernel without tiles.
     """
-    mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < lanes]
-    read = {
-        "A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
-        "B": {divmod(a.index, N) for a in mine if a.array == "B" and a.round == step},
-    }
-    owned = {divmod(a.index, N): a.thread for a in mine if a.array == "C"}
+    run, read = trace(k, M, N, K), {}
+    for name, width in (("A", K), ("B", N)):
+        now = run.where(array=name, block=(0, 0, 0), round=step)
+        read[name] = set(cells(now[now["thread"] < lanes], width))
+    touched = run.where(array="C", block=(0, 0, 0))
+    touched = touched[touched["thread"] < lanes]
+    owned = dict(zip(cells(touched, N), touched["thread"].tolist(), strict=True))
     figure = Figure(figsize=(6.4, 5.6))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
     panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
@@ -93,7 +95,7 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
         C_COLOUR,
         {cell: str(thread) for cell, thread in owned.items()},
     )
-    counted = [f"{len(cells)} element{'s' * (len(cells) > 1)} of {name}" for name, cells in read.items()]
+    counted = [f"{len(elements)} element{'s' * (len(elements) > 1)} of {name}" for name, elements in read.items()]
     return Picture(
         figure, f"At step k = {step}, {lanes} neighbouring threads of {k.step} read {' and '.join(counted)}."
     )
@@ -101,11 +103,12 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
 
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
-    first = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < WARP and a.round == 0]
+    first = trace(k, M, N, K).where(block=(0, 0, 0), round=0)
+    first = first[first["thread"] < WARP]
     figure = Figure(figsize=(8.6, 3.1))
     text = []
     for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
-        asked = np.unique([4 * a.index for a in first if a.array == name])
+        asked = np.unique(4 * first["index"][first["array"] == name])
         sectors = np.unique(asked // SECTOR)
         ax = figure.add_axes((0.16, 0.70 - 0.31 * i, 0.82, 0.2))
         for s, sector in enumerate(sectors):
@@ -178,12 +181,11 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
     number = thread[1] * k.block[0] + thread[0]
-    mine = [(a, divmod(a.index, run.shapes[a.array][1])) for a in run.accesses if a.thread == number]
-    owned = {cell for a, cell in mine if a.array == "C"}
-    reads = {
-        "As": {cell for a, cell in mine if a.array == "As" and not a.writes and cell[1] == step},
-        "Bs": {cell for a, cell in mine if a.array == "Bs" and not a.writes and cell[0] == step},
-    }
+    owned = set(cells(run.where(array="C", thread=number), columns))
+    reads = {}
+    for name, along in (("As", 1), ("Bs", 0)):
+        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][1])
+        reads[name] = {cell for cell in read if cell[along] == step}
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
     a, b, c = product_axes(
         figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0], rows, columns, depth
@@ -192,7 +194,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR)
     panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR)
     panel(c, rows, columns, dict.fromkeys(owned, C_COLOUR), "this block's tile of C", C_COLOUR)
-    count = {name: len(cells) for name, cells in reads.items()}
+    count = {name: len(elements) for name, elements in reads.items()}
     return Picture(
         figure,
         f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {len(owned)} elements of C. In one step "
@@ -203,22 +205,18 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
 
 def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Which warp of the first block stores what in C: a shade for each. From a traced run."""
-    stores = [
-        (*divmod(a.index, N), a.thread // WARP)
-        for a in trace(k, M, N, K).accesses
-        if a.array == "C" and a.block == (0, 0, 0)
-    ]
+    stores = trace(k, M, N, K).where(array="C", block=(0, 0, 0))
     scale = 6.4 / N  # inches an element
     figure = Figure(figsize=(6.9, scale * M + 0.8))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.94 - 0.4 / figure.get_figheight()))
     patches, sides = {}, set()
-    for row, col, warp in stores:
+    for (row, col), warp in zip(cells(stores, N), (stores["thread"] // WARP).tolist(), strict=True):
         patches.setdefault(warp, set()).add((row, col))
         ax.add_patch(Rectangle((col, row), 1, 1, facecolor=SHADES[warp % len(SHADES)], linewidth=0))
-    for warp, cells in patches.items():
-        rows, columns = len({row for row, _ in cells}), len({col for _, col in cells})
+    for warp, patch in patches.items():
+        rows, columns = len({row for row, _ in patch}), len({col for _, col in patch})
         sides.add((rows, columns))
-        middle = np.mean(list(cells), axis=0) + 0.5
+        middle = np.mean(list(patch), axis=0) + 0.5
         ax.text(
             middle[1],
             middle[0],
@@ -246,33 +244,30 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
 
     From a traced run. `thread`: its number in the block, x first.
     """
-    mine = [
-        a
-        for a in trace(k, M, N, K).accesses
-        if a.block == (0, 0, 0) and a.thread == thread and a.part == 0 and a.array != "C"
-    ]
-    lane = {("global", False): 0, ("shared", True): 1, ("shared", False): 2}
+    mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=thread, part=0)
+    mine = mine[mine["array"] != "C"]
+    lane = np.where(mine["memory"] == "global", 0, np.where(mine["writes"], 1, 2)).tolist()
+    arrays, phase = mine["array"].tolist(), mine["phase"].tolist()
     figure = Figure(figsize=(8.6, 2.5))
     ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
     meanwhile, asked = [], None
-    for x, a in enumerate(mine):
-        y = lane[a.memory, a.writes]
+    for x, y in enumerate(lane):
         ax.add_patch(
             Rectangle(
                 (x, y + 0.15),
                 1,
                 0.6,
-                facecolor=A_COLOUR if a.array[0] == "A" else B_COLOUR,
+                facecolor=A_COLOUR if arrays[x][0] == "A" else B_COLOUR,
                 edgecolor="white",
                 linewidth=0.8,
             )
         )
-        if x and a.phase != mine[x - 1].phase:
+        if x and phase[x] != phase[x - 1]:
             ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
         if y == 0:
             asked = x
         elif y == 1 and asked is not None:  # the first store after it: the numbers must be there
-            meanwhile.append(sum(lane[b.memory, b.writes] == 2 for b in mine[asked:x]))
+            meanwhile.append(lane[asked:x].count(2))
             if meanwhile[-1]:
                 ax.annotate("", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2))
             asked = None
@@ -281,7 +276,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
     ax.set_xlim(0, len(mine))
     ax.set_ylim(3, 0)
     ax.axis("off")
-    barriers = len({a.phase for a in mine}) - 1
+    barriers = len(set(phase)) - 1
     figure.text(
         0.02,
         0.9,

@@ -1,11 +1,12 @@
 """Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
 
+from .accesses import Access
 from .child import SECONDS, Outcome, in_child
 from .findings import Finding
 from .job import Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import Progress
-from .watch import Access, Watch, source_line, watching
+from .watch import Watch, source_line, watching
 from .watched_arrays import NegativeIndex
 
 __all__ = [

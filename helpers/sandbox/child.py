@@ -61,9 +61,7 @@ def in_child(
     stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
     `simulated`: False loads Numba there for a GPU, to compile and not to run.
     """
-    if not isinstance(k, Kernel):
-        said = str(k)[:40]
-        raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
+    refuse_unbuilt(k)
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
@@ -88,6 +86,13 @@ def in_child(
         last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
     return Outcome(None, [crash], log, bool(oclgrind))
+
+
+def refuse_unbuilt(k: object) -> None:
+    """Raise TypeError for what is no kernel that was built."""
+    if not isinstance(k, Kernel):
+        said = str(k)[:40]
+        raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
 
 
 def child_environment(simulated):

@@ -57,8 +57,8 @@ def jit_again(function, device):
     return cuda.jit(function, device=device)
 
 
-def packed(job: Job) -> bytes:
-    """The job as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
+def packed(job: object) -> bytes:
+    """The job, or whatever says what to run, as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(job)

@@ -7,7 +7,6 @@ the simulator happens to run its threads, so the verdict is the same each time.
 
 import sys
 import threading
-from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,12 +16,8 @@ import numpy as np
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, simulator_with
+from .accesses import Access
 from .watched_arrays import INSIDE, GlobalArray, SharedArray, name_of
-
-# One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
-# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp.
-# `phase`: how many barriers it had passed. `part`: 0 to 3 within a load of four, else 0; the four are one instruction.
-Access = namedtuple("Access", "memory array writes line block thread index round phase part")
 
 
 class Watch:

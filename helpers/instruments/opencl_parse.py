@@ -1,0 +1,654 @@
+"""Reads OpenCL source: which expressions touch global or local memory, how, and of which type.
+
+The parser knows C. OpenCL's own words are other words of the same length to it, so that a place in what it read is the
+same place in the source. Each expression has a type, from the declarations; what has none, or is not known here, is
+refused by its line, never guessed.
+"""
+
+import operator
+import re
+from dataclasses import dataclass, field, replace
+
+import pcpp
+import tree_sitter
+import tree_sitter_c
+
+from ..launch import KernelError
+
+LANGUAGE = tree_sitter.Language(tree_sitter_c.language())
+SPACES = {"global": "__global", "local": "__local"}  # whose accesses are noted
+WORDS = re.compile(rb"\b(?:__)?(kernel|global|local|constant|private|generic)\b")
+VECTORS = r"(2|3|4|8|16)"
+TYPES = re.compile(
+    rf"((u?(char|short|int|long)|float|double|half){VECTORS}?|bool|void|size_t|(ptrdiff|u?intptr|event)_t)"
+)
+WORD_TYPES = re.compile(
+    rf"(?:u?int|float|unsigned|signed|(?:un)?signed int){VECTORS}?"
+)  # of 4 bytes, or vectors of such
+COMPONENTS = {
+    **{letter: n for n, letter in enumerate("xyzw")},
+    **{f"s{n:x}": n for n in range(16)},
+    **{f"s{n:X}": n for n in range(10, 16)},
+    **{f"S{n:x}": n for n in range(16)},
+    **{f"S{n:X}": n for n in range(10, 16)},
+}
+STATEMENTS = {
+    "compound_statement",
+    "expression_statement",
+    "if_statement",
+    "else_clause",
+    "for_statement",
+    "while_statement",
+    "do_statement",
+    "switch_statement",
+    "case_statement",
+    "return_statement",
+    "break_statement",
+    "continue_statement",
+    "goto_statement",
+    "labeled_statement",
+}
+EXPRESSIONS = {
+    "identifier",
+    "number_literal",
+    "char_literal",
+    "string_literal",
+    "concatenated_string",
+    "true",
+    "false",
+    "null",
+    "parenthesized_expression",
+    "subscript_expression",
+    "pointer_expression",
+    "field_expression",
+    "assignment_expression",
+    "update_expression",
+    "unary_expression",
+    "binary_expression",
+    "conditional_expression",
+    "comma_expression",
+    "cast_expression",
+    "compound_literal_expression",
+    "sizeof_expression",
+    "call_expression",
+    "initializer_list",
+    "initializer_pair",
+}
+ARITHMETIC = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+BARRIERS = ("barrier", "work_group_barrier")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number or a vector. `name`: as it is declared, such as "float4"; "" for a result of which nothing else is known."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """`space`: "global", "local", "constant" or "private", where it points to."""
+
+    to: object
+    space: str
+
+
+@dataclass(frozen=True)
+class Array:
+    """`length`: the node of its size, which only local arrays need; None for []."""
+
+    of: object
+    length: object = None
+
+
+@dataclass(frozen=True)
+class Function:
+    returns: object
+    parameters: object
+
+
+@dataclass(frozen=True)
+class Term:
+    """What an expression is. `space`: where it lies, if it can be assigned to, else None. `access`: what reading it touches."""
+
+    type: object
+    space: str | None = None
+    access: object = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """An expression that touches memory, source[start:end].
+
+    form     "element": it is what is touched; "pointer": it points there; "offset": it is `i, p` of vload4(i, p)
+    space    "global" or "local"
+    type     of what lies there, such as "volatile float4"
+    first    which of its numbers is the first one that is touched
+    width    how many numbers of 4 bytes that are
+    """
+
+    start: int
+    end: int
+    form: str
+    space: str
+    type: str
+    first: int
+    width: int
+    line: int
+    reads: bool = False
+    writes: bool = False
+
+
+@dataclass
+class Parsed:
+    """What was found in a source. Places count bytes of `source`, which is the kernel's with its macros replaced.
+
+    accesses    a list of `Access`
+    barriers    (start, end) of each call
+    calls       (start, end) of what stands in the brackets of each call to a function of its own
+    parameters  (start, end) of what stands in the brackets of each function but the kernel
+    kernel      the end of the kernel's parameters, and (start, end) of what stands in its body
+    matrices    the names of the pointers that the kernel takes
+    locals      (name, shape in numbers of 4 bytes, where its declaration ends) of each local array
+    """
+
+    source: bytes
+    accesses: list = field(default_factory=list)
+    barriers: list = field(default_factory=list)
+    calls: list = field(default_factory=list)
+    parameters: list = field(default_factory=list)
+    kernel: tuple = ()
+    matrices: list = field(default_factory=list)
+    locals: list = field(default_factory=list)
+
+
+def parse(source, parameters):
+    """Read a kernel's source text. `parameters`: its macros, a dict. Returns `Parsed`; raises KernelError for what it refuses."""
+    text = expand(source, parameters).encode()
+    plain = WORDS.sub(lambda word: b"const".ljust(len(word[0])), without_attributes(text))
+    root = tree_sitter.Parser(LANGUAGE).parse(plain).root_node
+    if root.has_error:
+        wrong = root
+        while inner := next((child for child in wrong.children if child.has_error or child.is_missing), None):
+            wrong = inner
+        raise KernelError(f"line {wrong.start_point[0] + 1} cannot be read as C")
+    reader = Reader(text)
+    for node in root.named_children:
+        reader.outside(node)
+    return reader.found
+
+
+# ------------------------------------------------------------------------------------------------------------- macros
+
+
+class Expander(pcpp.Preprocessor):
+    """Replaces macros. `refused`: what it met that only the driver's compiler can answer."""
+
+    def __init__(self):
+        super().__init__()
+        self.refused, self.line = [], 0
+
+    def refuse(self, line, what):
+        self.refused.append(f"line {line}: {what}")
+
+    def on_error(self, file, line, message):
+        self.refuse(line, message)
+
+    def on_directive_handle(self, directive, tokens, if_passthru, preceding):
+        self.line = directive.lineno
+        if directive.value in ("include", "include_next", "line"):
+            self.refuse(directive.lineno, f"#{directive.value} is not followed")
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+        return super().on_directive_handle(directive, tokens, if_passthru, preceding)
+
+    def on_directive_unknown(self, directive, tokens, if_passthru, preceding):
+        if directive.value == "pragma" and (not tokens or tokens[0].value != "OPENCL"):
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)  # such as unroll, which changes no access
+        return super().on_directive_unknown(directive, tokens, if_passthru, preceding)
+
+    def on_unknown_macro_in_defined_expr(self, token):
+        self.ask_driver(token.value)
+        return False
+
+    def on_unknown_macro_in_expr(self, name):
+        self.ask_driver(name)
+        return 0
+
+    def ask_driver(self, name):
+        if name.startswith(("__", "cl_", "CL_")):
+            self.refuse(self.line, f"{name} is a macro that only the driver knows")
+
+
+def expand(source, parameters):
+    """The source without comments and macros; each line stays where it is, and a macro's text stands where it was used."""
+    expander = Expander()
+    for name in ("__PCPP__", "__DATE__", "__TIME__"):
+        expander.undef(name)
+    for name, value in parameters.items():
+        expander.define(f"{name} {value}")
+    expander.parse(source)
+    pieces, line = [], 1
+    for token in iter(expander.token, None):
+        if token.lineno > line:
+            pieces.append("\n" * (token.lineno - line))
+            line = token.lineno
+        pieces.append(re.sub(r"\s+", " ", token.value) if token.value.isspace() else token.value)
+    if expander.refused:
+        raise KernelError(expander.refused[0])
+    return "".join(pieces) + "\n"
+
+
+def without_attributes(text):
+    """The text with blanks for each __attribute__((...)): none of them touches memory."""
+    pieces, at = [], 0
+    for word in re.finditer(rb"\b__attribute(?:__)?\s*\(", text):
+        end, depth = word.end(), 1
+        while depth and end < len(text):
+            depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)
+            end += 1
+        pieces += [text[at : word.start()], re.sub(rb"[^\n]", b" ", text[word.start() : end])]
+        at = end
+    return b"".join(pieces) + text[at:]
+
+
+# -------------------------------------------------------------------------------------------------------------- reader
+
+
+class Reader:
+    """Walks through the tree. A method named as one of EXPRESSIONS returns the `Term` of such a node."""
+
+    def __init__(self, text):
+        self.text, self.found = text, Parsed(text)
+        self.scopes, self.types, self.functions = [{}], {}, {}
+        self.in_kernel = False
+
+    def words(self, node):
+        return " ".join(self.text[node.start_byte : node.end_byte].decode().split())
+
+    def refuse(self, node, why):
+        raise KernelError(f"line {node.start_point[0] + 1}: {why}")
+
+    # declarations
+
+    def outside(self, node):
+        """Read what stands outside all functions."""
+        if node.type == "function_definition":
+            self.function_definition(node)
+        elif node.type == "type_definition":
+            base, space, _ = self.specifiers(node)
+            for declarator in node.children_by_field_name("declarator"):
+                name, type, space = self.declared(declarator, base, space)
+                self.types[name] = (type, space)
+        elif node.type == "declaration":
+            self.declaration(node)
+        elif node.type not in ("preproc_call", ";"):
+            self.refuse(node, f"{self.words(node)[:40]!r} is not understood")
+
+    def qualifiers(self, node):
+        """The words, without __, such as "local", that stand beside a type or a *."""
+        found = [
+            re.match(rb"\w+", self.text[child.start_byte :])[0]
+            for child in node.children
+            if child.type == "type_qualifier"
+        ]
+        return [word.decode().removeprefix("__") for word in found]
+
+    def specifiers(self, node):
+        """The type that a declaration begins with, its space, and whether it belongs to a kernel."""
+        given = node.child_by_field_name("type")
+        name = self.words(given) if given else ""
+        if name in self.types:
+            type, space = self.types[name]
+        elif given and (given.type == "sized_type_specifier" or TYPES.fullmatch(name)):
+            type, space = Value(name), "private"
+        else:
+            self.refuse(node, f"{name[:40]!r} is no type that is understood")
+        words = self.qualifiers(node)
+        if "generic" in words:
+            self.refuse(node, "a generic pointer may point to any memory")
+        if "volatile" in words and isinstance(type, Value):
+            type = Value(f"volatile {type.name}")
+        space = next((word for word in words if word in ("global", "local", "constant", "private")), space)
+        return type, space, "kernel" in words
+
+    def declared(self, declarator, type, space):
+        """(name, type, space) of what a declarator declares, None for the name where it has none."""
+        kind = declarator.type if declarator else None
+        inner = declarator.child_by_field_name("declarator") if declarator else None
+        if kind is None or kind in ("identifier", "type_identifier", "primitive_type"):
+            return (self.words(declarator) if declarator else None), type, space
+        if kind == "init_declarator":
+            return self.declared(inner, type, space)
+        if kind in ("parenthesized_declarator", "abstract_parenthesized_declarator"):
+            return self.declared(declarator.named_children[0], type, space)
+        if kind in ("pointer_declarator", "abstract_pointer_declarator"):
+            own = [word for word in self.qualifiers(declarator) if word in ("global", "local", "constant", "private")]
+            return self.declared(inner, Pointer(type, space), own[0] if own else "private")
+        if kind in ("array_declarator", "abstract_array_declarator"):
+            return self.declared(inner, Array(type, declarator.child_by_field_name("size")), space)
+        if kind == "function_declarator":
+            return self.declared(inner, Function(type, declarator.child_by_field_name("parameters")), space)
+        self.refuse(declarator, f"{self.words(declarator)[:40]!r} is not understood")
+
+    def function_definition(self, node):
+        base, space, is_kernel = self.specifiers(node)
+        name, function, _ = self.declared(node.child_by_field_name("declarator"), base, space)
+        self.in_kernel = is_kernel
+        scope = self.function(node, name, function, is_kernel)
+        body = node.child_by_field_name("body")
+        if is_kernel:
+            self.found.kernel = (function.parameters.end_byte - 1, body.start_byte + 1, body.end_byte - 1)
+        self.scopes.append(scope)
+        self.statement(body)
+        self.scopes.pop()
+
+    def function(self, node, name, function, is_kernel):
+        """Take note of a function. Returns its parameters, {name: (type, space)}."""
+        if self.functions.setdefault(name, function.returns) != function.returns:
+            self.refuse(node, f"there are two functions {name}")
+        scope = {}
+        for parameter in function.parameters.named_children:
+            if parameter.type != "parameter_declaration":
+                self.refuse(parameter, f"the parameter {self.words(parameter)!r} is not understood")
+            base, space, _ = self.specifiers(parameter)
+            called, type, space = self.declared(parameter.child_by_field_name("declarator"), base, space)
+            if isinstance(type, Array):
+                type, space = Pointer(type.of, space), "private"
+            if called:
+                scope[called] = (type, space)
+            if is_kernel and isinstance(type, Pointer):
+                if type.space != "global":
+                    self.refuse(parameter, f"{called} lies in {type.space} memory, where accesses are not noted")
+                self.found.matrices.append(called)
+        if not is_kernel:
+            start, end = function.parameters.start_byte + 1, function.parameters.end_byte - 1
+            if self.words(function.parameters) == "(void)":  # the same as ()
+                self.found.source = self.found.source[:start] + b" " * (end - start) + self.found.source[end:]
+            self.found.parameters.append((start, end))
+        return scope
+
+    def declaration(self, node):
+        base, base_space, is_kernel = self.specifiers(node)
+        for declarator in node.children_by_field_name("declarator"):
+            name, type, space = self.declared(declarator, base, base_space)
+            if isinstance(type, Function):
+                self.function(node, name, type, is_kernel)
+                continue
+            if space in SPACES and not (space == "local" and self.in_kernel):
+                self.refuse(node, f"{name} is a variable in {space} memory outside the kernel")
+            self.scopes[-1][name] = (type, space)
+            if space == "local":
+                self.found.locals.append((name, self.shape(node, type), node.end_byte))
+            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            if value:
+                self.value(value)
+
+    def shape(self, node, type):
+        """The shape of a local array, in numbers of 4 bytes."""
+        lengths = []
+        while isinstance(type, Array):
+            lengths.append(self.whole(type.length))
+            type = type.of
+        width = self.width(node, type)
+        return (*lengths[:-1], lengths[-1] * width) if lengths else (width,)
+
+    def width(self, node, type):
+        """How many numbers of 4 bytes a value of that type is."""
+        name = type.name.removeprefix("volatile ") if isinstance(type, Value) else "a pointer"
+        found = WORD_TYPES.fullmatch(name)
+        if not found or found[1] == "3":
+            self.refuse(
+                node,
+                f"{name or self.words(node)!r} lies in memory, and only numbers of 4 bytes, and vectors of "
+                f"2, 4, 8 or 16 of them, are noted there",
+            )
+        return int(found[1] or 1)
+
+    def whole(self, node):
+        """The value of a whole-number expression of C, such as 64 / 8."""
+        text = self.words(node) if node else ""
+        if node and node.type == "number_literal" and re.fullmatch(r"(0x[\da-f]+|0|[1-9]\d*)[ul]*", text.lower()):
+            return int(text.lower().rstrip("ul"), 0)
+        if node and node.type == "parenthesized_expression":
+            return self.whole(node.named_children[0])
+        if node and node.type == "binary_expression" and node.child_by_field_name("operator").type in ARITHMETIC:
+            return ARITHMETIC[node.child_by_field_name("operator").type](*map(self.whole, node.named_children))
+        raise KernelError(f"the size of a local array, {text!r}, is not known before the kernel runs")
+
+    # statements
+
+    def statement(self, node):
+        opens = node.type in ("compound_statement", "for_statement")
+        if opens:
+            self.scopes.append({})
+        for child in node.named_children:
+            if child.type in STATEMENTS:
+                self.statement(child)
+            elif child.type == "declaration":
+                self.declaration(child)
+            elif child.type not in ("statement_identifier", "preproc_call"):
+                self.value(child)
+        if opens:
+            self.scopes.pop()
+
+    # expressions
+
+    def expression(self, node):
+        """The `Term` of a node, whose parts are read, and which itself is not read yet."""
+        if node.type not in EXPRESSIONS:
+            self.refuse(node, f"{self.words(node)[:40]!r} is not understood")
+        return getattr(self, node.type)(node)
+
+    def value(self, node):
+        """Read an expression. Returns its type; an array's is that of a pointer to its first element."""
+        return self.touch(self.expression(node), node, reads=True)
+
+    def touch(self, term, node, reads=False, writes=False):
+        """Read or write what an expression stands for. Returns its type as a value."""
+        if isinstance(term.type, Array):
+            return Pointer(term.type.of, term.space)
+        if term.space in SPACES:
+            access = term.access
+            if not access.width:
+                access = replace(access, width=self.width(node, term.type))
+            self.found.accesses.append(replace(access, reads=reads, writes=writes))
+        return term.type
+
+    def lying(self, node, type, space, form="element", place=None):
+        """The `Term` of something in memory. `place`: the node that names it, if that is not the node itself."""
+        if space not in SPACES or not isinstance(type, Value):
+            if space in SPACES and isinstance(type, Pointer):
+                self.refuse(node, f"{self.words(node)!r} is a pointer that lies in {space} memory")
+            return Term(type, space)
+        place = place or node
+        return Term(
+            type, space, Access(place.start_byte, place.end_byte, form, space, type.name, 0, 0, node.start_point[0] + 1)
+        )
+
+    def type_name(self, node):
+        """The type that a node names in brackets, such as (float4), or None."""
+        if node.type != "parenthesized_expression" or node.named_children[0].type != "identifier":
+            return None
+        name = self.words(node.named_children[0])
+        if any(name in scope for scope in self.scopes):
+            return None
+        return self.types[name][0] if name in self.types else Value(name) if TYPES.fullmatch(name) else None
+
+    def identifier(self, node):
+        name = self.words(node)
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return self.lying(node, *scope[name])
+        if name in self.types or TYPES.fullmatch(name):
+            self.refuse(node, f"{name} stands where a value is wanted")
+        return Term(Value())  # a constant of OpenCL's own, such as CLK_LOCAL_MEM_FENCE
+
+    def constant(self, node):
+        return Term(Value())
+
+    number_literal = char_literal = string_literal = concatenated_string = true = false = null = constant
+    sizeof_expression = constant  # evaluates nothing
+
+    def parenthesized_expression(self, node):
+        return self.expression(node.named_children[0])
+
+    def pointed(self, node, argument, form="element", place=None):
+        """What a pointer or an array points to."""
+        term = self.expression(argument)
+        type = self.touch(term, argument, reads=True)
+        if not isinstance(type, Pointer):
+            self.refuse(node, f"it is not known what {self.words(argument)!r} points to")
+        return self.lying(node, type.to, type.space, form, place)
+
+    def subscript_expression(self, node):
+        argument = node.child_by_field_name("argument")
+        index = node.child_by_field_name("index")
+        term = self.pointed(node, argument)
+        if not isinstance(self.value(index), Value):
+            self.refuse(node, f"the index {self.words(index)!r} is not a number")
+        return term
+
+    def pointer_expression(self, node):
+        argument = node.child_by_field_name("argument")
+        if node.child_by_field_name("operator").type == "*":
+            return self.pointed(node, argument)
+        term = self.expression(argument)
+        return Term(Pointer(term.type, term.space or "private"))
+
+    def field_expression(self, node):
+        argument, name = node.child_by_field_name("argument"), self.words(node.child_by_field_name("field"))
+        arrow = any(child.type == "->" for child in node.children)
+        term = self.pointed(node, argument, "pointer", argument) if arrow else self.expression(argument)
+        if term.space not in SPACES:
+            return Term(Value(), term.space)
+        if name not in COMPONENTS or term.access.width:
+            self.refuse(node, f"{self.words(node)!r} is some numbers of a vector in memory. Copy the vector first")
+        return Term(Value(), term.space, replace(term.access, first=COMPONENTS[name], width=1))
+
+    def assignment_expression(self, node):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        also_reads = node.child_by_field_name("operator").type != "="
+        self.value(right)
+        return Term(self.touch(self.expression(left), left, reads=also_reads, writes=True))
+
+    def update_expression(self, node):
+        argument = node.child_by_field_name("argument")
+        return Term(self.touch(self.expression(argument), argument, reads=True, writes=True))
+
+    def unary_expression(self, node):
+        self.value(node.child_by_field_name("argument"))
+        return Term(Value())
+
+    def binary_expression(self, node):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign, cast_to = node.child_by_field_name("operator").type, self.type_name(left)
+        if (
+            cast_to is not None
+        ):  # (float4)-x and (float4)*p, of which C's parser cannot know that they begin with a type
+            if sign == "*":
+                self.touch(self.pointed(node, right, "pointer", right), right, reads=True)
+            elif sign in "+-":
+                self.value(right)
+            else:
+                self.refuse(node, f"{self.words(node)!r} is not understood")
+            return Term(cast_to)
+        one, other = self.value(left), self.value(right)
+        if sign in "+-" and isinstance(one, Pointer) and isinstance(other, Value):
+            return Term(one)
+        if sign == "+" and isinstance(other, Pointer):
+            return Term(other)
+        return Term(Value())
+
+    def conditional_expression(self, node):
+        if node.child_by_field_name("consequence") is None:
+            self.refuse(node, f"{self.words(node)!r} is not understood")
+        self.value(node.child_by_field_name("condition"))
+        arms = [self.value(node.child_by_field_name(arm)) for arm in ("consequence", "alternative")]
+        pointers = [arm for arm in arms if isinstance(arm, Pointer)]
+        if len(set(pointers)) > 1:
+            self.refuse(node, f"{self.words(node)!r} may point to things of two types")
+        return Term(pointers[0] if pointers else arms[0])
+
+    def comma_expression(self, node):
+        self.value(node.child_by_field_name("left"))
+        return Term(self.value(node.child_by_field_name("right")))
+
+    def cast_expression(self, node):
+        self.value(node.child_by_field_name("value"))
+        return Term(self.described(node.child_by_field_name("type")))
+
+    def compound_literal_expression(self, node):
+        self.value(node.child_by_field_name("value"))
+        return Term(self.described(node.child_by_field_name("type")), "private")
+
+    def described(self, descriptor):
+        """The type that a cast names."""
+        base, space, _ = self.specifiers(descriptor)
+        return self.declared(descriptor.child_by_field_name("declarator"), base, space)[1]
+
+    def initializer_list(self, node):
+        for child in node.named_children:
+            self.value(child)
+        return Term(Value())
+
+    def initializer_pair(self, node):
+        self.value(node.child_by_field_name("value"))
+        return Term(Value())
+
+    def call_expression(self, node):
+        function, brackets = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        arguments, literal = brackets.named_children, self.type_name(function)
+        if literal is not None:  # (float4)(a, b, c, d)
+            for argument in arguments:
+                self.value(argument)
+            return Term(literal)
+        name = self.words(function)
+        if function.type != "identifier" or name in self.types or TYPES.fullmatch(name):
+            self.refuse(node, f"{self.words(node)[:40]!r} is not understood")
+        if name == "vec_step":
+            return Term(Value())  # evaluates nothing
+        types = [self.value(argument) for argument in arguments]
+        if name in self.functions:
+            self.found.calls.append((brackets.start_byte + 1, brackets.end_byte - 1))
+            return Term(self.functions[name])
+        if name in BARRIERS:
+            self.found.barriers.append((node.start_byte, node.end_byte))
+        elif wide := re.fullmatch(rf"v(load|store){VECTORS}", name):
+            self.wide_access(node, arguments[-2:], types[-1], wide[1] == "store", int(wide[2]))
+        elif name != "prefetch":  # which touches nothing that counts
+            for type in types:
+                if isinstance(type, Pointer) and type.space in SPACES:
+                    self.refuse(
+                        node, f"{name} takes a pointer to {type.space} memory, and what it does there is not known"
+                    )
+        return Term(Value())
+
+    def wide_access(self, node, arguments, type, writes, width):
+        """Take note of vloadn(i, p), or of vstoren(x, i, p)."""
+        if not isinstance(type, Pointer):
+            self.refuse(node, f"it is not known what {self.words(arguments[1])!r} points to")
+        if type.space in SPACES:
+            if self.width(node, type.to) != 1:
+                self.refuse(node, f"{self.words(arguments[1])!r} points to vectors already")
+            self.found.accesses.append(
+                Access(
+                    arguments[0].start_byte,
+                    arguments[1].end_byte,
+                    "offset",
+                    type.space,
+                    type.to.name,
+                    0,
+                    width,
+                    node.start_point[0] + 1,
+                    not writes,
+                    writes,
+                )
+            )

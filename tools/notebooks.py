@@ -61,6 +61,7 @@ def setup_lines(url=None):
     """The first lines of every notebook's first code cell: what makes it work alone on Colab."""
     return [
         "import sys",
+        "",
         'if "google.colab" in sys.modules:  # only on Colab: add the course, keep Colab\'s own NumPy, Numba and CUDA',
         f'    %pip install -q "git+{url or repository()}"',
     ]

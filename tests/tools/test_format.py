@@ -52,7 +52,7 @@ COMPARED_NAMES = {"check", "show"}
 
 TAGS = {"nbval-ignore-output"}
 MAX_CODE_CELLS = 22
-MAX_CODE_LINES = 15
+MAX_CODE_LINES = 17  # a whole kernel
 MAX_WORDS = 2200
 MAX_BYTES = 400_000
 
@@ -166,9 +166,10 @@ def small_file(notebook, stem):
 
 def standard_setup(notebook, stem):
     lines = code_cells(notebook)[0].source.split("\n") if code_cells(notebook) else []
-    if lines[:3] != notebooks.setup_lines():
-        yield f"the first code cell does not begin as every notebook's does: {lines[:3]}"
-    if not any(line.startswith("from helpers import ") for line in lines[3:]):
+    first = len(notebooks.setup_lines())
+    if lines[:first] != notebooks.setup_lines():
+        yield f"the first code cell does not begin as every notebook's does: {lines[:first]}"
+    if not any(line.startswith("from helpers import ") for line in lines[first:]):
         yield "the first code cell does not import helpers"
     for line in "\n".join(cell.source for cell in code_cells(notebook)).split("\n"):
         if line.startswith("from helpers import "):
@@ -302,7 +303,7 @@ PLANTED = [
     (clean_outputs, give(4, output_type="stream", text=str(notebooks.ROOT))),
     (no_machine_in_sources, replace(4, "check(k)", "open('/home/ada/a.txt')")),
     (no_trailing_semicolon, replace(4, "check(k)", "check(k);\n")),
-    (short_cells, setting(2, "source", "\n".join("k" * 16))),
+    (short_cells, setting(2, "source", "\n".join("k" * (MAX_CODE_LINES + 1)))),
     (short_cells, lambda cells: cells.extend([cells[2]] * 20)),
     (known_tags, setting(2, "metadata", {"tags": ["skip"]})),
     (tagged_where_due, setting(3, "metadata", {})),

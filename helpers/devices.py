@@ -285,7 +285,7 @@ def oclgrind_library():
     """Oclgrind's OpenCL driver, from pip or from the system; None if it is not installed.
 
     Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
-    `helpers.trial`, never a device to compute on.
+    `helpers.sandbox`, never a device to compute on.
     """
     for entry in map(Path, sys.path):
         found = sorted(entry.glob("pyopencl/.libs/liboclgrind-rt-icd*.so"))

@@ -1,8 +1,8 @@
 """Writes notes into OpenCL source, so that each access to global or local memory leaves a record.
 
-A driver tells nobody what a kernel touches. So `A[i]` becomes `(*(__global float *)note_global_(..., &(A[i])))`: the same
-kernel, which also writes down which address was touched by whom. Where each array lies is written down too, so the host
-knows what an address means, however many pointers and functions it went through.
+A driver tells nobody what a kernel touches. So `A[i]` becomes `(*(__global float *)note_global_(..., &(A[i])))`: the
+same kernel, which also writes down which address was touched by whom. Where each array lies is written down too, so
+the host knows what an address means, however many pointers and functions it went through.
 """
 
 from collections import namedtuple
@@ -14,8 +14,8 @@ from ..launch import KernelError
 from ..sandbox.accesses import record_type, turns
 from .opencl_parse import SPACES, parse
 
-# One place in the source that touches memory. `memory`: "global" or "shared". `first`: how many numbers of 4 bytes behind the
-# address that was noted it begins, `width`: how many it touches.
+# One place in the source that touches memory. `memory`: "global" or "shared". `first`: how many numbers of 4 bytes
+# behind the address that was noted it begins, `width`: how many it touches.
 Site = namedtuple("Site", "memory reads writes line first width")
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
@@ -25,40 +25,54 @@ NOWHERE = 1 << 63  # the address of an array that no work-item came to
 MEMORY = {"global": "global", "local": "shared"}  # what the two are called in a trace
 
 # `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
-NOTE_FUNCTION = """
-SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset, SPACE const volatile void *address)
+# SPACE and WORD are put in later, once for each space.
+NOTE_FUNCTION = (
+    """
+SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
+                       SPACE const volatile void *address)
 {
     SPACE uchar *touched = (SPACE uchar *)address + step * offset;
     const ulong place = (ulong)(uintptr_t)touched;
     const int n = atomic_inc(notes_);
-    if (n < %d) {
-        __global volatile int *note = notes_ + %d + %d * n;
+    if (n < CAPACITY) {
+        __global volatile int *note = notes_ + HEAD + NOTE_LENGTH * n;
         note[0] = site; note[1] = phase; note[2] = (int)(uint)place; note[3] = (int)(uint)(place >> 32);
         note[4] = (int)(get_group_id(1) * get_num_groups(0) + get_group_id(0));
         note[5] = (int)(get_local_id(1) * get_local_size(0) + get_local_id(0));
     }
     return touched;
 }
-""" % (CAPACITY, HEAD, NOTE.itemsize // 4)
-ADDRESS = " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}] = (ulong)(uintptr_t){name};"
+""".replace("CAPACITY", str(CAPACITY))
+    .replace("HEAD", str(HEAD))
+    .replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
+)
+# It stands on one line, so that the lines after it keep their numbers.
+ADDRESS = (
+    " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}]"
+    " = (ulong)(uintptr_t){name};"
+)
 
 
 def annotate(source, parameters):
-    """The source with notes, the `Site`s they name by number, and the shapes of its local arrays, {name: shape}, in float32.
+    """The source with notes, the `Site`s they name by number, and the shapes of its local arrays.
 
-    Raises KernelError for what it cannot note, with its line.
+    The shapes are {name: shape}, counted in float32. Raises KernelError for what it cannot note, with its line.
     """
     parsed = parse(source, parameters)
     shapes = {name: shape for name, shape, _ in parsed.locals}
     if len(shapes) < len(parsed.locals) or set(shapes) & set("ABC"):
         raise KernelError("two of its arrays have the same name, or a local one is called A, B or C")
-    # What is written before and after a piece of the source: (place, 0 for an end or 1 for a beginning, -the other end, text).
+    # What is written before and after a piece of the source:
+    # (place, 0 for an end or 1 for a beginning, -the other end, text).
     # In that order the pieces nest: of two that begin together, the longer one comes first.
     edits, sites, text = [], [], parsed.source
 
     def around(start, end, before, after=""):
         edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
 
+    # Before the accesses: where an access is all that a call is given, what the call is given comes to stand outside it.
+    for start, end in parsed.calls:
+        around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
     for a in parsed.accesses:
         step, before, after = 0, "0, ", ""
         if a.form == "element":
@@ -73,8 +87,6 @@ def annotate(source, parameters):
         sites.append(Site(MEMORY[a.space], a.reads, a.writes, a.line, a.first, a.width))
     for start, end in parsed.barriers:
         around(start, end, "(", ", ++*phase_)")
-    for start, end in parsed.calls:
-        around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
     for start, end in parsed.parameters:
         around(start, end, "__global volatile int *notes_, int *phase_" + ", " * bool(text[start:end].strip()))
     place, start, end = parsed.kernel
@@ -82,7 +94,7 @@ def annotate(source, parameters):
     names = [*parsed.matrices, *(f"&{name}" for name in shapes)]
     address = [ADDRESS.format(arrays=len(names), number=number, name=name) for number, name in enumerate(names)]
     around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(parsed.matrices)]))
-    for (_, _, place), line in zip(parsed.locals, address[len(parsed.matrices) :]):
+    for (_, _, place), line in zip(parsed.locals, address[len(parsed.matrices) :], strict=True):
         edits.append((place, 0, 0, line))
     pieces, at = [], 0
     for place, _, _, new in sorted(edits, key=lambda edit: edit[:3]):
@@ -93,8 +105,9 @@ def annotate(source, parameters):
 
 
 def noted_launch(k, A, B):
-    """Launch the OpenCL kernel with notes on its device. Returns (all accesses, as one array, the shapes of local arrays).
+    """Launch the OpenCL kernel with notes on its device.
 
+    Returns (all accesses, as one array, the shapes of local arrays).
     Raises KernelError for a source that cannot be noted, for an access outside all arrays, and for too many accesses.
     """
     text, sites, shapes = annotate(k.source, k.parameters)
@@ -105,7 +118,7 @@ def noted_launch(k, A, B):
     function, work = program.all_kernels()[0], k.upload(A, B)
     names = [*"ABC", *shapes]
     lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
-    across, down = (size // threads for size, threads in zip(work.global_size, k.block))
+    across, down = (size // threads for size, threads in zip(work.global_size, k.block, strict=True))
     notes = np.zeros(HEAD + CAPACITY * NOTE.itemsize // 4, np.int32)
     addresses = np.full((across * down, len(names)), NOWHERE, np.uint64)
     copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
@@ -142,7 +155,8 @@ def noted_launch(k, A, B):
 def resolve(notes, sites, addresses, lengths):
     """Which array each note is about, and the index of the first of its numbers in it; two int arrays.
 
-    `addresses`: where the arrays begin, uint64 (blocks, arrays), A, B and C first. `lengths`: theirs, in numbers of 4 bytes.
+    `addresses`: where the arrays begin, uint64 (blocks, arrays), A, B and C first.
+    `lengths`: theirs, in numbers of 4 bytes.
     """
     found, index, times = (np.zeros(len(notes), int) for _ in range(3))
     is_global = np.array([site.memory == "global" for site in sites], bool)[notes["site"]]

@@ -22,9 +22,8 @@ VECTORS = r"(2|3|4|8|16)"
 TYPES = re.compile(
     rf"((u?(char|short|int|long)|float|double|half){VECTORS}?|bool|void|size_t|(ptrdiff|u?intptr|event)_t)"
 )
-WORD_TYPES = re.compile(
-    rf"(?:u?int|float|unsigned|signed|(?:un)?signed int){VECTORS}?"
-)  # of 4 bytes, or vectors of such
+# Types of 4 bytes, and vectors of such.
+WORD_TYPES = re.compile(rf"(?:u?int|float|unsigned|signed|(?:un)?signed int){VECTORS}?")
 COMPONENTS = {
     **{letter: n for n, letter in enumerate("xyzw")},
     **{f"s{n:x}": n for n in range(16)},
@@ -88,7 +87,10 @@ BARRIERS = ("barrier", "work_group_barrier")
 
 @dataclass(frozen=True)
 class Value:
-    """A number or a vector. `name`: as it is declared, such as "float4"; "" for a result of which nothing else is known."""
+    """A number or a vector.
+
+    `name`: as it is declared, such as "float4"; "" for a result of which nothing else is known.
+    """
 
     name: str = ""
 
@@ -111,13 +113,18 @@ class Array:
 
 @dataclass(frozen=True)
 class Function:
+    """`parameters`: the node of what stands in the brackets, with them."""
+
     returns: object
     parameters: object
 
 
 @dataclass(frozen=True)
 class Term:
-    """What an expression is. `space`: where it lies, if it can be assigned to, else None. `access`: what reading it touches."""
+    """What an expression is.
+
+    `space`: where it lies, if it can be assigned to, else None. `access`: what reading it touches.
+    """
 
     type: object
     space: str | None = None
@@ -171,7 +178,10 @@ class Parsed:
 
 
 def parse(source, parameters):
-    """Read a kernel's source text. `parameters`: its macros, a dict. Returns `Parsed`; raises KernelError for what it refuses."""
+    """Read a kernel's source text. `parameters`: its macros, a dict. Returns `Parsed`.
+
+    Raises KernelError for what it refuses.
+    """
     text = expand(source, parameters).encode()
     plain = WORDS.sub(lambda word: b"const".ljust(len(word[0])), without_attributes(text))
     root = tree_sitter.Parser(LANGUAGE).parse(plain).root_node
@@ -197,12 +207,15 @@ class Expander(pcpp.Preprocessor):
         self.refused, self.line = [], 0
 
     def refuse(self, line, what):
+        """Remember that the source is refused, and why."""
         self.refused.append(f"line {line}: {what}")
 
     def on_error(self, file, line, message):
+        """pcpp calls this for what is wrong with a directive."""
         self.refuse(line, message)
 
     def on_directive_handle(self, directive, tokens, if_passthru, preceding):
+        """pcpp calls this for each directive that it knows."""
         self.line = directive.lineno
         if directive.value in ("include", "include_next", "line"):
             self.refuse(directive.lineno, f"#{directive.value} is not followed")
@@ -210,25 +223,32 @@ class Expander(pcpp.Preprocessor):
         return super().on_directive_handle(directive, tokens, if_passthru, preceding)
 
     def on_directive_unknown(self, directive, tokens, if_passthru, preceding):
+        """pcpp calls this for each directive that it does not know."""
         if directive.value == "pragma" and (not tokens or tokens[0].value != "OPENCL"):
             raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)  # such as unroll, which changes no access
         return super().on_directive_unknown(directive, tokens, if_passthru, preceding)
 
     def on_unknown_macro_in_defined_expr(self, token):
+        """pcpp calls this for defined(X) with an X that the source does not define."""
         self.ask_driver(token.value)
         return False
 
     def on_unknown_macro_in_expr(self, name):
+        """pcpp calls this for a name in #if that the source does not define; C takes it for 0."""
         self.ask_driver(name)
         return 0
 
     def ask_driver(self, name):
+        """Refuse a macro that is the driver's, by its name; others are just not defined."""
         if name.startswith(("__", "cl_", "CL_")):
             self.refuse(self.line, f"{name} is a macro that only the driver knows")
 
 
 def expand(source, parameters):
-    """The source without comments and macros; each line stays where it is, and a macro's text stands where it was used."""
+    """The source without comments and macros.
+
+    Each line stays where it is, and a macro's text stands where it was used.
+    """
     expander = Expander()
     for name in ("__PCPP__", "__DATE__", "__TIME__"):
         expander.undef(name)
@@ -263,7 +283,14 @@ def without_attributes(text):
 
 
 class Reader:
-    """Walks through the tree. A method named as one of EXPRESSIONS returns the `Term` of such a node."""
+    """Walks through the tree, and writes what it finds into `found`, a `Parsed`.
+
+    `outside` takes each node at the top of the tree. From there the walk goes down through declarations and statements
+    to expressions. Each method named as one of EXPRESSIONS reads such a node and returns its `Term`.
+
+    An expression is not touched where it is met, but where it is used: `&A[i]` touches nothing, `A[i] = x` writes, and
+    `A[i] += x` does both. So `expression` returns what a node stands for, and `touch` takes note of its use.
+    """
 
     def __init__(self, text):
         self.text, self.found = text, Parsed(text)
@@ -271,21 +298,23 @@ class Reader:
         self.in_kernel = False
 
     def words(self, node):
+        """The text of a node, with one blank for each run of white space."""
         return " ".join(self.text[node.start_byte : node.end_byte].decode().split())
 
     def refuse(self, node, why):
+        """Raise the KernelError that names the node's line."""
         raise KernelError(f"line {node.start_point[0] + 1}: {why}")
 
-    # declarations
+    # Declarations: what is named, of which type, and where it lies.
 
     def outside(self, node):
         """Read what stands outside all functions."""
         if node.type == "function_definition":
             self.function_definition(node)
         elif node.type == "type_definition":
-            base, space, _ = self.specifiers(node)
+            base, base_space, _ = self.specifiers(node)
             for declarator in node.children_by_field_name("declarator"):
-                name, type, space = self.declared(declarator, base, space)
+                name, type, space = self.declared(declarator, base, base_space)
                 self.types[name] = (type, space)
         elif node.type == "declaration":
             self.declaration(node)
@@ -339,6 +368,7 @@ class Reader:
         self.refuse(declarator, f"{self.words(declarator)[:40]!r} is not understood")
 
     def function_definition(self, node):
+        """Read a function and its body."""
         base, space, is_kernel = self.specifiers(node)
         name, function, _ = self.declared(node.child_by_field_name("declarator"), base, space)
         self.in_kernel = is_kernel
@@ -376,6 +406,7 @@ class Reader:
         return scope
 
     def declaration(self, node):
+        """Read variables, which the innermost scope then has, and prototypes of functions."""
         base, base_space, is_kernel = self.specifiers(node)
         for declarator in node.children_by_field_name("declarator"):
             name, type, space = self.declared(declarator, base, base_space)
@@ -391,6 +422,8 @@ class Reader:
             if value:
                 self.value(value)
 
+    # Sizes, which only what lies in memory must have.
+
     def shape(self, node, type):
         """The shape of a local array, in numbers of 4 bytes."""
         lengths = []
@@ -405,11 +438,9 @@ class Reader:
         name = type.name.removeprefix("volatile ") if isinstance(type, Value) else "a pointer"
         found = WORD_TYPES.fullmatch(name)
         if not found or found[1] == "3":
-            self.refuse(
-                node,
-                f"{name or self.words(node)!r} lies in memory, and only numbers of 4 bytes, and vectors of "
-                f"2, 4, 8 or 16 of them, are noted there",
-            )
+            what = name or self.words(node)
+            noted = "only numbers of 4 bytes, and vectors of 2, 4, 8 or 16 of them, are noted there"
+            self.refuse(node, f"{what!r} lies in memory, and {noted}")
         return int(found[1] or 1)
 
     def whole(self, node):
@@ -423,9 +454,10 @@ class Reader:
             return ARITHMETIC[node.child_by_field_name("operator").type](*map(self.whole, node.named_children))
         raise KernelError(f"the size of a local array, {text!r}, is not known before the kernel runs")
 
-    # statements
+    # Statements: only scopes matter, and what is evaluated.
 
     def statement(self, node):
+        """Read a statement and all within it."""
         opens = node.type in ("compound_statement", "for_statement")
         if opens:
             self.scopes.append({})
@@ -439,7 +471,7 @@ class Reader:
         if opens:
             self.scopes.pop()
 
-    # expressions
+    # Terms: what an expression stands for, and when that is touched.
 
     def expression(self, node):
         """The `Term` of a node, whose parts are read, and which itself is not read yet."""
@@ -468,10 +500,11 @@ class Reader:
             if space in SPACES and isinstance(type, Pointer):
                 self.refuse(node, f"{self.words(node)!r} is a pointer that lies in {space} memory")
             return Term(type, space)
-        place = place or node
-        return Term(
-            type, space, Access(place.start_byte, place.end_byte, form, space, type.name, 0, 0, node.start_point[0] + 1)
-        )
+        place, line = place or node, node.start_point[0] + 1
+        # The width is 0 until `touch` or `field_expression` knows it.
+        return Term(type, space, Access(place.start_byte, place.end_byte, form, space, type.name, 0, 0, line))
+
+    # Types that expressions name.
 
     def type_name(self, node):
         """The type that a node names in brackets, such as (float4), or None."""
@@ -482,7 +515,15 @@ class Reader:
             return None
         return self.types[name][0] if name in self.types else Value(name) if TYPES.fullmatch(name) else None
 
+    def described(self, descriptor):
+        """The type that a cast names."""
+        base, space, _ = self.specifiers(descriptor)
+        return self.declared(descriptor.child_by_field_name("declarator"), base, space)[1]
+
+    # Names and constants.
+
     def identifier(self, node):
+        """A variable, or else a constant of OpenCL's own."""
         name = self.words(node)
         for scope in reversed(self.scopes):
             if name in scope:
@@ -492,13 +533,17 @@ class Reader:
         return Term(Value())  # a constant of OpenCL's own, such as CLK_LOCAL_MEM_FENCE
 
     def constant(self, node):
+        """A number, a text, or a size: it touches nothing."""
         return Term(Value())
 
     number_literal = char_literal = string_literal = concatenated_string = true = false = null = constant
     sizeof_expression = constant  # evaluates nothing
 
     def parenthesized_expression(self, node):
+        """What the brackets hold."""
         return self.expression(node.named_children[0])
+
+    # Pointers, arrays and components of vectors.
 
     def pointed(self, node, argument, form="element", place=None):
         """What a pointer or an array points to."""
@@ -509,6 +554,7 @@ class Reader:
         return self.lying(node, type.to, type.space, form, place)
 
     def subscript_expression(self, node):
+        """p[i]; an i[p] is refused."""
         argument = node.child_by_field_name("argument")
         index = node.child_by_field_name("index")
         term = self.pointed(node, argument)
@@ -517,6 +563,7 @@ class Reader:
         return term
 
     def pointer_expression(self, node):
+        """*p or &x."""
         argument = node.child_by_field_name("argument")
         if node.child_by_field_name("operator").type == "*":
             return self.pointed(node, argument)
@@ -524,6 +571,7 @@ class Reader:
         return Term(Pointer(term.type, term.space or "private"))
 
     def field_expression(self, node):
+        """v.x or p->x; in memory, one component of a vector."""
         argument, name = node.child_by_field_name("argument"), self.words(node.child_by_field_name("field"))
         arrow = any(child.type == "->" for child in node.children)
         term = self.pointed(node, argument, "pointer", argument) if arrow else self.expression(argument)
@@ -531,28 +579,35 @@ class Reader:
             return Term(Value(), term.space)
         if name not in COMPONENTS or term.access.width:
             self.refuse(node, f"{self.words(node)!r} is some numbers of a vector in memory. Copy the vector first")
+        if not WORD_TYPES.fullmatch(term.type.name.removeprefix("volatile ")):
+            self.width(node, term.type)  # which refuses it: its components are no numbers of 4 bytes
         return Term(Value(), term.space, replace(term.access, first=COMPONENTS[name], width=1))
 
+    # Operators.
+
     def assignment_expression(self, node):
+        """x = y, or x += y and its kin, which read x too."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         also_reads = node.child_by_field_name("operator").type != "="
         self.value(right)
         return Term(self.touch(self.expression(left), left, reads=also_reads, writes=True))
 
     def update_expression(self, node):
+        """x++, ++x, x-- or --x."""
         argument = node.child_by_field_name("argument")
         return Term(self.touch(self.expression(argument), argument, reads=True, writes=True))
 
     def unary_expression(self, node):
+        """-x, !x and their kin."""
         self.value(node.child_by_field_name("argument"))
         return Term(Value())
 
     def binary_expression(self, node):
+        """x + y and its kin, of which some are a cast in truth; a pointer may walk."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         sign, cast_to = node.child_by_field_name("operator").type, self.type_name(left)
-        if (
-            cast_to is not None
-        ):  # (float4)-x and (float4)*p, of which C's parser cannot know that they begin with a type
+        # C's parser cannot know that (float4)-x and (float4)*p begin with a type.
+        if cast_to is not None:
             if sign == "*":
                 self.touch(self.pointed(node, right, "pointer", right), right, reads=True)
             elif sign in "+-":
@@ -568,6 +623,7 @@ class Reader:
         return Term(Value())
 
     def conditional_expression(self, node):
+        """x ? y : z."""
         if node.child_by_field_name("consequence") is None:
             self.refuse(node, f"{self.words(node)!r} is not understood")
         self.value(node.child_by_field_name("condition"))
@@ -578,32 +634,37 @@ class Reader:
         return Term(pointers[0] if pointers else arms[0])
 
     def comma_expression(self, node):
+        """x, y."""
         self.value(node.child_by_field_name("left"))
         return Term(self.value(node.child_by_field_name("right")))
 
+    # Casts and lists of values.
+
     def cast_expression(self, node):
+        """(float)x, where C's parser knows the type."""
         self.value(node.child_by_field_name("value"))
         return Term(self.described(node.child_by_field_name("type")))
 
     def compound_literal_expression(self, node):
+        """(float[2]){x, y}."""
         self.value(node.child_by_field_name("value"))
         return Term(self.described(node.child_by_field_name("type")), "private")
 
-    def described(self, descriptor):
-        """The type that a cast names."""
-        base, space, _ = self.specifiers(descriptor)
-        return self.declared(descriptor.child_by_field_name("declarator"), base, space)[1]
-
     def initializer_list(self, node):
+        """{x, y}."""
         for child in node.named_children:
             self.value(child)
         return Term(Value())
 
     def initializer_pair(self, node):
+        """[0] = x within {}."""
         self.value(node.child_by_field_name("value"))
         return Term(Value())
 
+    # Calls.
+
     def call_expression(self, node):
+        """f(x), or (float4)(x, y, z, w), which looks like a call to C's parser."""
         function, brackets = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         arguments, literal = brackets.named_children, self.type_name(function)
         if literal is not None:  # (float4)(a, b, c, d)
@@ -626,9 +687,8 @@ class Reader:
         elif name != "prefetch":  # which touches nothing that counts
             for type in types:
                 if isinstance(type, Pointer) and type.space in SPACES:
-                    self.refuse(
-                        node, f"{name} takes a pointer to {type.space} memory, and what it does there is not known"
-                    )
+                    where = f"a pointer to {type.space} memory"
+                    self.refuse(node, f"{name} takes {where}, and what it does there is not known")
         return Term(Value())
 
     def wide_access(self, node, arguments, type, writes, width):
@@ -638,17 +698,6 @@ class Reader:
         if type.space in SPACES:
             if self.width(node, type.to) != 1:
                 self.refuse(node, f"{self.words(arguments[1])!r} points to vectors already")
-            self.found.accesses.append(
-                Access(
-                    arguments[0].start_byte,
-                    arguments[1].end_byte,
-                    "offset",
-                    type.space,
-                    type.to.name,
-                    0,
-                    width,
-                    node.start_point[0] + 1,
-                    not writes,
-                    writes,
-                )
-            )
+            start, end, line = arguments[0].start_byte, arguments[1].end_byte, node.start_point[0] + 1
+            access = Access(start, end, "offset", type.space, type.to.name, 0, width, line, not writes, writes)
+            self.found.accesses.append(access)

@@ -5,9 +5,9 @@ from collections import namedtuple
 import numpy as np
 
 # One access to one element. `index` counts elements from the array's start. `round` says how often the thread had run
-# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp. `phase`:
-# how many barriers it had passed. `part`: its place within a load of four, or of as many as a vector has, else 0; the
-# parts of a vector are one instruction.
+# that line: threads of a warp run in step, so accesses of equal line and round are one instruction of the warp.
+# `phase`: how many barriers it had passed. `part`: its place within a load of four, or of as many as a vector has,
+# else 0; the parts of a vector are one instruction.
 Access = namedtuple("Access", "memory array writes line block thread index round phase part")
 
 
@@ -40,9 +40,8 @@ def grouped(*columns):
     number = np.zeros(len(columns[0]), int)
     for column in columns:
         values, place = np.unique(column, return_inverse=True)
-        number = np.unique(number * len(values) + place, return_inverse=True)[
-            1
-        ]  # small again, so that it never overflows
+        # The numbers are made small again each time, so that they never overflow.
+        number = np.unique(number * len(values) + place, return_inverse=True)[1]
     return number
 
 

@@ -58,7 +58,10 @@ def jit_again(function, device):
 
 
 def packed(job: object) -> bytes:
-    """The job, or whatever says what to run, as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
+    """The job, or whatever says what to run, as bytes.
+
+    Raises TypeError when a learner's function uses something that cannot travel.
+    """
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(job)

@@ -68,10 +68,11 @@ def test_each_access_has_its_line_and_its_turn():
     assert [(a.round, a.index) for a in cuda] == [(a.round, a.index) for a in reads]
 
 
+# The lines are counted below.
 OWN = """// a comment with As[ unclosed
 #define WIDE (TILE + 1)
-__kernel void own(const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C)
-{
+__kernel void own(const int M, const int N, const int K,
+                  __global const float *A, __global const float *B, __global float *C) {
     __local float As[TILE][WIDE], one[TILE * TILE];
     __local float4 four[2];
     const int i = get_local_id(0), j = get_local_id(1);
@@ -119,7 +120,11 @@ def test_notes_are_taken_where_they_are_due():
 # ------------------------------------------------------------------------------------------ notes in OpenCL
 
 
-HEAD = "__kernel void own(const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C) {"
+# It is one line, so that what follows begins on line 2.
+HEAD = (
+    "__kernel void own(const int M, const int N, const int K, "
+    "__global const float *A, __global const float *B, __global float *C) {"
+)
 ONE = ladder.STEPS["packed"].defaults["simulator"]  # one work-item has all of a C of 4 x 16
 
 # What one work-item does, the functions it calls, and how often it reads (False) and writes (True) each array.
@@ -169,16 +174,26 @@ TOUCHES = {
         {"A": (1, 0), "C": (2, 3)},
     ),
     "wide loads": (
-        "vstore3(vload3(1, A), 1, C); vstore2(vload2(M, B + 1), 5, C); float some[4]; vstore4(vload4(0, A + 9), 0, some); "
-        "C[0] = some[M - 4];",
+        "vstore3(vload3(1, A), 1, C); vstore2(vload2(M, B + 1), 5, C); "
+        "float some[4]; vstore4(vload4(0, A + 9), 0, some); C[0] = some[M - 4];",
         "",
         {"A": (7, 0), "B": (2, 0), "C": (0, 6)},
     ),
     "casts": (
-        "__global float4 *q = (__global float4 *)C; q[1] = ((__global const float4 *)A)[2]; q->y = B[0]; (*(q + 3)).z += B[1]; "
-        "q[2] = (float4)*((__global const float4 *)B + 1);",
+        "__global float4 *q = (__global float4 *)C; q[1] = ((__global const float4 *)A)[2]; "
+        "q->y = B[0]; (*(q + 3)).z += B[1]; q[2] = (float4)*((__global const float4 *)B + 1);",
         "",
         {"A": (4, 0), "B": (6, 0), "C": (1, 10)},
+    ),
+    "an access alone in a call": (
+        "C[0] = twice(A[0]) + twice(*B);",
+        "float twice(float x) { return 2 * x; }",
+        {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
+    ),
+    "two names of a pointer's type": (
+        "first p = C; second q = C + 1; *p = 1; *q = A[0];",
+        "typedef __global float *first, *second;",
+        {"A": (1, 0), "C": (0, 2)},
     ),
     "a local number": (
         "__local float one; one = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = one;",
@@ -221,7 +236,8 @@ def test_each_way_to_touch_memory_is_counted_as_oclgrind_counts_it(name):
 
 def test_an_access_has_the_line_where_its_macro_is_used_and_the_address_that_it_touched():
     _, accesses = noted(
-        "#define A0 A[0]\n#define BOTH(x, y) ((x) * \\\n (y))\nvoid put(__global float *to, int n)\n{ to[n] = 1.0f; }\n",
+        "#define A0 A[0]\n#define BOTH(x, y) ((x) * \\\n (y))\n"
+        "void put(__global float *to, int n)\n{ to[n] = 1.0f; }\n",
         "C[0] = A0\n+ BOTH(A[1],\n B[2]) + A[3]; put(C + 2,\n 3); vstore2(vload2(2, A), 3, C);",
     )
     assert sorted((a.array, a.index, a.line, a.part) for a in listed(accesses)) == [
@@ -239,10 +255,12 @@ def test_an_access_has_the_line_where_its_macro_is_used_and_the_address_that_it_
 
 
 def test_barriers_within_functions_count_and_each_call_has_its_turn():
-    functions = "void wait(void) { barrier(CLK_LOCAL_MEM_FENCE); }\nvoid add(__local float *sum, float x) { *sum += x; wait(); }\n"
-    _, accesses = noted(
-        functions, "__local float sum; sum = 0; for (int i = 0; i < 3; i++) add(&sum, A[i]); C[0] = sum;"
+    functions = (
+        "void wait(void) { barrier(CLK_LOCAL_MEM_FENCE); }\n"
+        "void add(__local float *sum, float x) { *sum += x; wait(); }\n"
     )
+    body = "__local float sum; sum = 0; for (int i = 0; i < 3; i++) add(&sum, A[i]); C[0] = sum;"
+    _, accesses = noted(functions, body)
     mine = [(a.writes, a.phase, a.round) for a in listed(accesses) if a.array == "sum"]
     assert mine == [
         (True, 0, 0),
@@ -258,11 +276,16 @@ def test_barriers_within_functions_count_and_each_call_has_its_turn():
 
 REFUSED = {
     "atomic_inc((__global int *)C);": "line 2: atomic_inc takes a pointer to global memory",
-    "__local float t[4];\nasync_work_group_copy(t, A, 4, 0);": "line 3: async_work_group_copy takes a pointer to local memory",
+    "__local float t[4];\nasync_work_group_copy(t, A, 4, 0);": (
+        "line 3: async_work_group_copy takes a pointer to local memory"
+    ),
     "float whole; C[0] = fract(A[0], &whole) + modf(A[1], C);": "line 2: modf takes a pointer to global memory",
+    "((__global uchar4 *)C)[0].y = 1;": "line 2: 'uchar4' lies in memory",
     "__local double d[4]; d[0] = 1;": "line 2: 'double' lies in memory, and only numbers of 4 bytes",
     "__global float3 *p = (__global float3 *)C; p[1] = (float3)(1.0f);": "line 2: 'float3' lies in memory",
-    "__global half *p = (__global half *)C; vstore_half(1.0f, 0, p);": "line 2: vstore_half takes a pointer to global memory",
+    "__global half *p = (__global half *)C; vstore_half(1.0f, 0, p);": (
+        "line 2: vstore_half takes a pointer to global memory"
+    ),
     "__global char *p = (__global char *)C; p[1] = 2;": "line 2: 'char' lies in memory",
     "struct pair { float x, y; }; struct pair p; p.x = A[0];": "line 2: 'struct pair .* is not understood",
     "__local float4 v[4];\nv[1].xy = (float2)(1.0f);": r"line 3: 'v\[1\].xy' is some numbers of a vector in memory",
@@ -274,7 +297,9 @@ REFUSED = {
     "__local float n[4]; enum { FOUR = 4 };": "line 2: 'enum .* is not understood",
     "__local int t[sizeof(float)];": r"the size of a local array, 'sizeof\(float\)', is not known",
     "C[0] = A[0]": "cannot be read as C",
-    "#ifdef __OPENCL_VERSION__\nC[0] = A[0];\n#endif": "line 2: __OPENCL_VERSION__ is a macro that only the driver knows",
+    "#ifdef __OPENCL_VERSION__\nC[0] = A[0];\n#endif": (
+        "line 2: __OPENCL_VERSION__ is a macro that only the driver knows"
+    ),
     "#if cl_khr_fp64 > 0\nC[0] = A[0];\n#endif": "line 2: cl_khr_fp64 is a macro that only the driver knows",
     '#include "more.h"': "line 2: #include is not followed",
 }
@@ -309,18 +334,10 @@ def test_an_access_outside_the_arrays_is_refused():
 
 
 def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
-    source = opencl_kernel("tiled").source
+    loop = "for (int k = 0"
+    repeated = opencl_kernel("tiled").source.replace(loop, f"for (int k = 0; k < 1 << 20; k++) {loop}")
     with pytest.raises(KernelError):
-        trace(
-            opencl_kernel(
-                source.replace("for (int k = 0", "for (int k = 0; k < 1 << 20; k++) for (int k = 0"),
-                like="tiled",
-                TILE=4,
-            ),
-            4,
-            4,
-            4,
-        )
+        trace(opencl_kernel(repeated, like="tiled", TILE=4), 4, 4, 4)
     with pytest.raises(ValueError, match="would take a simulator too long"):
         trace(opencl_kernel("naive"), 100, 100, 100)
 
@@ -401,7 +418,7 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
     run = film(cuda_kernel("tiled", TILE=4), 4, 4, 8)
     data, _ = run._repr_mimebundle_()
     assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(data)
-    label, step, picture = run.slider().children
+    _, step, picture = run.slider().children
     before = picture.value
     step.value = 2
     assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG") and step.max == 2

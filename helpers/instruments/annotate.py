@@ -70,7 +70,7 @@ def annotate(source, parameters):
     def around(start, end, before, after=""):
         edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
 
-    # Before the accesses: where an access is all that a call is given, what the call is given comes to stand outside it.
+    # Before the accesses: where a call is given nothing but an access, these words belong outside of it.
     for start, end in parsed.calls:
         around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
     for a in parsed.accesses:

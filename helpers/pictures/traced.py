@@ -6,7 +6,7 @@ from matplotlib.patches import Rectangle
 
 from .. import ladder
 from ..instruments import SECTOR, WARP, trace
-from ..launch import Kernel
+from ..launch import Kernel, sizes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -20,11 +20,18 @@ from .drawing import (
     outline,
     panel,
     product_axes,
+    refuse_outside,
 )
 
 
 def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
-    """One element of C, and the row of A and the column of B that make it."""
+    """One element of C, and the row of A and the column of B that make it.
+
+    Raises ValueError for a row or column that C has none of.
+    """
+    M, N, K = sizes((M, N, K))
+    refuse_outside("row", row, M, "rows of C")
+    refuse_outside("col", col, N, "columns of C")
     figure = Figure(figsize=(5.2, 4.4))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
@@ -38,6 +45,7 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
+    refuse_unbuilt(k)
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
@@ -72,13 +80,19 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
     """What the first `lanes` threads of the first block read at one step of their loop over k.
 
-    From a traced run of a kernel without tiles.
+    From a traced run of a kernel without tiles. Raises ValueError for a step beyond K, for more lanes than a block has
+    threads, and where they read nothing.
     """
+    refuse_unbuilt(k)
+    refuse_outside("lanes", lanes, k.block[0] * k.block[1], "threads of a block", first=1)
+    refuse_outside("step", step, K, "steps over k")
     mine = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < lanes]
     read = {
         "A": {divmod(a.index, K) for a in mine if a.array == "A" and a.round == step},
         "B": {divmod(a.index, N) for a in mine if a.array == "B" and a.round == step},
     }
+    if not any(read.values()):
+        raise ValueError(f"step={step}: there these threads of {k} read nothing of A and B; take naive or coalesced.")
     owned = {divmod(a.index, N): a.thread for a in mine if a.array == "C"}
     figure = Figure(figsize=(6.4, 5.6))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
@@ -101,6 +115,7 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
 
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
+    refuse_unbuilt(k)
     first = [a for a in trace(k, M, N, K).accesses if a.block == (0, 0, 0) and a.thread < WARP and a.round == 0]
     figure = Figure(figsize=(8.6, 3.1))
     text = []
@@ -151,8 +166,11 @@ def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
     As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
-    them goes to that row of the turned tile, which is `width` words long.
+    them goes to that row of the turned tile, which is `width` words long. Raises ValueError for rows that are too
+    short.
     """
+    if not isinstance(width, int | np.integer) or width < WARP // 2:
+        raise ValueError(f"width={width!r}: the warp stores {WARP // 2} rows of A; give a whole number from there on.")
     words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
     for word, t in words.items():
@@ -173,10 +191,19 @@ def picture_banks(width: int) -> Picture:
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
-    `thread`: (x, y) in the first block.
+    `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
+    that has no tiles As and Bs.
     """
+    refuse_unbuilt(k)
+    if np.shape(thread) != (2,):
+        raise ValueError(f"thread={thread!r} is no (x, y); give two whole numbers, such as (1, 1).")
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
+    if not {"As", "Bs"} <= set(run.shapes):
+        raise ValueError(f"{k} has no tiles As and Bs to read from; take a step from tiled on.")
+    refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
+    refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
+    refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
     mine = [(a, divmod(a.index, run.shapes[a.array][1])) for a in run.accesses if a.thread == number]
     owned = {cell for a, cell in mine if a.array == "C"}
@@ -203,6 +230,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
 
 def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Which warp of the first block stores what in C: a shade for each. From a traced run."""
+    refuse_unbuilt(k)
     stores = [
         (*divmod(a.index, N), a.thread // WARP)
         for a in trace(k, M, N, K).accesses
@@ -244,13 +272,18 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
-    From a traced run. `thread`: its number in the block, x first.
+    From a traced run. `thread`: its number in the block, x first. Raises ValueError for a thread that there is none of,
+    and for one that reads nothing.
     """
+    refuse_unbuilt(k)
+    refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = [
         a
         for a in trace(k, M, N, K).accesses
         if a.block == (0, 0, 0) and a.thread == thread and a.part == 0 and a.array != "C"
     ]
+    if not mine:
+        raise ValueError(f"thread={thread} of {k} reads nothing at {M} x {N} x {K}; choose one that computes.")
     lane = {("global", False): 0, ("shared", True): 1, ("shared", False): 2}
     figure = Figure(figsize=(8.6, 2.5))
     ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
@@ -295,3 +328,9 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
         f"and storing it, it does {least}.",
     )
+
+
+def refuse_unbuilt(k):
+    """Raise TypeError for what is no built kernel."""
+    if not isinstance(k, Kernel):
+        raise TypeError(f"{k!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")

@@ -23,6 +23,7 @@ from numba import cuda
 from .. import devices
 from ..judge import right_within_bound
 from ..launch import DIALECTS, Contestant, draw, operands
+from ..launch.contestant import Work
 from ..launch.cuda import CudaArrays
 from ..launch.host import HostWork
 from ..launch.kernel import refuse_beyond_memory
@@ -121,11 +122,9 @@ class HostPeerWork(HostWork):
         self.C = C.reshape(M, N)
         self.C[:] = fill
 
-    def launch(self):
-        """Multiply once. Returns the wall's seconds."""
-        start = time.perf_counter()
+    def multiply(self):
+        """Call the library once."""
         self.function(self.A, self.B, self.C)
-        return time.perf_counter() - start
 
     def download(self):
         """C as a new array. Raises KernelError if the library wrote past its end."""
@@ -177,21 +176,30 @@ class MKL(HostPeer):
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-class CLBlastWork(OpenCLBuffers):
+class CLBlastWork(OpenCLBuffers, Work):
     """A, B and C on the OpenCL device."""
 
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
         self.gemm = k.gemm
 
-    def launch(self):
-        """Multiply once. Returns seconds: a GPU's own, from a marker on; on a CPU the wall's, as for NumPy."""
+    def timed(self, launches):
+        """Multiply so many times. Returns seconds a launch: a GPU's own, from a marker on; on a CPU the wall's."""
+        marker = cl.enqueue_marker(self.queue)
+        marker.wait()
+        start = time.perf_counter()
+        for _ in range(launches):
+            event = self.multiply()
+        event.wait()
+        if self.device.kind == "GPU":
+            return (event.profile.end - marker.profile.end) * 1e-9 / launches
+        return (time.perf_counter() - start) / launches
+
+    def multiply(self):
+        """Ask CLBlast for the product. Returns the event of its last kernel; raises RuntimeError when it refuses."""
         (M, N, K), queue = self.sizes, self.queue
         A, B, C = (X.int_ptr for X in (self.d_A, self.d_B, self.d_C))
         c_queue, c_event = POINTER(queue.int_ptr), POINTER()
-        marker = cl.enqueue_marker(queue)
-        marker.wait()
-        start = time.perf_counter()
         status = self.gemm(
             ROW_MAJOR,
             PLAIN,
@@ -216,11 +224,7 @@ class CLBlastWork(OpenCLBuffers):
         if status:
             raise RuntimeError(f"CLBlastSgemm returned {status}")
         # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
-        event = cl.Event.from_int_ptr(c_event.value, retain=False)
-        event.wait()
-        if self.device.kind == "GPU":
-            return (event.profile.end - marker.profile.end) * 1e-9
-        return time.perf_counter() - start
+        return cl.Event.from_int_ptr(c_event.value, retain=False)
 
 
 class CLBlast(Peer):
@@ -275,10 +279,6 @@ class CuBLASWork(CudaArrays):
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
         self.gemm, self.handle = k.gemm, k.handle
-
-    def launch(self):
-        """Multiply once. Returns the GPU's own seconds."""
-        return self.timed(self.multiply)
 
     def multiply(self):
         """Ask cuBLAS for the product. Raises RuntimeError with its status when it refuses."""

@@ -4,6 +4,10 @@ Warm up, repeat, take the median, show the spread. GPU time comes from the devic
 the wall, as NumPy's does. Building and transfers are told apart. Before each measurement the process idles:
 the threads of OpenBLAS and of OpenCL's CPU runtimes spin for a while after a call, and timed back to back
 they slow each other down several times over.
+
+A CPU is warm after one launch, and each launch is timed. A GPU raises its clock only after a while of work, and a short
+launch is over before Python has asked for the next. So a GPU is warmed up for a time, and then timed by batches of
+launches.
 """
 
 import time
@@ -13,11 +17,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..launch import Contestant, draw, sizes
+from ..launch.contestant import Work
 from ..launch.host import contestant
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
-REPEATS = (3, 50)  # at least, at most
+REPEATS = 3  # at least, however long one takes
+WARM_SECONDS = 0.2  # until a GPU has raised its clock
+BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
+BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class Timing:
     """A measured product of M x K times K x N.
 
     seconds          median of the repeats; None in the simulator, where a rate would be a lie
-    spread           the middle half of the repeats, as a share of the median
+    spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
     """
@@ -93,10 +101,10 @@ def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024) -
     start = time.perf_counter()
     work = k.upload(A, B)
     transfer = time.perf_counter() - start
-    work.launch()  # warm up: caches, clocks, and whatever the first call still sets up
-    times = []
-    while len(times) < REPEATS[0] or (sum(times) < LONG_ENOUGH and len(times) < REPEATS[1]):
-        times.append(work.launch())
+    launches = warm_up(work, k.device is not None and k.device.kind == "GPU")
+    times, until = [], time.perf_counter() + LONG_ENOUGH
+    while len(times) < REPEATS or time.perf_counter() < until:
+        times.append(work.timed(launches))
     start = time.perf_counter()
     work.download()
     transfer += time.perf_counter() - start
@@ -108,3 +116,22 @@ def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024) -
         transfer_seconds=transfer if k.device else 0.0,
         **about,
     )
+
+
+def warm_up(work: Work, on_gpu: bool) -> int:
+    """Launch until caches, clocks and whatever the first call sets up are ready. Returns launches to time together.
+
+    On a CPU one launch does, and each is timed for itself.
+    """
+    until = time.perf_counter() + WARM_SECONDS
+    seconds = work.launch()
+    if not on_gpu:
+        return 1
+    while time.perf_counter() < until:
+        seconds = work.timed(batch(seconds))
+    return batch(seconds)
+
+
+def batch(seconds: float) -> int:
+    """How many launches of so many seconds each are timed together on a GPU: from 1 to BATCH."""
+    return max(1, round(BATCH_SECONDS / max(seconds, BATCH_SECONDS / BATCH)))

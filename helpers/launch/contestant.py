@@ -4,21 +4,29 @@ A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates t
 `download` -> C. Checking and timing walk the same way; none has a launch path of its own.
 """
 
-from typing import Protocol
-
 import numpy as np
 
 from .operands import validate
 
 
-class Work(Protocol):
-    """A, B and C where they are multiplied, ready to be multiplied again and again."""
+class Work:
+    """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
 
     def launch(self) -> float | None:
-        """Multiply once. Returns seconds, by the clock that suits the place; None in a simulator."""
+        """Multiply once, and wait for C. Returns seconds, by the clock that suits the place; None in a simulator."""
+        return self.timed(1)
+
+    def timed(self, launches: int) -> float | None:
+        """Multiply so many times, and wait for the last C. Returns seconds a launch; None in a simulator.
+
+        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
+        between two of its events around all of them.
+        """
+        raise NotImplementedError
 
     def download(self) -> np.ndarray:
         """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
+        raise NotImplementedError
 
 
 class Contestant:

@@ -9,6 +9,7 @@ from numba import cuda, float32
 
 from .. import devices
 from . import operands
+from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import KernelError
 from .kernel import Kernel, no_room
@@ -86,7 +87,7 @@ class CudaKernel(Kernel):
         return CudaWork(self, A, B, fill)
 
 
-class CudaArrays:
+class CudaArrays(Work):
     """A, B and C on the device that Numba computes on, each with a guard behind it."""
 
     def __init__(self, device, A, B, fill):
@@ -104,14 +105,20 @@ class CudaArrays:
         operands.refuse_past_the_end(self.d_guard.copy_to_host())
         return self.d_C.copy_to_host()
 
-    def timed(self, launch):
-        """Call `launch` between two events of the GPU. Returns its own seconds."""
+    def timed(self, launches):
+        """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
+
+        The first event is over before Python has asked for the first launch. Among many launches that does not count,
+        since Python asks for the next while the GPU still computes. A launch that is shorter than Python takes to ask
+        for it, some ten microseconds, seems to last as long as that.
+        """
         start, stop = cuda.event(timing=True), cuda.event(timing=True)
         start.record()
-        launch()
+        for _ in range(launches):
+            self.multiply()
         stop.record()
         stop.synchronize()
-        return cuda.event_elapsed_time(start, stop) / 1e3
+        return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
 
 class CudaWork(CudaArrays):
@@ -122,16 +129,21 @@ class CudaWork(CudaArrays):
         self.simulated = k.simulated
         self.configured = k.function[k.grid(*self.shape), k.block]
 
-    def launch(self):
-        """Run the kernel once. Returns the GPU's own seconds; None in the simulator, where time means nothing."""
+    def multiply(self):
+        """Run the kernel once; on a GPU, ask for it."""
+        self.configured(self.d_A, self.d_B, self.d_C)
+
+    def timed(self, launches):
+        """Run the kernel so many times. Returns the GPU's own seconds a launch; None in the simulator."""
         if not self.simulated:
-            return self.timed(lambda: self.configured(self.d_A, self.d_B, self.d_C))
+            return super().timed(launches)
         # The simulator's main thread polls the others without a pause. Let Python turn to them much sooner
         # than after its usual 5 ms, and a launch with barriers takes a fifth of the time.
         interval = sys.getswitchinterval()
         sys.setswitchinterval(1e-4)
         try:
-            self.configured(self.d_A, self.d_B, self.d_C)
+            for _ in range(launches):
+                self.multiply()
         finally:
             sys.setswitchinterval(interval)
         return None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .contestant import Contestant
+from .contestant import Contestant, Work
 from .errors import NotYet
 
 
@@ -28,17 +28,22 @@ class HostKernel(Contestant):
         return HostWork(self.function, A, B)
 
 
-class HostWork:
+class HostWork(Work):
     """Copies of A and B, since the function may write to them."""
 
     def __init__(self, function, A, B):
         self.function, self.A, self.B, self.C = function, A.copy(), B.copy(), None
 
-    def launch(self):
-        """Call the function once. Returns the wall's seconds."""
-        start = time.perf_counter()
+    def multiply(self):
+        """Call the function once."""
         self.C = self.function(self.A, self.B)
-        return time.perf_counter() - start
+
+    def timed(self, launches):
+        """Call the function so many times. Returns the wall's seconds a call."""
+        start = time.perf_counter()
+        for _ in range(launches):
+            self.multiply()
+        return (time.perf_counter() - start) / launches
 
     def download(self):
         """What the function returned. Raises NotYet for None, ValueError for another shape than C's."""

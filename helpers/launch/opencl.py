@@ -10,6 +10,7 @@ import pyopencl as cl
 from .. import devices
 from ..devices import Device
 from . import operands
+from .contestant import Work
 from .errors import KernelError
 from .kernel import Kernel, no_room
 from .resolve import Dialect
@@ -130,7 +131,7 @@ class OpenCLBuffers:
         return buffer
 
 
-class OpenCLWork(OpenCLBuffers):
+class OpenCLWork(OpenCLBuffers, Work):
     """A, B and C on the device, ready for a kernel to be launched again and again."""
 
     def __init__(self, k, A, B, fill):
@@ -139,15 +140,18 @@ class OpenCLWork(OpenCLBuffers):
         self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 
-    def launch(self):
-        """Run the kernel once. Returns seconds: a GPU's own clock; on a CPU the wall's, as NumPy is timed."""
+    def timed(self, launches):
+        """Run the kernel so many times. Returns seconds a launch: by a GPU's profile of each, on a CPU by the wall."""
         self.function.set_args(*self.arguments)
         start = time.perf_counter()
-        event = cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)
-        event.wait()
+        events = [
+            cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)
+            for _ in range(launches)
+        ]
+        events[-1].wait()  # the queue runs them in order
         if self.device.kind == "GPU":
-            return (event.profile.end - event.profile.start) * 1e-9
-        return time.perf_counter() - start
+            return sum(event.profile.end - event.profile.start for event in events) * 1e-9 / launches
+        return (time.perf_counter() - start) / launches
 
 
 def compiler_says(log, source):

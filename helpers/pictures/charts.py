@@ -8,14 +8,20 @@ from matplotlib.patches import Rectangle
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
 from ..instruments import GPUS, WARP, CompilerReport
+from ..launch import sizes
 from .drawing import A_COLOUR, C_COLOUR, GRID, INK, PAPER, SHADES, TEXT, Picture, outline, plain_ticks
 
 GREENS = colormaps["Greens"]  # from little to much
 
 
 def ladder_chart(timings: list[Timing]) -> Picture:
-    """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale."""
+    """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
+
+    Raises ValueError where no timing has a rate.
+    """
     real = [t for t in timings if not t.simulated]
+    if not real:
+        raise ValueError("no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels.")
     simulated = [t for t in timings if t.simulated]
     figure = Figure(figsize=(8.6, 0.46 * len(real) + 1.5))
     ax = figure.add_axes((0.24, 0.9 / figure.get_figheight(), 0.66, 1 - 1.45 / figure.get_figheight()))
@@ -55,13 +61,17 @@ def ladder_chart(timings: list[Timing]) -> Picture:
 
 PEER = "#8a8a86"  # what is not ours
 LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b0506a", "#3f7f8c", "#a58a1f")
+MARKERS = "osD^vPX*h"  # as many
 
 
 def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
     """A contest at one size, fastest first: the ladder in colour, libraries in grey, the device's peak as a line.
 
-    `source`: "measured now", or whose record it is and of when; records are hatched.
+    `source`: "measured now", or whose record it is and of when; records are hatched. Raises ValueError where
+    nothing was timed.
     """
+    if all(t.simulated for t in board.timings):
+        raise ValueError("no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels.")
     order = sorted((i for i, t in enumerate(board.timings) if not t.simulated), key=lambda i: board.timings[i].seconds)
     figure = Figure(figsize=(8.6, 0.46 * len(order) + 1.5))
     height = figure.get_figheight()
@@ -115,7 +125,10 @@ def plain_name(t):
 
 
 def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Picture:
-    """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above."""
+    """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above.
+
+    Raises ValueError for less than two square sizes, and where no contestant was timed at two of them.
+    """
     boards = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M)
     if len(boards) < 2:
         raise ValueError("growth needs scoreboards of two square sizes at least, M = N = K.")
@@ -125,15 +138,17 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
             if not t.simulated:
                 rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
     rates = {name: points for name, points in rates.items() if len(points) > 1}
-    figure = Figure(figsize=(8.6, 4.8))
+    if not rates:
+        raise ValueError("growth needs a contestant that was timed at two square sizes at least, M = N = K.")
+    figure = Figure(figsize=(8.6, max(4.8, 0.25 * len(rates) + 0.9)))  # room for the list beside it
     ax = figure.add_axes((0.09, 0.13, 0.62, 0.77))
     ax.axhline(boards[-1].peak / 1e9, color=INK, linewidth=1, linestyle="--")
     last = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
-    for name, colour, marker in zip(last, LINES, "osD^vPX*h", strict=False):  # the fastest nine
+    for i, name in enumerate(last):  # the fastest first
         ax.plot(
             *zip(*rates[name], strict=True),
-            color=colour,
-            marker=marker,
+            color=LINES[i % len(LINES)],
+            marker=MARKERS[(i + i // len(LINES)) % len(MARKERS)],  # from the tenth on, each colour with the next marker
             label=name,
             linestyle="-" if source == "measured now" else ":",
         )
@@ -154,7 +169,10 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
 
 
 def picture_landscape(rates: dict, x: str, y: str) -> Picture:
-    """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}."""
+    """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}.
+
+    Raises ValueError where nothing ran at all.
+    """
     if not any(rates.values()):
         raise ValueError("a landscape needs a rate at one place at least; nothing ran.")
     across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
@@ -204,7 +222,16 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
 
 
 def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
-    """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling."""
+    """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling.
+
+    Raises ValueError for an intensity or a rate that is not above 0, since the scales are logarithmic.
+    """
+    for label, intensity, rate in points:
+        if not intensity > 0 or not (rate is None or rate > 0):
+            raise ValueError(
+                f"{label}: {intensity!r} flop per byte and {rate!r} GFLOP/s have no place on logarithmic scales; give "
+                f"numbers above 0, and None for a rate that was not measured."
+            )
     x = np.geomspace(0.1, 1000, 200)
     roof = np.minimum(limits.flops_per_s, x * limits.bytes_per_s) / 1e9
     figure = Figure(figsize=(8, 4.6))
@@ -268,8 +295,8 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     points = []
     for t in timings:
         if t.device == limits.device and t.step in ladder.STEPS and not t.simulated:
-            step, sizes = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
-            moved = 4 * (step.global_loads(*sizes) + step.global_stores(*sizes))
+            step, product = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
+            moved = 4 * (step.global_loads(*product) + step.global_stores(*product))
             points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))
     return roofline(limits, points)
 
@@ -277,8 +304,9 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
 def predicted_roofline(size: int = 4096) -> Picture:
     """Where each rung could stand on GPUs not measured here: its counted traffic under the roofs of data sheets.
 
-    `size`: M = N = K. Caches are left out.
+    `size`: M = N = K, a whole number of 1 or more. Caches are left out.
     """
+    size, _, _ = sizes((size, size, size))
     steps = {}  # rungs of the same intensity share a place
     for name in ladder.steps("CUDA"):
         step = ladder.STEPS[name]
@@ -330,10 +358,10 @@ def predicted_roofline(size: int = 4096) -> Picture:
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
     gpu = next(g for g in GPUS.values() if g.arch == report.arch)
-    blocks, warps = report.occupancy.blocks, ladder.ceil_div(report.threads, WARP)
+    blocks, warps, piece = report.occupancy.blocks, ladder.ceil_div(report.threads, WARP), gpu.shared_piece
     each = {
         "registers": (ladder.ceil_div(report.registers * WARP, 256) * 256 * warps, gpu.registers),
-        "shared memory": (report.shared_bytes + gpu.reserved_bytes, gpu.shared_bytes),
+        "shared memory": (ladder.ceil_div(report.shared_bytes + gpu.reserved_bytes, piece) * piece, gpu.shared_bytes),
         "warps": (warps, gpu.warps),
         "blocks": (1, gpu.blocks),
     }

@@ -7,6 +7,7 @@ notebook shows it when it is the last line of a cell, together with its text for
 import base64
 import io
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -40,6 +41,17 @@ class Picture:
 
     def __repr__(self):
         return self.text
+
+
+def refuse_outside(name: str, value: object, count: int, of: str, first: int = 0) -> None:
+    """Raise ValueError, with the value and what may stand in its place, unless it is one of `count` whole numbers.
+
+    `name`: the argument's. `of`: what there are `count` of, numbered from `first` on.
+    """
+    last = first + count - 1
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not first <= value <= last:
+        raise ValueError(f"{name}={value!r} does not fit the {count} {of}; give a whole number from {first} to {last}.")
 
 
 def panel(ax, rows, columns, colours, title, colour=INK, labels=None):

@@ -11,7 +11,19 @@ from matplotlib.gridspec import SubplotSpec
 
 from ..instruments import WARP, cells, trace
 from ..launch import Kernel
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, PIXELS, TEXT, Picture, panel, product_axes
+from .drawing import (
+    A_COLOUR,
+    B_COLOUR,
+    C_COLOUR,
+    INK,
+    PAPER,
+    PIXELS,
+    TEXT,
+    Picture,
+    panel,
+    product_axes,
+    refuse_outside,
+)
 
 WHO = ("thread", "warp", "block", "grid")
 FRAME = 4.2  # inches, the width of the slider's picture
@@ -34,8 +46,7 @@ def film(
     grid = k.grid(M, N)
     if np.shape(block) != (2,) or not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
         raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
-    if not 0 <= thread < k.block[0] * k.block[1]:
-        raise ValueError(f"thread={thread} is outside the block of {k.block[0] * k.block[1]} threads.")
+    refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = run.where(memory="global") if who == "grid" else run.where(memory="global", block=(*block, 0))
     if who in ("thread", "warp"):
         together = WARP if who == "warp" else 1
@@ -60,15 +71,23 @@ def film(
 
 
 class Film:
-    """Frames, each (reads so far, reads now) by (array, cell), and the cells of C that are stored in the end."""
+    """Frames, each (reads so far, reads now) by (array, cell), and the cells of C that are stored in the end.
+
+    Without any frame, since nothing is read, one is shown that is empty.
+    """
 
     def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
-        self.title, self.size, self.frames, self.stored = title, size, frames, stored
-        total = frames[-1][0] if frames else Counter()
+        self.title, self.size, self.stored = title, size, stored
+        self.reads_nothing = not frames
+        self.frames = frames or [(Counter(), Counter())]
+        total = self.frames[-1][0]
         self.most = max(total.values(), default=1)
         elements = {name: sum(array == name for array, _ in total) for name in "AB"}
         reads = {name: sum(n for (array, _), n in total.items() if array == name) for name in "AB"}
         M, N, K = size
+        if self.reads_nothing:
+            self.text = f"{title}, {M} x {N} x {K}: it reads nothing; it stores {len(stored)} elements of C."
+            return
         self.text = (
             f"{title}, {M} x {N} x {K}: in {len(frames)} step{'s' * (len(frames) != 1)} it reads "
             + " and ".join(f"{elements[name]} elements of {name}, {reads[name]} reads" for name in "AB")
@@ -107,7 +126,7 @@ class Film:
             figure.text(
                 (place + 0.02) / len(numbers),
                 top + 0.27 / figure.get_figheight(),
-                f"step {number + 1} of {count}",
+                "no steps" if self.reads_nothing else f"step {number + 1} of {count}",
                 fontsize=11,
                 color=INK,
             )
@@ -116,6 +135,8 @@ class Film:
 
     def legend(self) -> str:
         """What is shown, and what the number beside a matrix means."""
+        if self.reads_nothing:
+            return f"{self.title}: it reads nothing"
         return f"{self.title}; n ×: how often an element was read so far, at most"
 
     def frame(self, number: int) -> bytes:
@@ -138,6 +159,8 @@ class Film:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
+        if self.reads_nothing:  # and there is nothing to step through
+            return data, metadata
         with contextlib.suppress(ImportError):  # no ipywidgets: the strip alone
             data.update(self.slider()._repr_mimebundle_())
         data["text/plain"] = self.text

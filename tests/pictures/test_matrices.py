@@ -1,0 +1,423 @@
+"""The pictures of matrices, cell by cell. What is expected is worked out here, from the indices that the pages tell.
+
+nbval compares no pixels, so nothing else would see a picture that is wrong.
+"""
+
+import base64
+import functools
+import io
+import itertools
+from types import SimpleNamespace
+
+import pytest
+from artists import arrows, cells, frames, lines, matrix, rectangles, segments, texts, words
+from matplotlib.figure import Figure
+from PIL import Image
+
+from helpers import cuda_kernel, opencl_kernel, pictures
+from helpers.pictures import Picture, drawing, film, films
+
+A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
+GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
+
+
+@functools.cache  # so that a kernel's run is watched once
+def kernel(step, **parameters):
+    return cuda_kernel(step, **parameters)
+
+
+def test_the_palette_is_the_one_of_all_pages():
+    assert (drawing.A_COLOUR, drawing.B_COLOUR, drawing.C_COLOUR) == (A, B, C)
+    assert (drawing.INK, drawing.PAPER, drawing.GRID, drawing.SHADES) == (INK, PAPER, GRID, GREENS)
+
+
+def test_a_picture_has_two_pixels_for_each_of_the_page_and_its_words():
+    figure = Figure(figsize=(3, 2))
+    figure.add_axes((0, 0, 0.5, 1), facecolor=A).set(xticks=[], yticks=[])
+    picture = Picture(figure, "half of it is blue")
+    image = Image.open(io.BytesIO(base64.b64decode(picture.png))).convert("RGB")
+    assert image.size == (2 * 288, 2 * 192) and picture.width == 288 and repr(picture) == "half of it is blue"
+    blue, white = image.getpixel((100, 100)), image.getpixel((500, 100))
+    assert max(abs(x - y) for x, y in zip(blue, (0x2F, 0x6D, 0xB3), strict=True)) < 8 and white == (255, 255, 255)
+    data, metadata = picture._repr_mimebundle_()
+    assert data == {"image/png": picture.png, "text/plain": "half of it is blue"}
+    assert metadata == {"image/png": {"width": 288, "alt": "half of it is blue"}}
+
+
+def test_a_panel_has_a_cell_for_each_element_and_white_words_on_dark_ones():
+    ax = Figure().add_axes((0, 0, 1, 1))
+    labels = {(0, 0): "a", (0, 1): "b", (1, 2): "c"}
+    drawing.panel(ax, 2, 3, {(0, 0): A, (1, 2): GREENS[1]}, "a title", C, labels)
+    assert cells(ax) == matrix(2, 3, {(0, 0): A, (1, 2): GREENS[1]}) and words(ax) == labels
+    assert [t.get_color() for t in ax.texts] == ["white", INK, INK]
+    assert ax.get_title() == "a title" and ax.title.get_color() == C and ax.get_aspect() == 1 and not ax.axison
+    drawing.outline(ax, 1, 0, 1, 3, A)
+    assert frames(ax) == [(1, 0, 1, 3, A)]
+
+
+def test_c_stands_where_its_row_of_a_meets_its_column_of_b():
+    figure = Figure(figsize=(6, 6))
+    axes = drawing.product_axes(figure, figure.add_gridspec(1, 1)[0], 4, 5, 3)
+    for ax, rows, columns in zip(axes, (4, 3, 4), (3, 5, 5), strict=True):
+        drawing.panel(ax, rows, columns, {}, "")
+    figure.draw_without_rendering()
+    a, b, c = (ax.get_position() for ax in axes)
+    assert a.x1 < c.x0 and b.y0 > c.y1
+    assert a.y0 == pytest.approx(c.y0, abs=0.02) and a.y1 == pytest.approx(c.y1, abs=0.02)
+    assert b.x0 == pytest.approx(c.x0, abs=0.02) and b.x1 == pytest.approx(c.x1, abs=0.02)
+
+
+def test_ticks_are_plain_numbers():
+    ax = Figure().add_axes((0, 0, 1, 1), xscale="log")
+    drawing.plain_ticks(ax.xaxis)
+    assert [ax.xaxis.get_major_formatter()(value) for value in (0.1, 1, 1000)] == ["0.1", "1", "1000"]
+    assert ax.xaxis.get_minor_formatter()(3) == ""
+
+
+def test_an_element_its_row_and_its_column(drawn):
+    pictures.picture_product(M=4, N=5, K=3, row=1, col=3)
+    a, b, c = drawn[0].axes
+    assert cells(a) == matrix(4, 3, {(1, 0): A, (1, 1): A, (1, 2): A})
+    assert cells(b) == matrix(3, 5, {(0, 3): B, (1, 3): B, (2, 3): B})
+    assert cells(c) == matrix(4, 5, {(1, 3): C})
+    assert [ax.get_title() for ax in (a, b, c)] == ["A (4 x 3)", "B (3 x 5)", "C (4 x 5)"]
+
+
+@pytest.mark.parametrize(
+    "step, number, down, across, title",
+    [
+        # naive: x runs down a column, so thread (x, y) of a block of 4 x 2 stores row x, column y.
+        ("naive", lambda r, c: c % 2 * 4 + r % 4, 4, 2, "x ↓  y →"),
+        # coalesced: x runs along a row.
+        ("coalesced", lambda r, c: r % 4 * 2 + c % 2, 4, 2, "x →  y ↓"),
+    ],
+)
+def test_each_cell_bears_the_number_of_the_thread_that_stored_it(drawn, step, number, down, across, title):
+    M, N = 6, 5
+    text = pictures.picture_owners(kernel(step, BM=down, BN=across), M, N).text
+    (ax,) = drawn[0].axes
+    inside = {(r, c): number(r, c) for r in range(M) for c in range(N)}
+    first_row = 4 if step == "naive" else 2  # the threads of y = 0 are shaded
+    assert cells(ax) == matrix(8, 6, {cell: GREENS[1] for cell, n in inside.items() if n < first_row})
+    assert words(ax) == {(r, c): str(inside.get((r, c), "–")) for r in range(8) for c in range(6)}
+    blocks = [(r, c, 4, 2, INK) for r in (0, 4) for c in (0, 2, 4)]
+    assert frames(ax) == [*blocks, (0, 0, M, N, C)]
+    assert ax.get_title() == f"C (6 x 5), thread numbers, {title}"
+    assert text.startswith("C of 6 x 5 under a grid of 2 x 3 blocks of 4 x 2 elements.")
+
+
+@pytest.mark.parametrize(
+    "step, parameters, a, b, c",
+    [
+        # Eight threads of coalesced share a row of C, and so one element of A; each has its own of B.
+        (
+            "coalesced",
+            dict(BM=2, BN=8),
+            [(0, 2)],
+            [(2, n) for n in range(8)],
+            {(0, n): n for n in range(8)},
+        ),
+        # Eight of naive share a column of C, and so one element of B.
+        ("naive", dict(BM=8, BN=2), [(n, 2) for n in range(8)], [(2, 0)], {(n, 0): n for n in range(8)}),
+    ],
+)
+def test_what_eight_threads_read_at_one_step(drawn, step, parameters, a, b, c):
+    text = pictures.picture_reads(kernel(step, **parameters), 8, 10, 6, lanes=8, step=2).text
+    axes = drawn[0].axes
+    assert cells(axes[0]) == matrix(8, 6, dict.fromkeys(a, A)) and cells(axes[1]) == matrix(6, 10, dict.fromkeys(b, B))
+    assert cells(axes[2]) == matrix(8, 10, dict.fromkeys(c, GREENS[1]))
+    assert words(axes[2]) == {cell: str(n) for cell, n in c.items()} and axes[2].get_title() == "C: threads 0 to 7"
+    count = [f"{len(x)} element{'s' * (len(x) > 1)} of {name}" for x, name in ((a, "A"), (b, "B"))]
+    assert text == f"At step k = 2, 8 neighbouring threads of {step} read {count[0]} and {count[1]}."
+
+
+@pytest.mark.parametrize(
+    "step, parameters, size, asked",
+    [
+        # A warp of naive has 32 rows of 8 floats, a sector each, of which it asks for the first float.
+        ("naive", dict(BM=32, BN=8), (32, 8, 8), {"load A": [[0]] * 32, "load B": [[0]], "store C": [[0]] * 32}),
+        # A warp of coalesced has one row: one float of A, four whole sectors of B and of C.
+        (
+            "coalesced",
+            dict(BM=8, BN=32),
+            (8, 32, 8),
+            {"load A": [[0]], "load B": [list(range(8))] * 4, "store C": [list(range(8))] * 4},
+        ),
+    ],
+)
+def test_the_sectors_of_a_warp_and_the_bytes_it_asks_for(drawn, step, parameters, size, asked):
+    pictures.picture_addresses(kernel(step, **parameters), *size)
+    assert len(drawn[0].axes) == 3
+    for ax, (what, sectors), colour in zip(drawn[0].axes, asked.items(), (A, B, C), strict=True):
+        expected = []
+        for s, floats in enumerate(sectors):
+            expected.append((s * 1.15, 0, 1, 1, PAPER))
+            expected += [(s * 1.15 + f / 8, 0, 1 / 8, 1, colour) for f in floats]
+        found = rectangles(ax)
+        assert [box[4] for box in found] == [box[4] for box in expected]
+        for box, other in zip(found, expected, strict=True):
+            assert box[:4] == pytest.approx(other[:4])
+        named, said = ax.texts
+        assert named.get_text() == what and named.get_position()[0] < 0
+        used, moved = 4 * sum(map(len, sectors)), 32 * len(sectors)
+        many = "s" * (len(sectors) > 1)
+        assert said.get_text() == f"{len(sectors)} sector{many} of 32 bytes moved, {used} of {moved} bytes used"
+        assert ax.get_xlim()[1] >= 32 * 1.15 - 0.15 and ax.get_xlim()[0] <= 0  # room for 32
+
+
+@pytest.mark.parametrize(
+    "width, rounds",
+    [
+        # Thread t writes row t // 2, for odd t four rows on: 4 * 64 words are a multiple of 32, 4 * 68 are 16 more.
+        (64, [[2 * bank for bank in range(16)], [2 * bank + 1 for bank in range(16)]]),
+        (68, [[2 * bank for bank in range(16)] + [2 * bank + 1 for bank in range(16)]]),
+    ],
+)
+def test_the_banks_of_a_turned_tile(drawn, width, rounds):
+    text = pictures.picture_banks(width).text
+    (ax,) = drawn[0].axes
+    there = {(level, bank): t for level, threads in enumerate(rounds) for bank, t in enumerate(threads)}
+    assert cells(ax) == matrix(len(rounds), 32, dict.fromkeys(there, A))
+    assert words(ax) == {cell: str(t) for cell, t in there.items()}
+    assert f"write to {len(rounds[0])} of 32 banks, so the store takes {len(rounds)} round" in text
+
+
+def test_a_threads_share_of_a_tile(drawn):
+    k = kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)  # a block of 4 x 2 threads
+    text = pictures.picture_share(k, thread=(1, 0), step=2).text
+    rows, columns = (0, 2, 4, 6), (1, 5)  # from y = 0 on every second row, from x = 1 on every fourth column
+    a, b, c = drawn[0].axes
+    assert cells(a) == matrix(8, 4, {(r, 2): A for r in rows})
+    assert cells(b) == matrix(4, 8, {(2, c): B for c in columns})
+    assert cells(c) == matrix(8, 8, {cell: C for cell in itertools.product(rows, columns)})
+    assert drawn[0].texts[0].get_text() == "thread x = 1, y = 0, at step k = 2"
+    assert "owns 8 elements of C. In one step it reads 4 elements of As and 2 of Bs: 6 reads for 8 products." in text
+
+
+def test_each_warps_patch_has_its_shade_and_its_sum(drawn):
+    pictures.picture_warps(kernel("coalesced", BM=8, BN=16), 8, 16)  # a warp is two rows of 16
+    (ax,) = drawn[0].axes
+    assert cells(ax) == {(r, c): GREENS[r // 2] for r in range(8) for c in range(16)}
+    assert sorted(texts(ax)) == [(8, 2 * w + 1, f"warp {w}: 2 + 16 = 18") for w in range(4)]
+    assert ax.get_xlim() == (0, 16) and ax.get_ylim() == (8, 0)
+    assert ax.get_title() == "C (8 x 16), coalesced: rows + columns of a warp's patch"
+
+
+def test_the_order_of_a_threads_work(drawn):
+    pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=5)
+    (ax,) = drawn[0].axes
+    # Each of three tiles: load A, store As, load B, store Bs; a barrier; four times As and Bs; a barrier.
+    tile = [(0, A), (1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4
+    expected = [(x, lane + 0.15, 1, 0.6, colour) for x, (lane, colour) in enumerate(tile * 3)]
+    assert rectangles(ax) == expected
+    barriers = [4, 12, 16, 24, 28]
+    assert [(list(xs), list(ys), colour) for xs, ys, colour in lines(ax)] == [([x, x], [0, 3], INK) for x in barriers]
+    assert arrows(ax) == []
+    assert [(y, text) for _, y, text in texts(ax)] == [
+        (0.45, "asks for numbers"),
+        (1.45, "stores in the tile"),
+        (2.45, "reads the tile"),
+    ]
+    assert ax.get_xlim() == (0, 36) and ax.get_ylim() == (3, 0)
+    said = "thread 5 of tiled, from left to right; dashed: a barrier (5)"
+    assert [t.get_text() for t in drawn[0].texts] == [said]
+
+
+def test_an_arrow_spans_what_is_read_between_asking_and_storing(drawn):
+    pictures.picture_order(kernel("prefetched", BM=8, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8), 8, 8, 24)
+    (ax,) = drawn[0].axes
+    lanes = [int(y) for _, y, *_ in rectangles(ax)]
+    spans, asked = [], None
+    for x, lane in enumerate(lanes):
+        if lane == 0:
+            asked = x
+        elif lane == 1 and asked is not None:
+            if 2 in lanes[asked:x]:
+                spans.append(((x, 1.1), (asked + 1, 0.9)))
+            asked = None
+    assert arrows(ax) == spans and len(spans) == 2  # of three tiles, the first has nothing to compute meanwhile
+
+
+# ---------------------------------------------------------------------------------------------- film
+
+
+def mixed(colour, part):
+    """So much of the colour on paper."""
+    pairs = [(int(colour[i : i + 2], 16), int(PAPER[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(part * c + (1 - part) * p):02x}" for c, p in pairs)
+
+
+def around(rows, columns):
+    """The edges of a rectangle of cells, each a unit long."""
+    edges = {((c, r), (c + 1, r)) for r in (rows[0], rows[-1] + 1) for c in columns}
+    return edges | {((c, r), (c, r + 1)) for c in (columns[0], columns[-1] + 1) for r in rows}
+
+
+def test_a_film_of_the_grid_darkens_what_is_read_more_often(drawn):
+    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid")
+    run.strip()
+    # Each element of A is read by the twelve threads of its row, each of B by the eight of its column.
+    dark, light = A, mixed(B, 0.25 + 0.75 * 8 / 12)
+    axes, numbers = drawn[0].axes, (0, 1, 5)
+    assert len(axes) == 9
+    for (a, b, c), k in zip((axes[0:3], axes[3:6], axes[6:9]), numbers, strict=True):
+        assert cells(a) == matrix(8, 6, {(r, n): dark for r in range(8) for n in range(k + 1)})
+        assert cells(b) == matrix(6, 12, {(n, j): light for n in range(k + 1) for j in range(12)})
+        assert cells(c) == matrix(8, 12, {(i, j): C for i in range(8) for j in range(12)})
+        assert segments(a) == around(range(8), [k]) and segments(b) == around([k], range(12)) and segments(c) == set()
+        assert [ax.get_title() for ax in (a, b, c)] == ["A, 12 ×", "B, 8 ×", "C"]
+    said = [t.get_text() for t in drawn[0].texts]
+    assert said == [*(f"step {n + 1} of 6" for n in numbers), run.legend()]
+    assert [t.get_position()[0] for t in drawn[0].texts[:3]] == pytest.approx([0.02 / 3, 1.02 / 3, 2.02 / 3])
+    assert run.legend() == "coalesced, all blocks; n ×: how often an element was read so far, at most"
+    assert run.text == (
+        "coalesced, all blocks, 8 x 12 x 6: in 6 steps it reads 48 elements of A, 576 reads and 72 elements of B, "
+        "576 reads; it stores 96 elements of C. The darkest is read 12 times."
+    )
+
+
+def test_a_film_of_a_block_steps_from_barrier_to_barrier(drawn):
+    run = film(kernel("tiled", TILE=4), 5, 9, 7, block=(1, 0))  # the second block along x: columns 4 to 7
+    run.strip()
+    axes = drawn[0].axes
+    assert len(axes) == 6
+    for (a, b, c), first, last in ((axes[:3], 0, 4), (axes[3:], 4, 7)):
+        assert cells(a) == matrix(5, 7, {(r, k): A for r in range(4) for k in range(last)})
+        assert cells(b) == matrix(7, 9, {(k, j): B for k in range(last) for j in range(4, 8)})
+        assert cells(c) == matrix(5, 9, {(i, j): C for i in range(4) for j in range(4, 8)})
+        assert segments(a) == around(range(4), range(first, last))
+        assert segments(b) == around(range(first, last), range(4, 8))
+    assert [t.get_text() for t in drawn[0].texts][:2] == ["step 1 of 2", "step 2 of 2"]
+
+
+@pytest.mark.parametrize("who, rows", [("thread", [2]), ("warp", range(4))])
+def test_a_film_of_a_thread_and_of_its_warp(drawn, who, rows):
+    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who=who, thread=9)  # x = 1, y = 2
+    columns = [1] if who == "thread" else range(4)
+    figure = Figure()
+    run.draw(figure, figure.add_gridspec(1, 1)[0], 3)
+    a, b, c = figure.axes
+    assert segments(a) == around(rows, [3]) and segments(b) == around([3], columns)
+    assert cells(c) == matrix(8, 12, {(i, j): C for i in rows for j in columns})
+    assert {cell for cell, colour in cells(a).items() if colour != PAPER} == {(r, k) for r in rows for k in range(4)}
+
+
+def test_a_border_goes_around_a_shape_with_a_corner():
+    ax = Figure().add_axes((0, 0, 1, 1))
+    films.border(ax, {(0, 0), (1, 0), (1, 1)})
+    assert segments(ax) == {
+        ((0, 0), (1, 0)),
+        ((0, 0), (0, 1)),
+        ((0, 1), (0, 2)),
+        ((1, 0), (1, 1)),
+        ((1, 1), (2, 1)),
+        ((2, 1), (2, 2)),
+        ((0, 2), (1, 2)),
+        ((1, 2), (2, 2)),
+    }
+    assert len(ax.lines) == 8
+
+
+def test_the_slider_shows_the_frame_of_its_step(monkeypatch):
+    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid")
+    monkeypatch.setattr(run, "frame", lambda number: bytes([number]))
+    label, step, picture = run.slider().children
+    assert (step.min, step.value, step.max, picture.value, label.value) == (1, 1, 6, b"\0", run.legend())
+    step.value = 6
+    assert picture.value == b"\5"
+
+
+def test_a_frame_is_a_picture_of_its_own(monkeypatch):
+    run, seen = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid"), []
+    monkeypatch.setattr(run, "draw", lambda figure, slot, number: seen.append((figure.get_figwidth(), number)))
+    image = Image.open(io.BytesIO(run.frame(4)))
+    assert seen == [(4.2, 4)] and image.width == round(2 * 96 * 4.2)
+
+
+def test_a_film_of_a_thread_that_computes_nothing_says_so(drawn):
+    run = film(kernel("coalesced", BM=4, BN=4), 3, 3, 3, who="thread", thread=15)
+    assert repr(run) == "coalesced, thread 15 of block (0, 0), 3 x 3 x 3: it reads nothing; it stores 0 elements of C."
+    run.strip()
+    assert [cells(ax) for ax in drawn[0].axes] == [matrix(3, 3, {})] * 3
+    assert [t.get_text() for t in drawn[0].texts] == [
+        "no steps",
+        "coalesced, thread 15 of block (0, 0): it reads nothing",
+    ]
+    data, _ = run._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"} and data["text/plain"] == repr(run)
+
+
+# --------------------------------------------------------------------------------------- bad arguments
+
+
+WRONG = {
+    "row": (lambda: pictures.picture_product(row=4), "row=4 does not fit the 4 rows of C; give .* from 0 to 3"),
+    "col": (lambda: pictures.picture_product(col=-1), "col=-1 does not fit the 5 columns of C; .* from 0 to 4"),
+    "size": (lambda: pictures.picture_product(M=0), "each size must be 1 or more"),
+    "lanes": (
+        lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, lanes=9),
+        "lanes=9 does not fit the 8 threads of a block; .* from 1 to 8",
+    ),
+    "no lanes": (lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, lanes=0), "lanes=0 does not fit"),
+    "a step beyond K": (
+        lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, step=4),
+        "step=4 does not fit the 4 steps over k",
+    ),
+    "tiles": (
+        lambda: pictures.picture_reads(kernel("tiled", TILE=4), 4, 4, 12, step=5),
+        "step=5: there these threads of tiled .* read nothing of A and B; take naive or coalesced",
+    ),
+    "no width": (lambda: pictures.picture_banks(0), "width=0: the warp stores 16 rows of A; give .* from there on"),
+    "half a width": (lambda: pictures.picture_banks(64.5), "width=64.5"),
+    "x": (
+        lambda: pictures.picture_share(kernel("tiled", TILE=4), thread=(4, 0)),
+        "thread's x=4 does not fit the 4 threads along x",
+    ),
+    "y": (
+        lambda: pictures.picture_share(kernel("tiled", TILE=4), thread=(0, -1)),
+        "thread's y=-1 does not fit the 4 threads along y",
+    ),
+    "no (x, y)": (lambda: pictures.picture_share(kernel("tiled", TILE=4), thread=3), "thread=3 is no \\(x, y\\)"),
+    "a step beyond the tile": (
+        lambda: pictures.picture_share(kernel("tiled", TILE=4), step=4),
+        "step=4 does not fit the 4 steps over the tile's k",
+    ),
+    "no tiles": (
+        lambda: pictures.picture_share(kernel("naive", BM=4, BN=2), thread=(0, 0)),
+        "has no tiles As and Bs to read from; take a step from tiled on",
+    ),
+    "thread": (
+        lambda: pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=16),
+        "thread=16 does not fit the 16 threads of a block; .* from 0 to 15",
+    ),
+    "an idle thread": (
+        lambda: pictures.picture_order(kernel("naive", BM=4, BN=2), 1, 1, 1, thread=7),
+        "thread=7 of naive .* reads nothing at 1 x 1 x 1; choose one that computes",
+    ),
+    "half a thread": (lambda: film(kernel("tiled", TILE=4), 4, 4, 8, thread=0.5), "thread=0.5 does not fit"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_drawn_is_named(drawn, name):
+    draw, says = WRONG[name]
+    with pytest.raises(ValueError, match=says):
+        draw()
+    assert drawn == []
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: pictures.picture_owners(k, 4, 4),
+        lambda k: pictures.picture_reads(k, 4, 4, 4),
+        lambda k: pictures.picture_addresses(k, 4, 4, 4),
+        pictures.picture_share,
+        lambda k: pictures.picture_warps(k, 4, 4),
+        lambda k: pictures.picture_order(k, 4, 4, 4),
+    ],
+)
+def test_what_is_no_kernel_is_named(draw):
+    for what in ("tiled", SimpleNamespace(step="tiled"), opencl_kernel):
+        with pytest.raises(TypeError, match="is no built kernel; build it first"):
+            draw(what)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..ladder import ceil_div
 from ..launch import Kernel
+from ..launch.cuda_source import source_at_hand
 from ..sandbox import source_line
 from .gpus import WARP
 from .trace import trace
@@ -51,9 +52,8 @@ class Table:
         lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
             code = r.code if len(r.code) <= CODE else r.code[: CODE - 1] + "…"
-            lines.append(
-                f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {code}"
-            )
+            place = f"{r.line} | {code}" if code else f"{r.line}"
+            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {place}")
         return "\n".join(lines)
 
 
@@ -91,12 +91,14 @@ def table(k, size, memory, pieces, judge):
     for (line, array, writes, _), indices in instructions.items():
         took, fewest = judge(indices)
         sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest), strict=True)]
-    source = k.source.splitlines()
+    source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}
+    if not source_at_hand(k):  # typed at Python's prompt: a number is all there is
+        source = {}
     return Table(
         tuple(
             Row(
                 source_line(k, line),
-                source[source_line(k, line) - 1].strip(),
+                source.get(source_line(k, line), ""),
                 f"{'store' if writes else 'load'} {array}",
                 *sums[line, array, writes],
             )

@@ -422,7 +422,7 @@ def listed_candidates() -> tuple[Candidate, ...]:
 
 
 def opencl_candidates() -> tuple[Candidate, ...]:
-    """The OpenCL devices to choose from. Oclgrind, a debugger far too slow to learn speed on, only if it is asked for."""
+    """The OpenCL devices to choose from. Oclgrind, a debugger far too slow to learn speed on, only if asked for."""
     debugger = "oclgrind" in (wanted() or "").lower()
     return tuple(c for c in listed_candidates() if debugger or "Oclgrind" not in c.platform)
 

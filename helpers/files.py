@@ -78,7 +78,7 @@ def open_beside(path):
 
 
 def refuse_read_only(path):
-    """Raise PermissionError for a file that its owner has made read-only. Replacing it would be possible all the same."""
+    """Raise PermissionError for a file that its owner has made read-only, though it could be replaced."""
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(0, "the file is read-only")
 

@@ -24,7 +24,7 @@ def show(*kernels: Kernel, numbers: bool = True) -> None:
 
 
 def listing(source: str, numbers: bool) -> str:
-    """The source without empty lines around it. A number is that of the line in the whole source, empty ones counted."""
+    """The source without empty lines around it. Its numbers are those of the whole source, empty lines counted."""
     lines = source.splitlines()
     full = [i for i, line in enumerate(lines) if line.strip()]
     first, last = (full[0], full[-1]) if full else (0, -1)

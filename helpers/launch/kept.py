@@ -40,7 +40,7 @@ def entries(device):
     path = path_of(device)
     try:
         return read(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
         ignored(path, f"the file cannot be read ({error.strerror or error})")

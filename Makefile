@@ -9,7 +9,7 @@ QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test quick notebooks bench constraints clean
+.PHONY: lab test quick lowest notebooks bench constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -22,6 +22,17 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python -m pytest -q $(QUICK)
+
+# Without Kernel Tuner, which wants NumPy 2: so the oldest NumPy is tested.
+lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks in both dialects, page 02
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q uv
+	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python --resolution lowest-direct \
+	  -e . 'pytest>=8.0' 'nbval>=0.11'
+	$(VENV)-lowest/bin/uv pip list -q --python $(VENV)-lowest/bin/python
+	$(VENV)-lowest/bin/python -m helpers doctor
+	$(VENV)-lowest/bin/python -m pytest -q -o addopts= --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
+	  tests/test_lowest.py notebooks/02_naive.ipynb
 
 notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
 	$(VENV)/bin/python tools/notebooks.py
@@ -55,5 +66,5 @@ constraints:
 	rm -rf $(VENV)-constraints
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-constraints build *.egg-info .pytest_cache screenshots
+	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest build *.egg-info .pytest_cache screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

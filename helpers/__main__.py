@@ -3,98 +3,197 @@ tune: better parameters; record: all of it, kept.
 """
 
 import argparse
+import contextlib
 import json
 import sys
-from contextlib import nullcontext
+import warnings
 
-from tqdm import tqdm
+from . import files
+from .devices import DeviceError
+from .doctor import PLAIN, report
 
-from . import devices, ladder
-from .clock import record, scoreboard, tune, write_results
-from .clock.results import RESULTS
-from .doctor import doctor
-from .launch import DIALECTS, KernelError
+INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
 
 
-def bench(arguments):
+class Failed(Exception):
+    """A command did its work and could not store it; the message says why."""
+
+
+def look(arguments) -> int:
+    """Say what this machine has. Returns 0 where it is ready for class, else 1."""
+    return 0 if report(arguments.json) else 1
+
+
+def bench(arguments) -> None:
     """Time the ladder beside NumPy, and the libraries if asked; print a table; write rows, or the machine's file."""
+    from tqdm import tqdm
+
+    from . import ladder
+    from .clock import scoreboard, write_results
+    from .clock.results import RESULTS, prepare
+    from .launch import DIALECTS
+
     size = tuple(arguments.shape) if arguments.shape else arguments.size
     dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
     rounds = (3 if arguments.peers or arguments.save else 1) if arguments.rounds is None else arguments.rounds
-    # The file is opened before the work, so that a wrong path costs nothing.
-    with open(arguments.json, "w") if arguments.json else nullcontext() as file:
-        with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
+    if rounds < 1:
+        raise ValueError(f"rounds={rounds}: there is nothing to time; give --rounds 1 or more.")
+    folder = RESULTS if arguments.save == "" else arguments.save
+    # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
+    if arguments.json:
+        files.try_writing(arguments.json)
+    if folder:
+        prepare(folder)
+    with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
 
-            def each(k):
-                progress.set_description("NumPy" if k.dialect == "Python" else str(k))
-                progress.update()
+        def each(k):
+            progress.set_description("NumPy" if k.dialect == "Python" else str(k))
+            progress.update()
 
-            board = scoreboard(
-                size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
-            )
-        print(board)
-        if file:
-            json.dump([t.row() for t in board.timings], file, indent=1)
-            file.write("\n")
-    if arguments.save:
-        print("saved:", write_results([board], arguments.save))
+        board = scoreboard(
+            size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
+        )
+    print(board)
+    problems = []
+    if arguments.json:
+        rows = json.dumps([t.row() for t in board.timings], indent=1)
+        try:
+            files.replace_text(arguments.json, rows + "\n")
+        except OSError as error:
+            problems.append(str(error))
+    if folder:
+        try:
+            print("saved:", write_results([board], folder).resolve())
+        except OSError as error:
+            problems.append(str(error))
+    if problems:
+        raise Failed(" ".join(problems))
 
 
-def search(arguments):
+def search(arguments) -> None:
     """Tune steps one after another, each with its share of the time."""
+    from . import ladder
+    from .clock import tune
+
     for name in arguments.steps:
         ladder.step(name, arguments.dialect)
+    problems = []
     for name in arguments.steps:
-        print(tune(name, arguments.dialect, arguments.size, arguments.seconds / len(arguments.steps), again=True))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="what was found is not kept")  # the last line says it
+            found = tune(name, arguments.dialect, arguments.size, arguments.seconds / len(arguments.steps), again=True)
+        print(found)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if found.not_kept and found.not_kept not in problems:
+            problems.append(found.not_kept)
+    if problems:
+        raise Failed("what was found is not kept: " + " ".join(problems))
+
+
+def record(arguments) -> None:
+    """Check, tune and measure this machine; write its file."""
+    from .clock import record
+
+    print("saved:", record(arguments.folder, say=heard).resolve())
+
+
+def heard(what) -> None:
+    """Print at once what a long command has to say, but for its last line, which comes with the whole path."""
+    if not str(what).startswith("saved:"):
+        print(what, flush=True)
 
 
 def dialect(name):
     """As one writes it, from any case."""
-    return {one.lower(): one for one in DIALECTS}.get(name.lower(), name)
+    return {"cuda": "CUDA", "opencl": "OpenCL"}.get(name.lower(), name)
 
 
-def main():
-    """Run the command that sys.argv names. An error that a user can mend ends in one line on stderr and status 1."""
+def steps() -> str:
+    """The names of the steps, for `--help`. Where NumPy is missing `doctor` must run all the same."""
+    try:
+        from . import ladder
+    except ImportError:
+        return "a step of the ladder"
+    return f"of: {', '.join(ladder.STEPS)}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be written behind python -m helpers."""
     parser = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    look = commands.add_parser("doctor", help="what this machine has, what is used, what would add the rest")
-    look.add_argument("--json", action="store_true", help="as JSON")
-    time = commands.add_parser("bench", help="time the ladder beside NumPy")
-    time.add_argument("--dialect", type=dialect, choices=list(DIALECTS), help="cuda or opencl; both by default")
-    time.add_argument("--steps", nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
-    shape = time.add_mutually_exclusive_group()
+    command = commands.add_parser(
+        "doctor",
+        help="what this machine has, what is used, what would add the rest; exit status 0 if it is ready for class",
+    )
+    command.add_argument("--json", action="store_true", help="as JSON")
+    command.set_defaults(do=look)
+    command = commands.add_parser("bench", help="time the ladder beside NumPy")
+    command.add_argument("--dialect", type=dialect, choices=["CUDA", "OpenCL"], help="cuda or opencl; both by default")
+    command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
+    shape = command.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
-    time.add_argument(
+    command.add_argument(
         "--peers", action="store_true", help="beside PyTorch, MKL, CLBlast and cuBLAS, those that are installed"
     )
-    time.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
-    time.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
-    time.add_argument("--json", metavar="FILE", help="write the rows there")
-    time.add_argument(
-        "--save", metavar="FOLDER", nargs="?", const=RESULTS, help="add them to this machine's file there (results)"
+    command.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
+    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
+    command.add_argument("--json", metavar="FILE", help="write the rows there")
+    command.add_argument(
+        "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file there (results)"
     )
-    look = commands.add_parser("tune", help="search for the best parameters on this machine, and keep them")
-    look.add_argument("steps", nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
-    look.add_argument(
-        "--dialect", type=dialect, choices=list(DIALECTS), default="OpenCL", help="cuda or opencl (opencl)"
+    command.set_defaults(do=bench)
+    command = commands.add_parser("tune", help="search for the best parameters on this machine, and keep them")
+    command.add_argument("steps", nargs="+", metavar="STEP", help=steps())
+    command.add_argument(
+        "--dialect", type=dialect, choices=["CUDA", "OpenCL"], default="OpenCL", help="cuda or opencl (opencl)"
     )
-    look.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
-    look.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
-    look = commands.add_parser("record", help="check, tune and measure this machine; write its file")
-    look.add_argument("folder", help="where to write it")
-    arguments = parser.parse_args()
-    if arguments.command == "doctor":
-        doctor(arguments.json)
-        return
-    try:
-        {"bench": bench, "tune": search, "record": lambda arguments: record(arguments.folder)}[arguments.command](
-            arguments
-        )
-    except (ValueError, MemoryError, OSError, KernelError, devices.DeviceError) as error:
-        sys.exit(f"error: {error}")
+    command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
+    command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
+    command.set_defaults(do=search)
+    command = commands.add_parser("record", help="check, tune and measure this machine; write its file")
+    command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
+    command.set_defaults(do=record)
+    return parser
+
+
+def main() -> None:
+    """Run the command that sys.argv names. An error that a user can mend ends in one line on stderr and status 1.
+
+    Ctrl-C ends in one line, too, with status 130.
+    """
+    arguments = parser().parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
+            stream.reconfigure(errors=PLAIN)
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        try:
+            status = arguments.do(arguments)
+        except KeyboardInterrupt:
+            print(f"\ninterrupted. {left_by(arguments)}", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        except (ValueError, MemoryError, OSError, ImportError, Failed, DeviceError) as error:
+            sys.exit(f"error: {error}")
+        except RuntimeError as error:
+            from .launch import KernelError
+
+            if not isinstance(error, KernelError):
+                raise
+            sys.exit(f"error: {error}")
+    if status:
+        sys.exit(status)
+
+
+def left_by(arguments) -> str:
+    """What a command that was interrupted leaves behind."""
+    return {
+        "tune": "What was found so far is above; the same command searches again.",
+        "record": "What was measured is in the file; the same command goes on from there today.",
+    }.get(arguments.command, "Nothing was written.")
 
 
 if __name__ == "__main__":

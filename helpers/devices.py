@@ -15,6 +15,7 @@ import functools
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -24,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import platformdirs
+
+from . import files
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -156,7 +159,7 @@ def remember_proof() -> None:
     """Keep that CUDA works here, if the cache can be written; otherwise it is proved again the next time."""
     with contextlib.suppress(OSError):
         cache_folder().mkdir(parents=True, exist_ok=True)
-        (cache_folder() / PROVED).write_text(json.dumps(proof()), encoding="utf-8")
+        files.replace_text(cache_folder() / PROVED, json.dumps(proof()))
 
 
 @functools.cache
@@ -215,6 +218,7 @@ def cuda_device():
             f"there is none that works ({problem}). Unset it to use Numba's simulator."
         ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
+    name = numbered(name, nvidia_gpus()[: gpu.id].count(name))
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))
     return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
@@ -223,13 +227,53 @@ def cuda_device():
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-def pip_cpu_runtime():
-    """The library of the OpenCL CPU runtime that pip installed (intel-opencl-rt), or None."""
-    if sys.platform == "win32":
-        library = Path(sys.prefix, "Library", "bin", "intelocl64.dll")
-    else:
-        library = Path(sys.prefix, "lib", "libintelocl.so")
-    return library if library.exists() else None
+def pip_cpu_runtime() -> Path | None:
+    """The library of the OpenCL CPU runtime that pip installed (intel-opencl-rt), wherever that is; or None."""
+    return next(iter(installed_files("intel-opencl-rt", r"(lib)?intelocl(64)?\.(so|dll)")), None)
+
+
+def installed_files(package: str, pattern: str) -> list[Path]:
+    """The files of an installed package whose whole name fits the pattern, as far as they are there.
+
+    The package's own record says where they are: below a virtual environment, Debian's /usr/local, a user's folder.
+    """
+    try:
+        listed = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    places = (Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name))
+    return [place for place in places if place.exists()]
+
+
+def is_installed(package: str) -> bool:
+    """Whether pip or conda has a record of that package."""
+    try:
+        return bool(importlib.metadata.version(package))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def load_problem(library: Path) -> str | None:
+    """Why that library cannot be loaded, in the system's words; None if it can."""
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def load_runtime_libraries(runtime: Path) -> None:
+    """Load the maths libraries that pip's CPU runtime needs, where they lie in another folder than the runtime.
+
+    It looks for them beside itself only. A library that this process has loaded already is found all the same.
+    """
+    waiting = installed_files("intel-cmplr-lib-rt", r"lib(intlc|imf|irng|svml)\.so(\.\d+)?")
+    waiting = [library for library in waiting if library.parent != runtime.parent]
+    for _ in range(len(waiting)):  # some of them need others
+        for library in list(waiting):
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+                waiting.remove(library)
 
 
 def system_icd_files():
@@ -265,6 +309,8 @@ def find_opencl_drivers():
         if runtime:
             os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
         return
+    if runtime:
+        load_runtime_libraries(runtime)
     libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
     if libraries:
         os.environ["OCL_ICD_VENDORS"] = str(icd_folder(libraries, system_icd_files()))
@@ -297,12 +343,26 @@ def oclgrind_library():
 
 @dataclass(frozen=True)
 class Candidate:
-    """An OpenCL device that a driver lists; `problem` says why it cannot be used, None if it was proved."""
+    """An OpenCL device that a driver lists; `problem` says why it cannot be used, None if it was proved.
+
+    `number` counts devices of one name: of two equal GPUs, the first is 0, and the second 1 and called "NAME#1".
+    """
 
     platform: str
-    name: str
+    model: str
     kind: str
     handle: object = field(compare=False, repr=False)
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it is called here: no other device is called so."""
+        return numbered(self.model, self.number)
+
+    def is_called(self, name: str) -> bool:
+        """Whether that is part of its platform and name, in any case, or ends in its number, such as "H200#1"."""
+        said = f"{self.platform} {self.model}".lower()
+        return name.lower() in said or f"{said}#{self.number}".endswith(name.lower())
 
     @functools.cached_property
     def problem(self) -> str | None:
@@ -312,6 +372,11 @@ class Candidate:
         except Exception as error:  # a driver may fail in any way; each way means "not this one"
             return str(error).strip().splitlines()[0][:200] or type(error).__name__
         return None
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of a device, of which there may be more: "H200", "H200#1", and so on."""
+    return f"{name}#{number}" if number else name
 
 
 def prove_opencl(handle):
@@ -333,7 +398,7 @@ def prove_opencl(handle):
 
 
 @functools.cache
-def opencl_candidates():
+def listed_candidates() -> tuple[Candidate, ...]:
     """Every OpenCL device listed, best kind first: GPU, then Intel's or another CPU runtime, then PoCL."""
     import warnings
 
@@ -341,18 +406,25 @@ def opencl_candidates():
 
     # Intel's runtime reports success at length after every build.
     warnings.filterwarnings("ignore", category=cl.CompilerWarning)
-    found = []
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader found no driver at all
         platforms = []
-    for platform in platforms:
-        for handle in platform.get_devices():
-            debugger = "Oclgrind" in platform.name and "oclgrind" not in (wanted() or "").lower()
-            if debugger or "FPGA" in platform.name:
-                continue  # a debugger and an emulator, far too slow to learn speed on
-            found.append(Candidate(platform.name, handle.name.strip(), opencl_kind(handle), handle))
-    return tuple(sorted(found, key=lambda candidate: KINDS.index(candidate.kind)))
+    handles = [handle for platform in platforms for handle in platform.get_devices()]
+    handles = [handle for handle in handles if "FPGA" not in handle.platform.name]  # an emulator, far too slow
+    handles.sort(key=lambda handle: KINDS.index(opencl_kind(handle)))
+    found = []
+    for handle in handles:
+        model = handle.name.strip()
+        number = sum(candidate.model == model for candidate in found)
+        found.append(Candidate(handle.platform.name, model, opencl_kind(handle), handle, number))
+    return tuple(found)
+
+
+def opencl_candidates() -> tuple[Candidate, ...]:
+    """The OpenCL devices to choose from. Oclgrind, a debugger far too slow to learn speed on, only if asked for."""
+    debugger = "oclgrind" in (wanted() or "").lower()
+    return tuple(c for c in listed_candidates() if debugger or "Oclgrind" not in c.platform)
 
 
 def opencl_kind(handle) -> str:
@@ -369,33 +441,30 @@ def wanted():
     return os.environ.get("HELPERS_OPENCL_DEVICE") or None
 
 
-@functools.cache
-def opencl_device(name=None, kinds=KINDS):
+def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     """The OpenCL `Device` kernels run on.
 
-    `name`: part of a platform or device name; by default HELPERS_OPENCL_DEVICE, then pyopencl's own
-    PYOPENCL_CTX, then the first candidate that proves itself. `kinds`: those that will do, such as the CPUs only.
+    `name`: part of a platform or device name, with a number where several devices are called the same ("H200#1"); by
+    default HELPERS_OPENCL_DEVICE, then pyopencl's own PYOPENCL_CTX, as they are now, then the first candidate that
+    proves itself. `kinds`: those that will do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
-    import pyopencl as cl
-
-    candidates = opencl_candidates()
     name = name or wanted()
+    return proved_device(name, kinds, None if name else os.environ.get("PYOPENCL_CTX") or None)
+
+
+@functools.cache
+def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device:
+    """The first device of that name, or of that PYOPENCL_CTX, or of all, that proves itself. Looked for once."""
+    candidates = opencl_candidates()
     if name:
-        matching = [c for c in candidates if name.lower() in f"{c.platform} {c.name}".lower()]
+        matching = [c for c in candidates if c.is_called(name)]
         if not matching:
             listed = ", ".join(f"{c.name} ({c.platform})" for c in candidates) or "none at all"
             raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
         candidates = matching
-    elif os.environ.get("PYOPENCL_CTX"):
-        try:
-            chosen = cl.create_some_context(interactive=False).devices[0]
-        except (RuntimeError, cl.Error) as error:
-            raise DeviceError(
-                f"PYOPENCL_CTX={os.environ['PYOPENCL_CTX']!r} names no device: {error}. Unset it; "
-                f"python -m helpers doctor lists what there is."
-            ) from None
-        candidates = [Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)]
+    elif context:
+        candidates = [chosen_by_pyopencl(context)]
 
     for candidate in candidates:
         if candidate.kind not in kinds:
@@ -421,14 +490,36 @@ def opencl_device(name=None, kinds=KINDS):
     raise DeviceError(f"no OpenCL {what} can run a kernel ({tried}). {opencl_remedy()}")
 
 
+def chosen_by_pyopencl(context: str) -> Candidate:
+    """The device that pyopencl's PYOPENCL_CTX names. Raises DeviceError if there is none."""
+    import pyopencl as cl
+
+    try:
+        chosen = cl.create_some_context(interactive=False).devices[0]
+    except (RuntimeError, cl.Error) as error:
+        raise DeviceError(
+            f"PYOPENCL_CTX={context!r} names no device: {error}. Unset it; "
+            f"python -m helpers doctor lists what there is."
+        ) from None
+    one_of_them = next((c for c in listed_candidates() if c.handle == chosen), None)
+    return one_of_them or Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)
+
+
 def opencl_remedy():
     """The one command that adds an OpenCL CPU runtime on this kind of machine."""
-    if pip_cpu_runtime():
+    if runtime := pip_cpu_runtime():
+        if problem := load_problem(runtime):
+            return (
+                f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
+            )
         return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
+    if is_installed("intel-opencl-rt"):
+        return (
+            "pip's CPU runtime is installed without its library, as pip's --target leaves it. Install it without "
+            "--target: pip install --force-reinstall intel-opencl-rt intel-cmplr-lib-rt"
+        )
     if sys.platform == "darwin":
         return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
-    import platform
-
     if platform.machine().lower() in ("x86_64", "amd64"):
         return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
     return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
@@ -454,6 +545,40 @@ def numpy_blas():
     version = ".".join(str(pool["version"]).split(".")[:3])
     forced = " (OPENBLAS_CORETYPE forces it)" if name == "OpenBLAS" and os.environ.get("OPENBLAS_CORETYPE") else ""
     return f"{name} {version}" + (f" for {pool['architecture']}" if pool.get("architecture") else "") + forced
+
+
+def cpu_model() -> str:
+    """Which CPU this is, such as "AMD EPYC, family 25, model 17, 2 cores".
+
+    A virtual machine may hide all but the maker's name; the numbers that tell one generation from the next remain.
+    """
+    said = {}
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
+        said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = said.get("model name") or other_cpu_name()
+    numbers = {"family": "cpu family", "model": "model", "implementer": "CPU implementer", "part": "CPU part"}
+    parts = [f"{word} {said[key]}" for word, key in numbers.items() if said.get(key)]
+    cores = usable_cores()
+    return ", ".join([name, *parts, f"{cores} core{'s' * (cores > 1)}"])
+
+
+def other_cpu_name() -> str:
+    """The CPU's name on macOS, and what Windows and the rest call it."""
+    if sys.platform == "darwin":
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+            return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    return platform.processor() or platform.machine() or "unknown CPU"
+
+
+def usable_cores() -> int:
+    """How many cores this process may use; two threads of one core count once."""
+    import psutil
+
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    each = (psutil.cpu_count() or 1) / (psutil.cpu_count(logical=False) or psutil.cpu_count() or 1)
+    return max(1, round(threads / each))
 
 
 def python_path():

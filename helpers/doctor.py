@@ -1,11 +1,27 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
+import codecs
 import importlib.metadata
 import json
 import os
+import sys
 import textwrap
 
-from . import devices
+from . import devices, files
+
+# The name of an error handler: what a stream cannot carry, such as ✓ under Windows' cp1252, is written plainly.
+PLAIN = "helpers.plain"
+PLAINLY = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "×": "x"}
+
+
+def plainly(error):
+    """Write a few signs in ASCII and any other as a question mark; as Python calls handlers of encoding errors."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAINLY.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(PLAIN, plainly)
 
 
 def version(package):
@@ -18,7 +34,7 @@ def version(package):
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind()]
+    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *cache()]
 
 
 def row(what, found, used, why):
@@ -35,7 +51,10 @@ def packages():
 
 def blas():
     """The library that NumPy multiplies with."""
-    library = devices.numpy_blas()
+    try:
+        library = devices.numpy_blas()
+    except ImportError as error:
+        return row("NumPy's BLAS", "none", False, f"it cannot be asked: {error}")
     forced = "forces" in library
     warning = "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy"
     return row("NumPy's BLAS", library, not forced, warning if forced else "the number to beat")
@@ -44,14 +63,27 @@ def blas():
 def nvidia():
     """NVIDIA's GPUs, the simulator that stands in for them, and the compiler, which needs none."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
-    works = bool(gpus) and not devices.simulating()
+    works = bool(gpus) and not devices.simulating() and gpu_problem() is None
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
-    why = "there is no working GPU: right numbers, no speed" if devices.simulating() else "not needed"
-    yield row("CUDA simulator", "comes with Numba", devices.simulating(), why)
+    yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
     why = "for the compiler's report of pages 07 to 09, with or without a GPU"
     add = "" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
+
+
+def gpu_problem():
+    """Why Numba cannot use the GPU; None if it can. It may have been told to use it without any proof."""
+    return None if devices.proved_before() else devices.cuda_works_in_a_child()
+
+
+def about_simulator(gpu_works):
+    """Why the simulator is used, or is not."""
+    if devices.simulating():
+        return "there is no working GPU: right numbers, no speed"
+    if gpu_works:
+        return "not needed"
+    return "no GPU works, and NUMBA_ENABLE_CUDASIM=0 keeps the simulator away: unset it"
 
 
 def about_gpus(gpus, driver):
@@ -59,9 +91,9 @@ def about_gpus(gpus, driver):
     if not gpus:
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
-    if not devices.simulating():
+    problem = gpu_problem()
+    if not devices.simulating() and not problem:
         return f"driver for {cuda}; a small kernel ran and was right"
-    problem = devices.cuda_works_in_a_child()
     if not problem:
         return "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
     return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
@@ -71,6 +103,9 @@ def opencl():
     """Every OpenCL device that a driver lists, and which of them is used."""
     try:
         chosen = devices.opencl_device().handle
+    except ImportError as error:
+        yield row("OpenCL device", "none that works", False, f"pyopencl cannot be loaded: {error}")
+        return
     except devices.DeviceError as error:
         chosen = None
         yield row("OpenCL device", "none that works", False, str(error))
@@ -93,24 +128,69 @@ def oclgrind():
     return row("Oclgrind", "found" if found else "none", found, why)
 
 
+def cache():
+    """The folder for what `tune` finds, if there is something to say about it."""
+    try:
+        files.try_writing(devices.cache_folder() / "tuned.json", make_folder=True)
+    except OSError:
+        why = "what tune finds is not kept: name a folder that can be written in HELPERS_CACHE"
+        yield row("cache folder", "cannot be written", False, why)
+
+
+def missing(rows: list[dict]) -> list[str]:
+    """What this machine lacks to be ready for class; an empty list where it is ready."""
+    used = [r["what"] for r in rows if r["used"]]
+    needed = {
+        "NumPy": "numpy" in used,
+        "Numba": "numba" in used,
+        "an OpenCL device that works": any(what.startswith("OpenCL ") for what in used),
+        "CUDA on a GPU or in the simulator": bool({"NVIDIA GPU", "CUDA simulator"} & set(used)) and "numba" in used,
+    }
+    return [what for what, there in needed.items() if not there]
+
+
+def verdict(rows: list[dict]) -> str:
+    """Whether this machine is ready for class, as one sentence."""
+    if lacking := missing(rows):
+        return f"Not ready for class. Missing: {'; '.join(lacking)}. The lines above say what adds it."
+    opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
+    cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the simulator"
+    return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA in {cuda_on}.".replace("in a GPU", "on a GPU")
+
+
 def doctor(as_json: bool = False) -> None:
-    """Print what was found, what was chosen and why, and for each thing missing the command that adds it."""
+    """Print what was found, what was chosen and why, and for each thing missing the command that adds it.
+
+    The last line says whether the machine is ready for class.
+    """
+    report(as_json)
+
+
+def report(as_json: bool = False) -> bool:
+    """Print the diagnosis. Returns whether the machine is ready for class."""
     rows = diagnosis()
     if as_json:
         print(json.dumps(rows, indent=1))
-        return
+        return not missing(rows)
     width = max(len(r["what"]) for r in rows)
     for r in rows:
-        print(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
-        print(
-            *textwrap.wrap(
-                r["why"],
-                92,
-                initial_indent=" " * (width + 4),
-                subsequent_indent=" " * (width + 4),
-                break_long_words=False,
-                break_on_hyphens=False,
-            ),
-            sep="\n",
-            end="\n" if r["why"] else "",
-        )
+        say(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
+        for line in wrapped(r["why"], " " * (width + 4)):
+            say(line)
+    for line in wrapped(verdict(rows), "· " if missing(rows) else "✓ ", "  "):
+        say(line)
+    return not missing(rows)
+
+
+def wrapped(text, first, others=None):
+    """The text as short lines; `first` and `others` begin the first and the other lines."""
+    others = first if others is None else others
+    return textwrap.wrap(
+        text, 92, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def say(text):
+    """Print one line, in signs that standard output can carry."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, PLAIN).decode(encoding))

@@ -1,16 +1,43 @@
 """python -m helpers: what it prints and writes."""
 
+import errno
+import importlib
 import json
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
 
+from helpers import clock, devices, files
 from helpers.__main__ import main
+from helpers.launch import kept
 
 
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["helpers", *map(str, arguments)])
     main()
+
+
+def fails(monkeypatch, capsys, *arguments):
+    """The exit status of a command that ends with an error, and what it printed: (status, out, err)."""
+    with pytest.raises(SystemExit) as exit:
+        run(monkeypatch, *arguments)
+    out, err = capsys.readouterr()
+    status = exit.value.code
+    return (status, out, err) if isinstance(status, int) else (1, out, err + str(status))
+
+
+def no_room(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+SMALL = ("bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
 
 
 def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
@@ -80,3 +107,152 @@ def test_doctor_prints_narrow_lines(monkeypatch, capsys):
     lines = capsys.readouterr().out.strip().splitlines()
     assert sum(line[0] in "✓·" for line in lines) >= 7
     assert all(line[0] in "✓· " and len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--rounds", "0"), ("--steps", "tilde"), ("--size", "0"), ("--size", "1000000"), ("--save", "FILE/x")]
+)
+def test_bad_arguments_leave_an_older_file_as_it_is(monkeypatch, capsys, tmp_path, arguments):
+    file = tmp_path / "rows.json"
+    file.write_text("good")
+    (tmp_path / "FILE").write_text("no folder")
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = fails(monkeypatch, capsys, "bench", "--dialect", "opencl", "--json", file, *arguments)
+    assert status == 1 and out == "" and file.read_text() == "good"
+    assert sorted(os.listdir(tmp_path)) == ["FILE", "rows.json"]
+
+
+def test_an_interrupted_bench_ends_in_one_line_and_leaves_an_older_file_as_it_is(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "rows.json"
+    file.write_text("good")
+    monkeypatch.setattr(clock, "scoreboard", interrupt)
+    status, _, err = fails(monkeypatch, capsys, *SMALL, "--json", file)
+    assert status == 130 and err.strip().splitlines()[-1] == "interrupted. Nothing was written."
+    assert "Traceback" not in err and file.read_text() == "good" and os.listdir(tmp_path) == ["rows.json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_ends_bench_with_status_130(tmp_path):
+    file = tmp_path / "rows.json"
+    file.write_text("good")
+    command = [sys.executable, "-m", "helpers", *map(str, SMALL), "--rounds", "100000", "--json", str(file)]
+    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+    child = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, bufsize=1)
+    said = ""
+    while "timed in" not in said:
+        piece = child.stderr.read(1)
+        assert piece, said
+        said += piece
+    child.send_signal(signal.SIGINT)
+    said += child.communicate(timeout=60)[1]
+    assert child.returncode == 130 and "Traceback" not in said and file.read_text() == "good"
+    assert said.strip().splitlines()[-1] == "interrupted. Nothing was written."
+
+
+def test_a_full_disk_costs_no_table_and_no_older_file(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "rows.json"
+    file.write_text("good")
+    monkeypatch.setattr(files.os, "fsync", no_room)
+    status, out, err = fails(monkeypatch, capsys, *SMALL, "--json", file, "--save", tmp_path / "results")
+    assert status == 1 and "naive (OpenCL)" in out and "saved" not in out
+    assert err.count("No space left on device") == 2 and "rows.json cannot be written" in err  # and the machine's file
+    assert file.read_text() == "good" and list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_damaged_record_is_set_aside_and_said(monkeypatch, capsys, tmp_path):
+    path = clock.results.results_file(tmp_path)
+    path.write_text('{"device": ')
+    run(monkeypatch, *SMALL, "--rounds", 1, "--save", tmp_path)
+    out, err = capsys.readouterr()
+    assert f"It is kept as {path.name}.damaged" in err and f"saved: {path.resolve()}" in out
+    assert (tmp_path / f"{path.name}.damaged").read_text() == '{"device": '
+    assert len(clock.read_results(tmp_path)[0].boards) == 1
+
+
+def test_tune_on_a_full_disk_says_what_it_found(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    monkeypatch.setattr(files.os, "fsync", no_room)
+    status, out, err = fails(monkeypatch, capsys, "tune", "tiled", "naive", "--size", 16, "--seconds", 0.02)
+    assert status == 1 and "tiled (OpenCL), 16 x 16 x 16: " in out and "naive (OpenCL), 16 x 16 x 16: " in out
+    assert out.count("not kept") == 2 and err.count("No space left on device") == 1
+    assert [p.name for p in tmp_path.iterdir() if p.name != "lock"] == []
+
+
+def test_tune_ends_on_ctrl_c_with_what_it_found(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    tuning = importlib.import_module("helpers.clock.tuning")
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda task, *_: ([(task.default, 1.0, "")], True))
+    status, out, err = fails(monkeypatch, capsys, "tune", "tiled", "naive", "--size", 16)
+    assert status == 130 and "tiled (OpenCL)" in out and ", interrupted" in out and "naive" not in out
+    assert err.strip().splitlines() == ["interrupted. What was found so far is above; the same command searches again."]
+
+
+def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys.modules["helpers.clock.record"], "check", interrupt)
+    status, _, err = fails(monkeypatch, capsys, "record", tmp_path)
+    assert status == 130 and len(err.strip().splitlines()) == 1 and "goes on from there" in err
+
+
+def test_record_finds_its_folder_unwritable_before_it_measures(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(sys.modules["helpers.clock.record"], "check", lambda *_: pytest.fail("it measured"))
+    status, out, err = fails(monkeypatch, capsys, "record", tmp_path / "file" / "results")
+    assert status == 1 and out == "" and "cannot be written" in err
+
+
+@pytest.mark.parametrize("arguments", [("doctor",), ("doctor", "--json")])
+def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys, arguments):
+    doctor = sys.modules["helpers.doctor"]
+    run(monkeypatch, *arguments)  # no exit: status 0
+    assert "--json" in arguments or "Ready for class: NumPy, OpenCL on " in capsys.readouterr().out.splitlines()[-1]
+    monkeypatch.setattr(doctor, "opencl", lambda: [doctor.row("OpenCL device", "none that works", False, "a remedy")])
+    status, out, _ = fails(monkeypatch, capsys, *arguments)
+    assert status == 1
+    last = " ".join(out.split("· Not ready")[-1].split())
+    assert "--json" in arguments or "Missing: an OpenCL device that works. The lines above say what adds it." in last
+
+
+def python(*command, **environment):
+    """Run it in a process of its own. Returns what subprocess.run does."""
+    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM")
+    clean = {name: value for name, value in os.environ.items() if name not in made_here}
+    clean |= {"PYTHONPATH": devices.python_path(), **environment}
+    return subprocess.run([sys.executable, *command], env=clean, capture_output=True, timeout=120)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("command", [("-m", "helpers", "doctor"), ("-c", "import helpers; helpers.doctor()")])
+def test_doctor_can_be_written_to_a_file_in_any_encoding(command, encoding):
+    done = python(*command, PYTHONIOENCODING=encoding)
+    text = done.stdout.decode(encoding)
+    assert done.returncode == 0, done.stderr
+    assert text.startswith({"utf-8": "✓ numpy"}.get(encoding, "+ numpy"))
+    assert ("\n· " if encoding != "ascii" else "\n- ") in text or "NVIDIA GPU         1" in text
+
+
+@pytest.mark.skipif(bool(devices.nvidia_gpus()), reason="this machine has a GPU")
+def test_doctor_does_not_call_the_simulator_unneeded_where_there_is_no_gpu():
+    done = python("-m", "helpers", "doctor", NUMBA_ENABLE_CUDASIM="0", PYTHONIOENCODING="utf-8")
+    text = " ".join(done.stdout.decode().split())
+    assert done.returncode == 1 and "not needed" not in text
+    assert "NUMBA_ENABLE_CUDASIM=0 keeps the simulator away: unset it" in text
+    assert "Missing: CUDA on a GPU or in the simulator." in text
+
+
+@pytest.mark.parametrize("package", ["numpy", "pyopencl"])
+def test_doctor_runs_where_a_package_is_missing(package):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['helpers', 'doctor']\n"
+        "from helpers.__main__ import main; main()"
+    )
+    done = python("-c", code, PYTHONIOENCODING="utf-8")
+    assert done.returncode == 1 and b"Traceback" not in done.stderr, done.stderr
+    assert "Not ready for class" in done.stdout.decode()
+
+
+def test_a_cache_that_cannot_be_written_is_a_line_of_doctors(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
+    run(monkeypatch, "doctor")
+    assert "cannot be written" in capsys.readouterr().out
+    assert kept.entries(devices.opencl_device()) == {}

@@ -5,11 +5,13 @@ python -m helpers record results
 
 from collections.abc import Callable
 from pathlib import Path
+from time import strftime
 
 from .. import ladder
+from ..devices import Device
 from ..judge import check
-from ..launch import DIALECTS
-from .results import write_results
+from ..launch import DIALECTS, kept, sizes
+from .results import drivers, key, prepare, readable, versions, write_results
 from .scoreboard import scoreboard
 from .tuning import tune
 
@@ -67,34 +69,87 @@ def record(
     """Check, tune and measure this machine. Writes its file into that folder after each size, and returns its path.
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. `plan`: one of PLANS; by default
-    that of the device. Takes half an hour or so.
+    that of each dialect's own device. Takes half an hour or so. Interrupted, it goes on the same day where it stopped.
+    Raises OSError where the file cannot be written and ValueError where there are only simulators, both before it
+    measures anything.
     """
+    path = prepare(folder)
     found = {name: one.device(None, None) for name, one in DIALECTS.items()}
     found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}
-    plan = plan or PLANS["GPU" if any(device.kind == "GPU" for device in found.values()) else "CPU"]
+    plans = {dialect: plan or plan_for(device) for dialect, device in found.items()}
     verdicts = {}
     for dialect, device in found.items():
         for name in steps_for(dialect, device):
             k = DIALECTS[dialect].build(name)
-            verdict = check(k) and check(k, plan["ragged"])
+            verdict = check(k) and check(k, plans[dialect]["ragged"])
             verdicts[name, dialect] = bool(verdict)
             say(verdict)
-    searches = [(name, dialect) for (name, dialect), right in verdicts.items() if right and name in plan["tuned"]]
+    searches = [(name, d) for (name, d), right in verdicts.items() if right and name in plans[d]["tuned"]]
     for name, dialect in searches:
-        say(tune(name, dialect, plan["tuning_size"], tuning_seconds / len(searches), again=True))
-    path = None
-    for size, steps in plan["sizes"]:
-        right = [
-            name
-            for name in steps or ladder.STEPS
-            if all(verdicts.get((name, d), d not in ladder.STEPS[name].dialects) for d in found)
-        ]
-        board = scoreboard(size, list(found), right, parameters="tuned")
-        say(board)
-        checked = {f"{name} ({dialect})": right for (name, dialect), right in verdicts.items()}
-        path = write_results([board], folder, checked=checked)  # after each size, so that an interruption costs one
+        size = plans[dialect]["tuning_size"]
+        again = not tuned_today(name, dialect, found[dialect], size)
+        found_there = tune(name, dialect, size, tuning_seconds / len(searches), again=again)
+        say(found_there)
+        if found_there.interrupted:
+            raise KeyboardInterrupt
+    checked = {f"{name} ({dialect})": right for (name, dialect), right in verdicts.items()}
+    for dialects, one in together(plans):
+        for size, steps in one["sizes"]:
+            right = [name for name in steps or ladder.STEPS if right_in(dialects, name, verdicts)]
+            spelled = f"{' x '.join(map(str, sizes(size)))} ({' and '.join(dialects)})"
+            if not right:
+                say(f"{spelled} is left out: no step is right there.")
+                continue
+            run = f"record: {', '.join(right)}"
+            if measured_today(path, size, dialects, run):
+                say(f"{spelled} is in {path.name} from today, and is not measured again.")
+                continue
+            board = scoreboard(size, dialects, right, parameters="tuned")
+            say(board)
+            write_results([board], folder, run, checked=checked)  # after each size, so that an interruption costs one
     say(f"saved: {path}")
     return path
+
+
+def plan_for(device: Device) -> dict:
+    """What is tuned and measured on a device of that kind."""
+    return PLANS["GPU" if device.kind == "GPU" else "CPU"]
+
+
+def together(plans: dict) -> list[tuple[list, dict]]:
+    """Dialects with one plan share its scoreboards; others have their own: a list of (dialects, plan)."""
+    groups = []
+    for dialect, plan in plans.items():
+        for dialects, other in groups:
+            if other is plan:
+                dialects.append(dialect)
+                break
+        else:
+            groups.append(([dialect], plan))
+    return groups
+
+
+def right_in(dialects: list, name: str, verdicts: dict) -> bool:
+    """Whether the step is right in all of these dialects that it is written in, and is for the device of each."""
+    asked = [d for d in dialects if d in ladder.STEPS[name].dialects]
+    return bool(asked) and all(verdicts.get((name, d), False) for d in asked)
+
+
+def tuned_today(name: str, dialect: str, device: Device, size: int) -> bool:
+    """Whether a whole search of today, for that size and this version of the kernel, is kept."""
+    stored = kept.entry(ladder.STEPS[name], device, DIALECTS[dialect].source_of(name))
+    whole = bool(stored) and not stored.get("interrupted")
+    return whole and stored.get("date") == strftime("%Y-%m-%d") and stored.get("size") == list(sizes(size))
+
+
+def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:
+    """Whether the file has that board from a run of today, with the same steps, drivers and versions."""
+    now = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
+    old = readable(path)
+    wanted = (*sizes(size),), frozenset(dialects)
+    return old is not None and any(
+        key(b) == wanted and then == now for b, then in zip(old.boards, old.made, strict=True)
+    )
 
 
 def steps_for(dialect, device):

@@ -1,9 +1,9 @@
 """What was recorded of machines, a JSON file each in results/: devices, drivers, versions, date and scoreboards."""
 
 import json
-import os
 import platform
 import re
+import warnings
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -11,11 +11,13 @@ from time import strftime
 
 import numpy as np
 
-from .. import devices
+from .. import devices, files
 from .scoreboard import Scoreboard
 from .timing import Timing
 
-RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+# In a checkout, the repository's folder. Where the course is installed, one in the directory where one works.
+RESULTS = CHECKOUT / "results" if (CHECKOUT / "pyproject.toml").exists() else Path("results")
 PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
 
 
@@ -23,48 +25,123 @@ PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-o
 class MachineResults:
     """The scoreboards of one machine, as its file in results/ has them.
 
-    about   {"drivers": {device: driver}, "versions": {package: version}, "system": ..., whatever else was said of it}
+    about   {"drivers": {device: driver}, "versions": {package: version}, "system": ..., "cpu": which CPU it has,
+            whatever else was said of it}
+    made    for each of the boards {"date", "drivers", "versions", "run"}: when and with what it was measured
     """
 
     device: str
     date: str
     boards: tuple
     about: dict
+    made: tuple = ()
 
     def __repr__(self):
-        sizes = ", ".join(f"{b.M} x {b.N} x {b.K}" for b in self.boards)
-        return f"{self.device}, recorded on {self.date}: {sizes}"
+        sizes = ", ".join(dict.fromkeys(f"{b.M} x {b.N} x {b.K}" for b in self.boards))
+        cpu = self.about.get("cpu", "")
+        name = cpu if cpu.startswith(self.device) else self.device
+        return f"{name}, recorded on {self.date}: {sizes}"
 
 
-def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, **about: object) -> Path:
-    """Write scoreboards into the machine's file in that folder, over older ones of the same sizes. Returns its path.
+def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: str = "", **about: object) -> Path:
+    """Write scoreboards into the machine's file in that folder, over older ones of the same sizes and dialects.
 
-    `about`: what else to say of the run. The file names devices, drivers and versions, never the machine or its user.
+    Returns its path. `run`: what measured them. `about`: what else to say of the machine. The file names devices,
+    drivers and versions, never the machine or its user. A file there that is damaged is set aside, with a warning.
+    Raises ValueError where only simulators took part, OSError where the file cannot be written.
     """
     boards = list(boards)
-    # A machine is called after its GPU if one took part, else after the CPU that OpenCL ran on.
-    used = [d for d in (devices.cuda_device(), devices.opencl_device()) if d.kind != "simulator"]
-    name = next((d.name for d in used if d.kind == "GPU"), used[-1].name)
-    path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
-    kept = (
-        [b for b in read_file(path).boards if (b.M, b.N, b.K) not in {(b.M, b.N, b.K) for b in boards}]
-        if path.exists()
-        else []
-    )
+    path = results_file(folder)
+    old = readable(path)
+    made = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
+    rows = [(b, made) for b in boards]
+    if old:
+        new = {key(b) for b in boards}
+        rows += [(b, then) for b, then in zip(old.boards, old.made, strict=True) if key(b) not in new]
+    rows.sort(key=lambda row: (row[0].M * row[0].N * row[0].K, row[0].M, sorted(key(row[0])[1])))
     everything = {
-        "device": name,
-        "date": strftime("%Y-%m-%d"),
+        "device": main_device().name,
+        "cpu": devices.cpu_model(),
+        "date": made["date"],
         "system": f"{platform.system()} {platform.machine()}",
-        "drivers": {f"{d.dialect}: {d.name}": d.driver for d in used},
-        "versions": versions(),
-        **about,
-        "boards": [as_dict(b) for b in sorted([*kept, *boards], key=lambda b: (b.M * b.N * b.K, b.M))],
+        "drivers": made["drivers"],
+        "versions": made["versions"],
     }
+    kept = {name: value for name, value in (old.about if old else {}).items() if name not in everything}
+    everything |= kept | about | {"boards": [as_dict(b) | {"made": then} for b, then in rows]}
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)  # whole, or not at all
+    files.replace_text(path, json.dumps(everything, indent=1) + "\n")
     return path
+
+
+def results_file(folder: str | Path) -> Path:
+    """The machine's file in that folder, which need not exist.
+
+    It is called after the GPU if one takes part, else after the CPU: its model, and how many of its cores there are.
+    Raises ValueError where both dialects run in simulators.
+    """
+    device = main_device()
+    name = device.name
+    if device.kind != "GPU":
+        cpu = devices.cpu_model()
+        name = cpu if cpu.startswith(name) else f"{name} {cpu}"
+    return Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
+
+
+def used_devices() -> list[devices.Device]:
+    """The devices of both dialects, but for simulators, whose times mean nothing."""
+    found = []
+    for ask in (devices.cuda_device, devices.opencl_device):
+        try:
+            found.append(ask())
+        except devices.DeviceError:
+            continue
+    # An interpreter is none, either: Oclgrind, if it was asked for by name.
+    return [d for d in found if d.kind != "simulator" and "Oclgrind" not in d.driver]
+
+
+def main_device() -> devices.Device:
+    """The device that this machine's results are called after."""
+    used = used_devices()
+    if not used:
+        raise ValueError(
+            "CUDA and OpenCL both run in simulators here, so there are no times to record. "
+            "python -m helpers doctor says what would add a device."
+        )
+    return next((d for d in used if d.kind == "GPU"), used[-1])
+
+
+def drivers() -> dict:
+    """{"dialect: device": driver} of what results depend on."""
+    return {f"{d.dialect}: {d.name}": d.driver for d in used_devices()}
+
+
+def prepare(folder: str | Path) -> Path:
+    """Find out that this machine's file can be written there, before anything is measured. Returns its path.
+
+    A damaged file is set aside. Raises what `write_results` raises.
+    """
+    path = results_file(folder)
+    files.try_writing(path, make_folder=True)
+    readable(path)
+    return path
+
+
+def readable(path: Path) -> MachineResults | None:
+    """What that file says; None where there is none, or it was damaged and has been set aside."""
+    if not path.exists():
+        return None
+    try:
+        return read_file(path)
+    except ValueError as error:
+        aside = files.set_aside(path)
+        warnings.warn(f"{error} It is kept as {aside.name}, and a new file takes its place.", stacklevel=3)
+        return None
+
+
+def key(board: Scoreboard) -> tuple:
+    """What a later board replaces an earlier one by: the size, and the dialects that were timed beside the host."""
+    return (board.M, board.N, board.K), frozenset(t.dialect for t in board.timings if not t.simulated) - {"Python"}
 
 
 def versions() -> dict:
@@ -108,10 +185,13 @@ def as_dict(board: Scoreboard) -> dict:
 def read_file(path: Path) -> MachineResults:
     """The `MachineResults` of one file. Raises ValueError, naming the file, if it is not one of ours."""
     try:
-        stored = json.loads(Path(path).read_text())
-        boards = []
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        boards, made = [], []
+        # Files of version 1.0 say this once, for all of their boards.
+        all_of_them = {"date": stored["date"], "drivers": stored.get("drivers"), "versions": stored.get("versions")}
         for b in stored.pop("boards"):
             size = b["M"], b["N"], b["K"]
+            made.append(dict(b.get("made", all_of_them)))
             timings = [
                 Timing(
                     c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"]
@@ -129,14 +209,14 @@ def read_file(path: Path) -> MachineResults:
                     blas=b["blas"],
                 )
             )
-        return MachineResults(stored.pop("device"), stored.pop("date"), tuple(boards), stored)
+        return MachineResults(stored.pop("device"), stored.pop("date"), tuple(boards), stored, tuple(made))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "
-            f"Delete it, or write it again: python -m helpers bench --save"
+            f"python -m helpers bench --save sets it aside and writes a new one."
         ) from None
 
 
 def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:
-    """All machines recorded in that folder, a list of `MachineResults`."""
+    """All machines recorded in that folder, a list of `MachineResults`; an empty one where there are none."""
     return [read_file(path) for path in sorted(Path(folder).glob("*.json"))]

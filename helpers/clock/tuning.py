@@ -5,8 +5,9 @@ kernels by a short loop; both go through the space in the same order. What seems
 defaults, in turns, and kept only if it won every round.
 """
 
-import contextlib
+import functools
 import time
+import warnings
 from dataclasses import dataclass
 
 from .. import ladder
@@ -32,6 +33,7 @@ class Tuning:
     comparison  the winner against the defaults, in turns; None if it came to none
     best        the parameters to use: the winner's, or the defaults
     found_on    the date of an earlier search that this one found in the cache, and did not repeat
+    not_kept    why `parameters="tuned"` will not find what this search did; "" where it will
     """
 
     step: str
@@ -47,6 +49,7 @@ class Tuning:
     best: dict
     interrupted: bool = False
     found_on: str = ""
+    not_kept: str = ""
 
     def landscape(self, x: str, y: str) -> dict:
         """{(value of parameter x, value of y): the best GFLOP/s of all points tried there}."""
@@ -61,23 +64,31 @@ class Tuning:
                 f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}\n"
                 f"  kept      {ladder.spell(self.best)}\n  To search again, add again=True."
             )
-        failed = sum(rate is None for _, rate, _ in self.tried)
+        failed = [(p, why) for p, rate, why in self.tried if rate is None]
         text = (
             f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: "
             f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
-            + f", {failed} failed" * bool(failed)
+            + f", {len(failed)} failed" * bool(failed)
             + ", interrupted" * self.interrupted
         )
+        if failed:
+            p, why = failed[0]
+            text += f"\n  failed    first with {ladder.spell(p)}: {why or 'no reason was given'}"
         default = self.tried[0][0] if self.tried else self.best
         text += f"\n  defaults  {ladder.spell(default)}"
-        if self.best == default:
-            return text + "\n  Nothing beat the defaults in every round. They stay."
-        text += f"\n  best      {ladder.spell(self.best)}"
-        first, second = self.comparison.first, self.comparison.second
-        return text + (
-            f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, {self.comparison.ratio:.2f} times "
-            f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})"
-        )
+        if failed and len(failed) == len(self.tried):
+            text += "\n  No point ran and was right, the defaults included: nothing was found, and nothing is kept."
+        elif self.best == default:
+            text += "\n  Nothing beat the defaults in every round. They stay."
+        else:
+            first, second = self.comparison.first, self.comparison.second
+            text += (
+                f"\n  best      {ladder.spell(self.best)}"
+                f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, "
+                f"{self.comparison.ratio:.2f} times "
+                f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})"
+            )
+        return text + f"\n  not kept: {self.not_kept}" * bool(self.not_kept)
 
 
 SEARCHES = {"CUDA": search_with_a_loop, "OpenCL": search_with_kernel_tuner}
@@ -114,7 +125,7 @@ def tune(
     `again` is true. Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins;
     interrupted again, it keeps the defaults.
     Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
-    here.
+    here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
     one = dialect_called(dialect)
     rung = ladder.step(step, dialect)
@@ -136,13 +147,27 @@ def tune(
     start = time.perf_counter()
     task = Task(rung, dialect, device, (M, N, K), default, legal)
     tried, interrupted = search(task, start, seconds)
-    best, comparison = finals(task, tried, start + seconds, interrupted)
+    best, comparison, cut = finals(task, tried, start + seconds, interrupted)
+    interrupted = interrupted or cut
     took, points = time.perf_counter() - start, len(legal) + (default not in legal)
-    found = Tuning(step, dialect, device.name, M, N, K, tuple(tried), points, took, comparison, best, interrupted)
-    if tried:
+    not_kept = ""
+    if any(rate is not None for _, rate, _ in tried):
         ratio = round(comparison.ratio, 3) if comparison else None
-        kept.remember(rung, device, source, best, size=[M, N, K], date=time.strftime("%Y-%m-%d"), times_faster=ratio)
-    return found
+        about = dict(size=[M, N, K], date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
+        try:
+            kept.remember(rung, device, source, best, **about)
+        except OSError as error:  # what was found is worth more than the file
+            not_kept = str(error)
+            warn_once(not_kept)
+    return Tuning(
+        step, dialect, device.name, M, N, K, tuple(tried), points, took, comparison, best, interrupted, "", not_kept
+    )
+
+
+@functools.cache
+def warn_once(why: str) -> None:
+    """Warn that what a search found is not kept."""
+    warnings.warn(f"what was found is not kept: {why}", stacklevel=3)
 
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
@@ -159,18 +184,22 @@ def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]
         return SEARCHES[task.dialect](task, start + SEARCHING * seconds, each)
 
 
-def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None]:
-    """The best of those tried and its `Comparison` with the defaults; the defaults if it did not win every round."""
+def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None, bool]:
+    """The best of those tried and its `Comparison` with the defaults; the defaults if it did not win every round.
+
+    And whether an interrupt cut this short.
+    """
     good = sorted((entry for entry in tried if entry[1]), key=lambda entry: -entry[1])
     good = [p for p, _, _ in good[: FINALISTS + 1] if p != task.default][:FINALISTS]
-    if not good:
-        return task.default, None
-    won = []
-    with contextlib.suppress(KeyboardInterrupt):
+    won, cut = [], False
+    try:
         for p in good[: 1 if interrupted else FINALISTS]:
             comparison = compare(task.build(p), task.build(task.default), task.size, ROUNDS)
             if min(comparison.ratios) > 1:
                 won.append((comparison.ratio, p, comparison))
             if time.perf_counter() > until:
                 break
-    return max(won, key=lambda entry: entry[0])[1:] if won else (task.default, None)
+    except KeyboardInterrupt:
+        cut = True
+    best, comparison = max(won, key=lambda entry: entry[0])[1:] if won else (task.default, None)
+    return best, comparison, cut

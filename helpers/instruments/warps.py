@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ladder import ceil_div
 from ..launch import Kernel
+from ..launch.cuda_source import source_at_hand
 from ..sandbox import source_line
 from ..sandbox.accesses import grouped, turns
 from .gpus import WARP
@@ -54,9 +55,8 @@ class Table:
         lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
             code = r.code if len(r.code) <= CODE else r.code[: CODE - 1] + "…"
-            lines.append(
-                f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {r.line} | {code}"
-            )
+            place = f"{r.line} | {code}" if code else f"{r.line}"
+            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {place}")
         return "\n".join(lines)
 
 
@@ -95,12 +95,14 @@ def table(k, size, memory, pieces, judge):
         took, fewest = judge(a["index"][one].tolist())
         added = zip(sums[line, array, writes], (1, took, fewest), strict=True)
         sums[line, array, writes] = [total + n for total, n in added]
-    source = k.source.splitlines()
+    source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}
+    if not source_at_hand(k):  # typed at Python's prompt: a number is all there is
+        source = {}
     return Table(
         tuple(
             Row(
                 source_line(k, line),
-                source[source_line(k, line) - 1].strip(),
+                source.get(source_line(k, line), ""),
                 f"{'store' if writes else 'load'} {array}",
                 *sums[line, array, writes],
             )

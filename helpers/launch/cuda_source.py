@@ -8,10 +8,11 @@ import traceback
 
 from numba import cuda
 
-from .errors import KernelError
+from .errors import KernelError, quoted
 from .numba_internals import is_device_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
+NOT_AT_HAND = "# There is no source at hand of "  # what stands for the source begins so
 
 
 def from_ladder(name, p):
@@ -27,7 +28,7 @@ def from_function(function):
     try:
         source = textwrap.dedent(inspect.getsource(plain))
     except (OSError, TypeError):
-        source = f"# the source of {plain.__name__} is not at hand\n"
+        source = f"{NOT_AT_HAND}{plain.__name__}, which was typed at a prompt\n"
     return (function if plain is not function else cuda.jit(plain)), source
 
 
@@ -39,15 +40,22 @@ def from_text(source, p):
     try:
         exec(compile(source, name, "exec"), namespace)
     except SyntaxError as error:
-        raise KernelError(f"line {error.lineno}: {error.msg}\n    {(error.text or '').strip()}") from None
+        raise KernelError(quoted(source, error.lineno, error.msg)) from None
     except Exception as error:  # a wrong name, an import that fails, ...: the learner's line and words
-        line = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name][-1]
-        raise KernelError(f"line {line}: {type(error).__name__}: {error}") from None
+        numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
+        raise KernelError(
+            quoted(source, numbers[-1] if numbers else None, f"{type(error).__name__}: {error}")
+        ) from None
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     mine = [v for v in mine if not is_device_function(v)]
     if len(mine) != 1:
         raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
     return mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)
+
+
+def source_at_hand(k) -> bool:
+    """Whether k.source is the kernel's source. Python keeps none of what was typed at its prompt."""
+    return not k.source.startswith(NOT_AT_HAND)
 
 
 def call_builder(builder, p):

@@ -11,3 +11,12 @@ class KernelError(RuntimeError):
 
 class NotYet(Exception):
     """A stub that its learner has not filled in."""
+
+
+def quoted(source: str, number: int | None, message: str) -> str:
+    """A compiler's message with the number and the text of the line that it means, where it names one there is."""
+    if number is None:
+        return message.strip()
+    lines = source.splitlines()
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)

@@ -8,12 +8,10 @@ found with; where either has changed, or the file is damaged, it is ignored, and
 import functools
 import hashlib
 import json
-import os
 import re
-import tempfile
 import warnings
 
-from .. import devices, ladder
+from .. import devices, files, ladder
 from ..devices import Device
 
 
@@ -41,13 +39,23 @@ def entries(device):
     """{step: entry} as stored for that device; empty where there is no file or it cannot be read."""
     path = path_of(device)
     try:
-        stored = json.loads(path.read_text())
-        return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
-    except FileNotFoundError:
+        return read(path)
+    except (FileNotFoundError, NotADirectoryError):
         pass
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except OSError as error:
+        ignored(path, f"the file cannot be read ({error.strerror or error})")
+    except ValueError:
         ignored(path, "the file is damaged")
     return {}
+
+
+def read(path) -> dict:
+    """{step: entry} as that file has it. Raises OSError where it cannot be read, ValueError where it is damaged."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
+    except (TypeError, KeyError, AttributeError):
+        raise ValueError(f"{path.name} is damaged") from None
 
 
 def entry(step, device, source):
@@ -74,31 +82,49 @@ def chosen(word, step, device, source, given):
 
 
 def remember(step, device, source, parameters, **about):
-    """Store the step's parameters for that device, whole or not at all. `about`: what else its entry should say."""
+    """Store the step's parameters for that device, whole or not at all. `about`: what else its entry should say.
+
+    Raises OSError where the cache cannot be written, or the file is there and cannot be read.
+    """
     path = path_of(device)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a damaged file is about to be replaced
-        stored = entries(device) | {step.name: {"parameters": parameters, "mark": mark(source, device), **about}}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as file:
-        json.dump(stored, file, indent=1)
-    os.replace(file.name, path)
+    entry = {"parameters": parameters, "mark": mark(source, device), **about}
+    change(path, lambda stored: stored | {step.name: entry})
+
+
+def change(path, update):
+    """Put update({step: entry}) in the place of what that file has. Two processes that do so at once lose nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with files.locked(path.parent):
+            try:
+                stored = read(path)
+            except (FileNotFoundError, ValueError):  # nothing yet, or damaged, which was said when it was first read
+                stored = {}
+            left = update(stored)
+            if left:
+                files.replace_text(path, json.dumps(left, indent=1))
+            else:
+                path.unlink(missing_ok=True)
+            return len(stored) - len(left)
+    except OSError as error:
+        if error.strerror is None:
+            raise  # it says all that there is to say
+        raise OSError(
+            f"{path} cannot be changed ({error.strerror}). Make room or give the permission, or name another folder "
+            f"in HELPERS_CACHE."
+        ) from None
 
 
 def forget_tuned(step: str | None = None, device: Device | None = None) -> int:
-    """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went."""
+    """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went.
+
+    A damaged file goes as a whole. Raises OSError where a file cannot be changed.
+    """
     if step is not None:
         ladder.step(step)  # an unknown one is an error, not nothing to do
-    gone = 0
-    for path in sorted(devices.cache_folder().glob("tuned-*.json")) if device is None else [path_of(device)]:
-        try:
-            stored = json.loads(path.read_text())
-        except (OSError, ValueError):
-            stored = {}
-        left = {name: entry for name, entry in stored.items() if step is not None and name != step}
-        gone += len(stored) - len(left)
-        if left:
-            path.write_text(json.dumps(left, indent=1))
-        else:
-            path.unlink(missing_ok=True)
-    return gone
+    paths = sorted(devices.cache_folder().glob("tuned-*.json")) if device is None else [path_of(device)]
+    return sum(
+        change(path, lambda stored: {name: e for name, e in stored.items() if step is not None and name != step})
+        for path in paths
+        if path.exists()
+    )

@@ -11,7 +11,7 @@ from .. import devices
 from ..devices import Device
 from . import operands
 from .contestant import Work
-from .errors import KernelError
+from .errors import KernelError, quoted
 from .kernel import Kernel, no_room
 from .resolve import Dialect
 
@@ -156,12 +156,11 @@ class OpenCLWork(OpenCLBuffers, Work):
 
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
-    lines, said = source.splitlines(), []
+    said = []
     # Intel's and NVIDIA's compilers write "3:7: error: ...", PoCL's "error: FILE:3:7: ...".
     found = re.findall(r"(\d+):\d+: (?:fatal )?error: (.*)", log) or re.findall(r"error: \S*:(\d+):\d+: (.*)", log)
     for number, message in found:
-        line = lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
-        entry = f"line {number}: {message.strip()}\n    {line}"
+        entry = quoted(source, int(number), message)
         if entry not in said:
             said.append(entry)
     return "\n".join(said) or log.strip()

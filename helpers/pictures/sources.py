@@ -7,17 +7,31 @@ from IPython.display import Markdown, display
 from ..launch import Kernel, dialect
 
 
-def show(*kernels: Kernel) -> None:
-    """Show the source of each kernel, as it will run."""
+def show(*kernels: Kernel, numbers: bool = True) -> None:
+    """Show the source of each kernel, as it will run, with the line numbers that verdicts and tables name.
+
+    numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours.
+    """
     for k in kernels:
         if getattr(k, "dialect", None) == "HSA":
-            display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{k.source.strip()}\n```"))
+            display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{listing(k.source, numbers)}\n```"))
             continue
         if not isinstance(k, Kernel) or not k.source:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         one = dialect(k.dialect)
         place = "yours" if k.own else one.place(k.step)
-        display(Markdown(f"**{k.dialect}** · `{place}`\n\n```{one.language}\n{k.source.strip()}\n```"))
+        display(Markdown(f"**{k.dialect}** · `{place}`\n\n```{one.language}\n{listing(k.source, numbers)}\n```"))
+
+
+def listing(source: str, numbers: bool) -> str:
+    """The source without empty lines around it. Its numbers are those of the whole source, empty lines counted."""
+    lines = source.splitlines()
+    full = [i for i, line in enumerate(lines) if line.strip()]
+    first, last = (full[0], full[-1]) if full else (0, -1)
+    if not numbers:
+        return "\n".join(lines[first : last + 1])
+    width = len(str(last + 1))
+    return "\n".join(f"{i + 1:{width}} | {lines[i]}".rstrip() for i in range(first, last + 1))
 
 
 def show_changes(before: Kernel, after: Kernel) -> None:

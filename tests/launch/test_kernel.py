@@ -1,9 +1,11 @@
 """k(A, B) -> C: right at any shape, and plain words for whatever cannot be multiplied."""
 
+import re
+
 import numpy as np
 import pytest
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel
+from helpers import check, cuda_kernel, ladder, opencl_kernel, with_compute_loop
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw, kernel, sizes
 
@@ -14,6 +16,39 @@ both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
 every_step = pytest.mark.parametrize(
     "dialect, step", [(dialect, step) for dialect in BUILD for step in ladder.steps(dialect)]
 )
+
+
+@pytest.mark.parametrize(
+    "build, loop, says",
+    [
+        (cuda_kernel, "\nfor k in range(BK)\n    pass\n", r"line (\d+): expected ':'\n    for k in range\(BK\)$"),
+        (cuda_kernel, "\nint i = 0;\n", r"line (\d+): invalid syntax\n    int i = 0;$"),
+        (opencl_kernel, "\nint i = 0;\nacc[0][0] += nothing;\n", r"line (\d+): .*'nothing'.*\n    acc\[0\]\[0\] \+="),
+        (opencl_kernel, "\nfor int k = 0;\n", r"line (\d+): expected '\(' after 'for'\n    for int k = 0;"),
+    ],
+)
+def test_a_mistake_in_a_learners_own_lines_is_quoted_with_its_number(build, loop, says):
+    source = with_compute_loop({cuda_kernel: "CUDA", opencl_kernel: "OpenCL"}[build], loop)
+    with pytest.raises(KernelError) as error:
+        build(source, like="register_2d")
+    found = re.search(says, str(error.value), re.MULTILINE)
+    assert found, error.value
+    quoted = str(error.value)[found.start() :].splitlines()[1].strip()
+    assert source.splitlines()[int(found[1]) - 1].strip() == quoted
+
+
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        ("import nowhere\n", "line 1: ModuleNotFoundError: No module named 'nowhere'\n    import nowhere"),
+        ("from numba import cuda\n@cuda.jti\ndef f(A, B, C):\n    pass\n", "\n    @cuda.jti"),
+        ("x = 1\x00\n", "null bytes"),
+    ],
+)
+def test_source_that_cannot_be_run_is_quoted(source, says):
+    with pytest.raises(KernelError) as error:
+        cuda_kernel(source, like="naive")
+    assert says in str(error.value)
 
 
 @every_step

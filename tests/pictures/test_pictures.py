@@ -170,7 +170,24 @@ def test_show_displays_the_source_as_it_runs(monkeypatch):
     k = opencl_kernel("tiled")
     show(k)
     shown = displayed[0].data
-    assert k.source.strip() in shown and "`helpers/opencl/tiled.cl`" in shown
+    assert "`helpers/opencl/tiled.cl`" in shown
+    fenced = shown.split("```c\n")[1].removesuffix("\n```").splitlines()
+    lines = k.source.splitlines()
+    assert fenced == [f"{number:2} | {line}".rstrip() for number, line in enumerate(lines, 1)]
+    show(k, numbers=False)  # to copy from
+    assert f"```c\n{k.source.strip()}\n```" in displayed[1].data
+
+
+def test_a_shown_number_is_the_one_that_a_verdict_names(monkeypatch):
+    displayed = []
+    monkeypatch.setattr(sys.modules["helpers.pictures.sources"], "display", displayed.append)
+    wrong = cuda_kernel("tiled").source.replace("cuda.syncthreads()", "pass")
+    k = cuda_kernel("\n\n" + wrong, like="tiled", TILE=4)  # empty lines in front count, too
+    quoted = [line.strip() for line in repr(check(k)).splitlines() if " | " in line]
+    show(k)
+    shown = [line.split(" | ") for line in displayed[0].data.splitlines() if " | " in line]
+    shown = [f"{number.strip()} | {code.strip()}" for number, code in shown]
+    assert quoted and set(quoted) <= set(shown)
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -1,0 +1,36 @@
+"""What must work with the oldest versions that pyproject.toml allows: `make lowest` runs this there."""
+
+import pytest
+
+from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers.doctor import diagnosis, missing
+
+
+def test_the_machine_is_ready():
+    assert missing(diagnosis()) == []
+
+
+def test_numpys_library_is_named():
+    assert devices.numpy_blas() != "another library"
+
+
+@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])
+@pytest.mark.parametrize("step", ["tiled", "register_2d"])
+def test_a_learners_kernel_is_checked_with_all_that_there_is_to_look_for(step, build):
+    ladders = build(step)
+    assert check(ladders)
+    small = {"tiled": dict(TILE=4), "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2)}[step]
+    report = check(build(ladders.source, like=step, **small))
+    assert report, report
+    if devices.oclgrind_library():
+        assert report.not_looked_for == ()
+
+
+def test_a_race_is_seen_in_both_dialects():
+    for build, barrier in ((cuda_kernel, "cuda.syncthreads()"), (opencl_kernel, "barrier(CLK_LOCAL_MEM_FENCE);")):
+        source = build("tiled").source
+        assert barrier in source
+        report = check(build(source.replace(barrier, ""), like="tiled", TILE=4))
+        assert not report
+        if build is cuda_kernel or devices.oclgrind_library():
+            assert "race" in repr(report), report

@@ -4,6 +4,7 @@ tune: better parameters; record: all of it, kept.
 
 import argparse
 import contextlib
+import functools
 import json
 import sys
 import warnings
@@ -97,13 +98,7 @@ def record(arguments) -> None:
     """Check, tune and measure this machine; write its file."""
     from .clock import record
 
-    print("saved:", record(arguments.folder, say=heard).resolve())
-
-
-def heard(what) -> None:
-    """Print at once what a long command has to say, but for its last line, which comes with the whole path."""
-    if not str(what).startswith("saved:"):
-        print(what, flush=True)
+    record(arguments.folder, say=functools.partial(print, flush=True))
 
 
 def dialect(name):

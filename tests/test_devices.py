@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +44,66 @@ def test_pips_runtime_is_visible():
     assert out == "[None]", err
 
 
+def recorded(site_packages, **packages):
+    """A stand-in for importlib.metadata.files: {package: names} relative to that site-packages."""
+
+    def file(name):
+        return SimpleNamespace(name=Path(name).name, locate=lambda: Path(site_packages) / name)
+
+    return lambda package: [file(name) for name in packages.get(package.replace("-", "_"), [])] or None
+
+
+@pytest.mark.parametrize(
+    "site_packages, library",
+    [
+        ("venv/lib/python3.11/site-packages", "../../libintelocl.so"),
+        ("usr/local/lib/python3.11/dist-packages", "../../../lib/libintelocl.so"),  # Debian and Colab
+        ("home/.local/lib/python3.11/site-packages", "../../libintelocl.so"),  # --user
+        ("Lib/site-packages", "../../Library/bin/intelocl64.dll"),  # Windows
+    ],
+)
+def test_pips_runtime_is_found_wherever_pip_has_put_it(site_packages, library, tmp_path, monkeypatch):
+    folder = tmp_path / site_packages
+    folder.mkdir(parents=True)
+    names = ["../../../etc/OpenCL/vendors/intel-cpu.icd", f"{library}-gdb.py", library]
+    monkeypatch.setattr(devices.importlib.metadata, "files", recorded(folder, intel_opencl_rt=names))
+    assert devices.pip_cpu_runtime() is None  # the record alone is no library
+    place = (folder / library).resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("")
+    assert devices.pip_cpu_runtime() == place
+
+
+def test_maths_libraries_in_another_folder_are_loaded_beforehand_in_an_order_that_works(tmp_path, monkeypatch):
+    names = ["../../libsvml.so", "../../libimf.so", "../../libintlc.so.5", "../../libirc.so"]
+    folder = tmp_path / "a" / "lib" / "python3.11" / "site-packages"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text("")
+    monkeypatch.setattr(devices.importlib.metadata, "files", recorded(folder, intel_cmplr_lib_rt=names))
+    loaded = []
+
+    def load(path, mode=None):
+        if "libintlc.so.5" not in loaded and not path.endswith("libintlc.so.5"):
+            raise OSError("libintlc.so.5: cannot open shared object file")
+        loaded.append(Path(path).name)
+
+    monkeypatch.setattr(devices.ctypes, "CDLL", load)
+    devices.load_runtime_libraries(tmp_path / "a" / "lib" / "libintelocl.so")
+    assert loaded == []  # it finds its neighbours by itself
+    devices.load_runtime_libraries(tmp_path / "b" / "lib" / "libintelocl.so")
+    assert loaded[0] == "libintlc.so.5" and sorted(loaded) == ["libimf.so", "libintlc.so.5", "libsvml.so"]
+
+
+def test_a_runtime_that_cannot_work_is_said_with_its_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: tmp_path / "libintelocl.so")
+    remedy = devices.opencl_remedy()
+    assert "cannot be loaded" in remedy and remedy.endswith("pip install --force-reinstall intel-cmplr-lib-rt")
+    monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
+    monkeypatch.setattr(devices, "is_installed", lambda package: True)  # its record, and no library
+    assert "as pip's --target leaves it" in devices.opencl_remedy()
+
+
 def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch, tmp_path):
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
     monkeypatch.setattr(devices.ctypes, "CDLL", lambda name: None)  # as if it were installed
@@ -77,6 +139,7 @@ def test_a_folder_the_user_named_is_left_alone(tmp_path):
 )
 def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, machine, command):
     monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
+    monkeypatch.setattr(devices, "is_installed", lambda package: False)
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert devices.opencl_remedy().endswith(command)
@@ -107,6 +170,96 @@ def test_a_name_that_fits_nothing_lists_what_there_is():
         "from helpers import devices\ntry: devices.opencl_device('abacus')\nexcept devices.DeviceError as e: print(e)"
     )
     assert "no OpenCL device is called 'abacus'; found: " in out
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """OpenCL devices by name: `played(("a platform", "a name"), ...)`. All of them work, and are GPUs."""
+
+    def play(*names):
+        candidates = []
+        for platform, model in names:
+            number = sum(c.model == model for c in candidates)
+            handle = SimpleNamespace(
+                driver_version="1", max_work_group_size=1024, local_mem_size=49152, global_mem_size=1 << 30
+            )
+            candidates.append(devices.Candidate(platform, model, "GPU", handle, number))
+        monkeypatch.setattr(devices, "listed_candidates", lambda: tuple(candidates))
+        monkeypatch.setattr(devices, "prove_opencl", lambda handle: None)
+        monkeypatch.delenv("HELPERS_OPENCL_DEVICE", raising=False)
+        monkeypatch.delenv("PYOPENCL_CTX", raising=False)
+        devices.proved_device.cache_clear()
+        return [candidate.handle for candidate in candidates]
+
+    yield play
+    monkeypatch.undo()
+    devices.proved_device.cache_clear()
+
+
+def test_equal_gpus_are_told_apart_by_a_number(played):
+    first, second, other = played(("NVIDIA CUDA", "NVIDIA H200"), ("NVIDIA CUDA", "NVIDIA H200"), ("ROCm", "MI300"))
+    for asked, name, handle in (
+        (None, "NVIDIA H200", first),
+        ("h200", "NVIDIA H200", first),
+        ("H200#0", "NVIDIA H200", first),
+        ("H200#1", "NVIDIA H200#1", second),
+        ("NVIDIA H200#1", "NVIDIA H200#1", second),  # as it calls itself: so a child process asks for it
+        ("mi300", "MI300", other),
+    ):
+        found = devices.opencl_device(asked)
+        assert found.name == name and found.handle is handle, asked
+    assert devices.opencl_device("H200#0") != devices.opencl_device("H200#1")
+    with pytest.raises(devices.DeviceError, match=r"'H200#2'; found: NVIDIA H200 .*, NVIDIA H200#1 .*, MI300"):
+        devices.opencl_device("H200#2")
+
+
+def test_the_variable_counts_as_it_is_now(played, monkeypatch):
+    first, second = played(("NVIDIA CUDA", "NVIDIA H200"), ("ROCm", "MI300"))
+    for value, handle in ((None, first), ("MI300", second), ("H200", first), ("", first)):
+        if value is not None:
+            monkeypatch.setenv("HELPERS_OPENCL_DEVICE", value)
+        assert devices.opencl_device().handle is handle
+        assert devices.opencl_device(None, ("GPU",)).handle is handle
+    monkeypatch.setenv("HELPERS_OPENCL_DEVICE", "abacus")
+    with pytest.raises(devices.DeviceError, match="no OpenCL device is called 'abacus'"):
+        devices.opencl_device()
+
+
+def test_equal_devices_are_numbered_as_they_are_listed(monkeypatch):
+    import pyopencl as cl
+
+    def listed(name, kind):
+        return SimpleNamespace(name=name, type=kind, platform=SimpleNamespace(name="a platform"))
+
+    gpu, cpu = cl.device_type.GPU, cl.device_type.CPU
+    handles = [listed("EPYC", cpu), listed(" H200 ", gpu), listed("H200", gpu), listed("EPYC", cpu)]
+    platforms = [SimpleNamespace(name="a platform", get_devices=lambda: handles)]
+    monkeypatch.setattr(cl, "get_platforms", lambda: platforms)
+    found = devices.listed_candidates.__wrapped__()
+    assert [candidate.name for candidate in found] == ["H200", "H200#1", "EPYC", "EPYC#1"]
+
+
+@pytest.mark.parametrize("current, name", [(0, "NVIDIA H200"), (1, "NVIDIA T4"), (2, "NVIDIA H200#1")])
+def test_cudas_current_gpu_has_its_number(monkeypatch, current, name):
+    from numba import cuda
+
+    names = ["NVIDIA H200", "NVIDIA T4", "NVIDIA H200"]
+    gpu = SimpleNamespace(
+        id=current, name=names[current].encode(), MAX_THREADS_PER_BLOCK=1024, MAX_SHARED_MEMORY_PER_BLOCK=49152
+    )
+    context = SimpleNamespace(get_memory_info=lambda: SimpleNamespace(total=1))
+    monkeypatch.setattr(devices, "simulating", lambda: False)
+    monkeypatch.setattr(devices, "nvidia_gpus", lambda: names)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu, raising=False)
+    monkeypatch.setattr(cuda, "current_context", lambda: context, raising=False)
+    assert devices.cuda_device.__wrapped__().name == name
+
+
+def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
+    devices.remember_proof()
+    assert not devices.proved_before()
 
 
 def test_pyopencls_own_variable_is_honoured():

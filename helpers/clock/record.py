@@ -107,7 +107,7 @@ def record(
             board = scoreboard(size, dialects, right, parameters="tuned")
             say(board)
             write_results([board], folder, run, checked=checked)  # after each size, so that an interruption costs one
-    say(f"saved: {path}")
+    say(f"saved: {path.resolve()}")
     return path
 
 

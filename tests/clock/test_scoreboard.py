@@ -1,12 +1,18 @@
 """The scoreboard, its files, and the one command that fills them. (No test here depends on speed.)"""
 
+import errno
 import importlib
 import json
+import os
+import shutil
+import subprocess
 import sys
+import types
+from pathlib import Path
 
 import pytest
 
-from helpers import check, devices, ladder, opencl_kernel
+from helpers import check, devices, files, ladder, opencl_kernel
 from helpers.__main__ import main
 from helpers.clock import (
     Limits,
@@ -23,8 +29,8 @@ from helpers.clock.contest import ladder_kernels
 from helpers.clock.results import read_file
 
 # The modules, where a function of theirs has the same name.
-CONTEST, BOARD, RECORD = (
-    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record")
+CONTEST, BOARD, RECORD, RESULTS = (
+    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record", "results")
 )
 
 
@@ -245,3 +251,240 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(
         machine.boards[0].seconds[0]
     ) == 3
+
+
+def test_another_dialect_at_the_same_size_is_kept_beside():
+    def of(dialect):
+        board = made()
+        timings = (board.timings[0], Timing(dialect, "tiled", 8, 8, 8, 1.0, 0.0, "a device", {}))
+        return Scoreboard(8, 8, 8, timings, ((4.0,), (1.0,)), 1.0, "a device", True)
+
+    assert RESULTS.key(of("CUDA")) != RESULTS.key(of("OpenCL")) == RESULTS.key(made())  # what is simulated has no times
+
+
+def test_older_boards_and_words_keep_their_own_date(tmp_path, monkeypatch):
+    monkeypatch.setattr(RESULTS, "strftime", lambda form: "2026-01-01")
+    monkeypatch.setattr(RESULTS, "versions", lambda: {"numpy": "1"})
+    write_results([made()], tmp_path, checked={"tiled (OpenCL)": True})
+    monkeypatch.setattr(RESULTS, "strftime", lambda form: "2026-02-02")
+    monkeypatch.setattr(RESULTS, "versions", lambda: {"numpy": "2"})
+    write_results([made(M=16)], tmp_path, "a run")
+    [machine] = read_results(tmp_path)
+    assert machine.date == "2026-02-02" and machine.about["checked"] == {"tiled (OpenCL)": True}
+    assert [(then["date"], then["versions"]["numpy"], then["run"]) for then in machine.made] == [
+        ("2026-01-01", "1", ""),
+        ("2026-02-02", "2", "a run"),
+    ]
+
+
+def test_the_older_record_in_the_repository_is_read_as_it_is():
+    machine = read_file(RESULTS.RESULTS / "AMD-EPYC.json")
+    assert machine.device == "AMD EPYC" and {then["date"] for then in machine.made} == {machine.date}
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ("model name\t: AMD EPYC\ncpu family\t: 26\nmodel\t\t: 17\n\n", "AMD-EPYC-family-26-model-17-2-cores"),
+        (
+            "model name : Intel(R) Xeon(R) Gold 6338\ncpu family : 6\nmodel : 106\n",
+            "AMD-EPYC-Intel-R-Xeon-R-Gold-6338-family-6-model-106-2-cores",
+        ),
+        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "AMD-EPYC-an-Arm-implementer-0x41-part-0xd0c-2-cores"),
+        (None, "AMD-EPYC-an-Arm-2-cores"),
+    ],
+)
+def test_a_cpus_file_is_called_after_its_model_and_cores(text, name, tmp_path, monkeypatch):
+    read = Path.read_text
+
+    def read_text(path, *arguments, **options):
+        if str(path) == "/proc/cpuinfo":
+            if text is None:
+                raise FileNotFoundError
+            return text
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(devices, "usable_cores", lambda: 2)
+    monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
+    monkeypatch.setattr(RESULTS, "used_devices", lambda: [device("OpenCL", "CPU", "AMD EPYC")])
+    path = write_results([made()], tmp_path)
+    assert path.name == f"{name}.json"
+    [machine] = read_results(tmp_path)
+    assert machine.device == "AMD EPYC" and machine.about["cpu"] == devices.cpu_model()
+    assert not machine.about["cpu"].startswith("AMD EPYC") or "family 26, model 17, 2 cores" in repr(machine)
+
+
+def device(dialect, kind, name):
+    return devices.Device(dialect, name, kind, "a driver", 1024, 49152, None)
+
+
+def test_a_gpus_file_is_called_after_the_gpu(tmp_path, monkeypatch):
+    pair = [device("CUDA", "GPU", "NVIDIA H200#1"), device("OpenCL", "CPU", "AMD EPYC")]
+    monkeypatch.setattr(RESULTS, "used_devices", lambda: pair)
+    assert RESULTS.results_file(tmp_path).name == "NVIDIA-H200-1.json"
+
+
+def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "simulator", "a simulator"))
+    monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", "simulator", "another"))
+    monkeypatch.setattr(RECORD, "check", lambda *_: pytest.fail("it measured"))
+    for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
+        with pytest.raises(ValueError, match=r"CUDA and OpenCL both run in simulators here.* doctor"):
+            act()
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_damaged_file_is_set_aside_and_a_full_disk_costs_no_good_one(tmp_path, monkeypatch):
+    path = write_results([made()], tmp_path)
+    good = path.read_text()
+    with monkeypatch.context() as now:
+
+        def no_room(_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        now.setattr(files.os, "fsync", no_room)
+        with pytest.raises(OSError, match="No space left on device"):
+            write_results([made(M=16)], tmp_path)
+    assert path.read_text() == good and [p.name for p in tmp_path.iterdir()] == [path.name]
+    path.write_text(good[: len(good) // 2])
+    with pytest.warns(UserWarning, match=r"It is kept as .*\.json\.damaged, and a new file takes its place"):
+        write_results([made(M=16)], tmp_path)
+    assert [b.M for b in read_results(tmp_path)[0].boards] == [16]
+    assert (tmp_path / f"{path.name}.damaged").read_text() == good[: len(good) // 2]
+
+
+@pytest.fixture
+def played(monkeypatch, tmp_path):
+    """Recording with no clock: `played(cuda, opencl)` sets the kinds of device. Yields what was done, in order."""
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
+    done = []
+
+    def play(cuda, opencl):
+        found = {"CUDA": device("CUDA", cuda, "NVIDIA H200"), "OpenCL": device("OpenCL", opencl, "AMD EPYC")}
+        table = {}
+        for name, one in found.items():
+            real = RECORD.DIALECTS[name]
+
+            table[name] = types.SimpleNamespace(
+                source_of=real.source_of,
+                device=lambda step, asked, one=one: one,
+                build=lambda step, name=name: (step, name),
+            )
+        monkeypatch.setattr(RECORD, "DIALECTS", table)
+        monkeypatch.setattr(devices, "cuda_device", lambda: found["CUDA"])
+        monkeypatch.setattr(devices, "opencl_device", lambda *_: found["OpenCL"])
+        monkeypatch.setattr(RECORD, "check", lambda k, shapes=None: done.append(("check", *k, shapes)) or True)
+        monkeypatch.setattr(RECORD, "tune", tuned)
+        monkeypatch.setattr(RECORD, "scoreboard", measured)
+        return done
+
+    def tuned(name, dialect, size, seconds, again):
+        done.append(("tune", name, dialect, size))
+        return types.SimpleNamespace(interrupted=False)
+
+    def measured(size, dialects, steps, parameters):
+        done.append(("measure", size, tuple(dialects), tuple(steps)))
+        M, N, K = RECORD.sizes(size)
+        timings = [Timing("Python", "numpy_matmul", M, N, K, 1.0, 0.0, "host", {})]
+        timings += [Timing(d, "tiled", M, N, K, 1.0, 0.0, "a device", {}) for d in dialects]
+        return Scoreboard(M, N, K, tuple(timings), ((1.0,),) * len(timings), 1.0, "a device", True)
+
+    return play
+
+
+@pytest.mark.parametrize(
+    "cuda, opencl, groups",
+    [
+        ("simulator", "GPU", {("OpenCL",): "GPU"}),
+        ("simulator", "CPU", {("OpenCL",): "CPU"}),
+        ("simulator", "CPU (PoCL)", {("OpenCL",): "CPU"}),
+        ("GPU", "GPU", {("CUDA", "OpenCL"): "GPU"}),
+        ("GPU", "CPU", {("CUDA",): "GPU", ("OpenCL",): "CPU"}),
+    ],
+)
+def test_each_dialect_gets_the_plan_of_its_own_device(played, tmp_path, cuda, opencl, groups):
+    done = played(cuda, opencl)
+    path = record(tmp_path / "results", say=lambda what: None)
+    for dialects, kind in groups.items():
+        plan = RECORD.PLANS[kind]
+        measured = [size for what, size, of, _ in (row for row in done if row[0] == "measure") if of == dialects]
+        assert measured == [size for size, _ in plan["sizes"]]
+        for one in dialects:
+            tuned = [row for row in done if row[0] == "tune" and row[2] == one]
+            assert {row[3] for row in tuned} == {plan["tuning_size"]}
+            assert {row[1] for row in tuned} == {n for n in plan["tuned"] if one in ladder.STEPS[n].dialects}
+            assert plan["ragged"] in [row[3] for row in done if row[0] == "check" and row[2] == one]
+    assert {row[2] for row in done if row[0] == "measure"} == set(groups)
+    assert len(read_file(path).boards) == sum(len(RECORD.PLANS[kind]["sizes"]) for kind in groups.values())
+    packed = [row[3] for row in done if row[0] == "measure" and row[1] == 512 and "OpenCL" in row[2]]
+    assert all(("packed" in steps) == (opencl != "GPU") for steps in packed)
+
+
+def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
+    done = played("simulator", "CPU")
+    measured, said = RECORD.scoreboard, []
+
+    def interrupted_at_the_third(*arguments, **options):
+        if sum(row[0] == "measure" for row in done) == 2:
+            raise KeyboardInterrupt
+        return measured(*arguments, **options)
+
+    monkeypatch.setattr(RECORD, "scoreboard", interrupted_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        record(tmp_path, say=lambda what: None)
+    monkeypatch.setattr(RECORD, "scoreboard", measured)
+    record(tmp_path, say=lambda what: said.append(str(what)))
+    sizes = [row[1] for row in done if row[0] == "measure"]
+    assert sizes == [size for size, _ in RECORD.PLANS["CPU"]["sizes"]], "each size once"
+    assert [text.split(" is in ")[0] for text in said if "is not measured again" in text] == [
+        "128 x 128 x 128 (OpenCL)",
+        "256 x 256 x 256 (OpenCL)",
+    ]
+    done.clear()
+    monkeypatch.setattr(RECORD, "versions", lambda: {"numpy": "another"})
+    record(tmp_path, say=lambda what: None)
+    assert len([row for row in done if row[0] == "measure"]) == len(sizes), "other versions are measured again"
+
+
+def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypatch):
+    done = played("simulator", "CPU")
+    found = types.SimpleNamespace(interrupted=True)
+    monkeypatch.setattr(RECORD, "tune", lambda *_, **__: found)
+    said = []
+    with pytest.raises(KeyboardInterrupt):
+        record(tmp_path, say=said.append)
+    assert said[-1] is found and not [row for row in done if row[0] == "measure"]
+
+
+def test_a_search_of_today_is_not_repeated_and_one_that_was_interrupted_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    step, here = ladder.STEPS["tiled"], devices.opencl_device()
+    source = RECORD.DIALECTS["OpenCL"].source_of("tiled")
+    today = RECORD.strftime("%Y-%m-%d")
+    for about, whole in (
+        (dict(date=today, size=[32] * 3), True),
+        (dict(date=today, size=[32] * 3, interrupted=True), False),
+        (dict(date=today, size=[64] * 3), False),
+        (dict(date="2026-01-01", size=[32] * 3), False),
+    ):
+        RECORD.kept.remember(step, here, source, {"TILE": 8}, **about)
+        assert RECORD.tuned_today("tiled", "OpenCL", here, 32) == whole
+
+
+def test_an_installed_course_keeps_results_where_one_works(tmp_path):
+    """As a wheel would put it: the package alone, in a folder that is no checkout."""
+    here = RESULTS.CHECKOUT
+    assert (here / "pyproject.toml").exists() and here / "results" == RESULTS.RESULTS
+    shutil.copytree(
+        here / "helpers", tmp_path / "site-packages" / "helpers", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    code = (
+        "from helpers.clock.results import RESULTS; print(RESULTS)\n"
+        "from helpers.clock import read_results; print(read_results())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split("\n")[:2] == ["results", "[]"], done.stderr

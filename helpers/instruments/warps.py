@@ -68,28 +68,41 @@ def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`."""
+    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
+
+    Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a
+    quarter, 8 threads, at a time. So NVIDIA's slides show it for 16 bytes: "cuTENSOR", GTC 2019, S9593; they are cited
+    in github.com/Dao-AILab/flash-attention/issues/738 and github.com/NVIDIA/cutlass/issues/898. Two quarters that ask
+    for the same words may be served together (github.com/NervanaSystems/maxas/issues/8); that is not counted.
+    """
 
     def rounds(indices):
         words = set(indices)  # threads that ask for the same word are served together
         busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
         return busiest, ceil_div(len(words), BANKS)
 
-    return table(k, (M, N, K), "shared", "rounds", rounds)
+    return table(k, (M, N, K), "shared", "rounds", rounds, lambda width: WARP // width)
 
 
-def table(k, size, memory, pieces, judge):
-    """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
+def table(k, size, memory, pieces, judge, at_once=lambda width: WARP):
+    """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array.
+
+    `judge`: indices -> (pieces taken, fewest). `at_once`: words that a thread asks for, 1, 2 or 4 -> threads that are
+    served at once; each such group is judged for itself.
+    """
     instructions, nth = defaultdict(list), defaultdict(int)
     for a in trace(k, *size).accesses:
         if a.memory == memory:
             once = (a.block, a.thread, a.line, a.round, a.array, a.writes, a.part)
             nth[once] += 1  # one line may touch an array more than once
             warp = (a.block, a.thread // WARP, a.line, a.round, nth[once])
-            instructions[a.line, a.array, a.writes, warp].append(a.index)
+            instructions[a.line, a.array, a.writes, warp].append((a.thread, a.part, a.index))
     sums = defaultdict(lambda: [0, 0, 0])
-    for (line, array, writes, _), indices in instructions.items():
-        took, fewest = judge(indices)
+    for (line, array, writes, _), asked in instructions.items():
+        threads, groups = at_once(len({part for _, part, _ in asked})), defaultdict(list)
+        for thread, _, index in asked:
+            groups[thread // threads].append(index)
+        took, fewest = (sum(counts) for counts in zip(*map(judge, groups.values()), strict=True))
         sums[line, array, writes] = [s + n for s, n in zip(sums[line, array, writes], (1, took, fewest), strict=True)]
     source = k.source.splitlines()
     return Table(

@@ -71,18 +71,28 @@ def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`."""
+    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
+
+    Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a
+    quarter, 8 threads, at a time. So NVIDIA's slides show it for 16 bytes: "cuTENSOR", GTC 2019, S9593; they are cited
+    in github.com/Dao-AILab/flash-attention/issues/738 and github.com/NVIDIA/cutlass/issues/898. Two quarters that ask
+    for the same words may be served together (github.com/NervanaSystems/maxas/issues/8); that is not counted.
+    """
 
     def rounds(indices):
         words = set(indices)  # threads that ask for the same word are served together
         busiest = max(sum(word % BANKS == bank for word in words) for bank in {word % BANKS for word in words})
         return busiest, ceil_div(len(words), BANKS)
 
-    return table(k, (M, N, K), "shared", "rounds", rounds)
+    return table(k, (M, N, K), "shared", "rounds", rounds, lambda width: WARP // width)
 
 
-def table(k, size, memory, pieces, judge):
-    """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array."""
+def table(k, size, memory, pieces, judge, at_once=lambda width: WARP):
+    """Group a traced run's accesses to that memory into warp instructions, and add up `judge` by line and array.
+
+    `judge`: indices -> (pieces taken, fewest). `at_once`: words that a thread asks for, 1, 2 or 4 -> threads that are
+    served at once; each such group is judged for itself.
+    """
     a = trace(k, *size).where(memory=memory)
     x, y, _ = a["block"].T
     what = [a["line"], a["array"], a["writes"], x, y, a["round"]]
@@ -92,7 +102,9 @@ def table(k, size, memory, pieces, judge):
     sums = defaultdict(lambda: [0, 0, 0])
     for one in np.split(order, np.flatnonzero(np.diff(instruction[order])) + 1) if len(a) else ():
         line, array, writes = (a[name][one[0]].item() for name in ("line", "array", "writes"))
-        took, fewest = judge(a["index"][one].tolist())
+        group = a["thread"][one] // at_once(len(np.unique(a["part"][one])))
+        judged = [judge(a["index"][one[group == number]].tolist()) for number in np.unique(group)]
+        took, fewest = map(sum, zip(*judged, strict=True))
         added = zip(sums[line, array, writes], (1, took, fewest), strict=True)
         sums[line, array, writes] = [total + n for total, n in added]
     source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}

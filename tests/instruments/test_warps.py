@@ -48,6 +48,59 @@ def test_a_transposed_tile_conflicts_and_a_padded_one_does_not():
     assert rounds == {"tiled": 1, "turned": 2, "padded": 1}
 
 
+WIDE = {
+    "CUDA": """
+from numba import cuda, float32
+from helpers.launch import load4
+
+@cuda.jit
+def wide(A, B, C):
+    tile = cuda.shared.array((32, 4), float32)
+    t = (cuda.threadIdx.y * 8 + cuda.threadIdx.x) % 32
+    first, _, _, _ = load4(tile, PLACE, 0)
+    C[cuda.threadIdx.y, cuda.threadIdx.x] = first
+""",
+    "OpenCL": """
+__kernel void wide(int M, int N, int K, __global float *A, __global float *B, __global float *C)
+{
+    __local floatWIDTH tile[32];
+    const int t = (get_local_id(1) * 8 + get_local_id(0)) % 32;
+    const floatWIDTH whole = tile[PLACE];
+    C[get_local_id(1) * N + get_local_id(0)] = *(const float *)&whole;
+}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    "dialect, width, place, rounds, fewest",
+    [
+        # 16 bytes a thread: 8 threads at a time, and 8 places side by side are the 32 banks.
+        ("CUDA", 4, "t", 4, 4),
+        ("CUDA", 4, "0", 4, 4),  # all ask for the same words; each quarter takes its round
+        ("CUDA", 4, "t % 16", 4, 4),
+        ("CUDA", 4, "t * 2 % 32 + t // 16", 8, 4),  # two threads of each quarter share a bank
+        ("OpenCL", 4, "t * 2 % 32 + t / 16", 8, 4),
+        # Neighbouring quarters use different banks; within a quarter, two threads share each.
+        ("CUDA", 4, "t % 4 + t // 8 % 2 * 4 + t // 4 % 2 * 8 + t // 16 * 16", 8, 4),
+        ("OpenCL", 4, "t % 4 + t / 8 % 2 * 4 + t / 4 % 2 * 8 + t / 16 * 16", 8, 4),
+        # 8 bytes a thread: 16 threads at a time, and 16 places side by side are the 32 banks.
+        ("OpenCL", 2, "t", 2, 2),
+        ("OpenCL", 2, "0", 2, 2),
+        ("OpenCL", 2, "t % 8 + t / 8 % 2 * 16 + t / 16 * 8", 4, 2),
+        # 4 bytes a thread: a warp at once.
+        ("OpenCL", 1, "t", 1, 1),
+        ("OpenCL", 1, "0", 1, 1),
+    ],
+)
+def test_wide_accesses_are_served_for_a_part_of_a_warp_at_a_time(dialect, width, place, rounds, fewest):
+    source = WIDE[dialect].replace("PLACE", place).replace("WIDTH", str(width) if width > 1 else "")
+    source = source.replace("].x;", "];") if width == 1 else source
+    k = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect](source, like="tiled", TILE=8)
+    row = by_access(bank_conflicts(k, 8, 8, 1))["load tile"]
+    assert (row.instructions, row.pieces, row.fewest) == (2, 2 * rounds, 2 * fewest)  # two warps
+
+
 @pytest.mark.parametrize(
     "step, parameters, size",
     [

@@ -145,22 +145,22 @@ class Watch:
         """Note the races on one array in global memory, and whether this launch both read and wrote it."""
         if array.touched and array.read:
             self.read_and_written.add(array.place)
-        found = set()
+        found = {}  # (line, other line) -> whether only threads of different blocks meet there
         for accesses in array.touched.values():
             if len(set().union(*accesses.values())) == 1:
                 continue  # one thread, between two barriers
             for one, other in itertools.combinations_with_replacement(accesses, 2):
                 if at_odds(one, other):
-                    across = len({block for block, _, _ in accesses[one] | accesses[other]}) > 1
-                    if across or unordered(accesses[one], accesses[other]):
-                        found.add((min(one[0], other[0]), max(one[0], other[0]), one[1] and other[1], across))
-        for line, other, both_write, across in found:
-            what = "two threads write to" if both_write else "one thread writes and another one reads"
-            where = f"the same element of {array.name}"
+                    lines = min(one[0], other[0]), max(one[0], other[0])
+                    if unordered(accesses[one], accesses[other]):
+                        found[lines] = False
+                    elif len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
+                        found.setdefault(lines, True)
+        for lines, across in found.items():
             why = "in different blocks, which no barrier keeps in order" if across else "with no barrier between"
-            in_order = self.lines_in_order(line, other)
-            first, second = sorted([line, other], key=in_order.index)
-            self.races.add((array.name, first, second, f"{what} {where}, {why}"))
+            first, second = sorted(lines, key=self.lines_in_order(*lines).index)
+            what = f"two threads touch the same element of {array.name}, one of them writing, {why}"
+            self.races.add((array.name, first, second, what))
 
 
 def at_odds(one, other):

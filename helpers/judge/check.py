@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
-from ..launch import Contestant, sizes
+from .. import ladder
+from ..launch import Contestant, Kernel, KernelError, dialect, sizes
 from ..launch.host import contestant
+from ..sandbox import Finding
 from .examine import examine, shapes_for
+from .other_sizes import other_sizes, sizes_mixed_up
 from .report import Report
 from .trial import trial
 
@@ -13,7 +16,7 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
     `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged. A learner's kernel
-    is tried in a child process first.
+    is tried in a child process first, and once it is right, at other sizes as well, if it takes any.
     """
     k = contestant(k)
     shapes = [sizes(shape) for shape in shapes or shapes_for(k)]
@@ -27,6 +30,27 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
             findings = [finding for finding in findings if finding.kind != "shared memory"]
     if not findings and not simulated_already:
         findings = examine(k, shapes)
+    if k.own and not findings:
+        findings = tried_at_other_sizes(k)
     if not findings:
         k.checked = True
     return Report(str(k), tuple(findings), len(shapes), k.source, not_looked_for)
+
+
+def tried_at_other_sizes(k: Kernel) -> list[Finding]:
+    """What is wrong with a kernel that is right at its own sizes at others; empty where it is right there, too.
+
+    A source that does not compile there refuses those sizes, which is no mistake.
+    """
+    device = k.device.name if k.dialect == "OpenCL" else None
+    for other in other_sizes(k):
+        try:
+            there = dialect(k.dialect).build(k.source, device, like=k.step, **other)
+        except KernelError:
+            continue
+        rows, columns, depth = ladder.STEPS[k.step].tile(other)
+        findings, *_ = trial(there, [(rows, columns, depth), (rows + 1, columns + 1, depth + 1)])
+        for finding in findings:
+            if finding.kind != "does not compile" and (k.simulated or finding.kind != "shared memory"):
+                return [sizes_mixed_up(k.parameters, other, finding)]
+    return []

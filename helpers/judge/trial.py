@@ -1,7 +1,6 @@
 """Tries a learner's kernel in a child process, on a simulator that sees what a device hides."""
 
 import math
-from contextlib import nullcontext
 
 from .. import ladder
 from ..launch import Kernel
@@ -58,9 +57,14 @@ def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:
 def examine_watched(job: Job, shapes: list) -> list[Finding]:
     """In the child: check the kernel; in the simulator, watch it too. Returns findings, those of the watch if any."""
     k = job.build()
-    with watching() if k.simulated else nullcontext() as watch:
+    if not k.simulated:
+        return examine(k, shapes)
+    with watching() as watch:
         findings = examine(k, shapes)
-    return (watched_findings(k, watch) or findings) if k.simulated else findings
+    if watch.read_and_written:  # few kernels read what they write, so the others need not wait for this
+        with watching(note_reads_of=watch.read_and_written) as watch:
+            findings = examine(k, shapes)
+    return watched_findings(k, watch) or findings
 
 
 def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
@@ -72,9 +76,9 @@ def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
             "the same memory; make each on a line of its own"
         )
         findings.append(Finding("shared memory", message, (source_line(k, line),)))
-    for name, first, second, what in sorted(watch.races):
+    for _, first, second, what in sorted(watch.races):
         lines = tuple(dict.fromkeys([source_line(k, first), source_line(k, second)]))
-        findings.append(Finding("race", f"{what} {name} with no barrier between", lines))
+        findings.append(Finding("race", what, lines))
     for line in sorted(watch.divergent):
         message = "only some threads of a block reach this barrier"
         findings.append(Finding("divergent barrier", message, (source_line(k, line),)))

@@ -30,6 +30,13 @@ def simulated_thread():
     return kernel._get_kernel_context()
 
 
+def atomics_file() -> str:
+    """The file whose frames stand between a simulated kernel and an array it touches through `cuda.atomic`."""
+    from numba.cuda.simulator import kernelapi
+
+    return kernelapi.__file__
+
+
 def dtype_of(kind):
     """The NumPy dtype of a Numba type or of a NumPy one, as the simulator understands both."""
     import numpy as np

@@ -118,12 +118,15 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     refuse_unbuilt(k)
-    first = trace(k, M, N, K).where(block=(0, 0, 0), round=0)
-    first = first[first["thread"] < WARP]
+    run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
     text = []
     for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
-        asked = np.unique(4 * first["index"][first["array"] == name])
+        touched = run.where(array=name, block=(0, 0, 0))
+        touched = touched[touched["thread"] < WARP]
+        # Not round 0: a function that loads may have read another array before.
+        earliest = touched["round"].min(initial=np.iinfo(np.int32).max)
+        asked = np.unique(4 * touched["index"][touched["round"] == earliest])
         sectors = np.unique(asked // SECTOR)
         ax = figure.add_axes((0.16, 0.70 - 0.31 * i, 0.82, 0.2))
         for s, sector in enumerate(sectors):
@@ -211,7 +214,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     owned = set(cells(run.where(array="C", thread=number), columns))
     reads = {}
     for name, along in (("As", 1), ("Bs", 0)):
-        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][1])
+        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][-1])
         reads[name] = {cell for cell in read if cell[along] == step}
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
     a, b, c = product_axes(

@@ -5,9 +5,10 @@ element, at which line, between which two barriers. That record depends on the k
 the simulator happens to run its threads, so the verdict is the same each time.
 """
 
+import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -26,19 +27,22 @@ class Watch:
     accesses    a list of `Access`, if asked for
     shapes      {array name: shape}, of the arrays in it
     counts      {(memory, writes): accesses}, memory "global" or "shared"
-    races       {(array name, line, line, what)}; a thread runs the first line before the second
+    races       {(array name, line, line, what)}; where one thread runs both, the first line is the one it runs first
+    read_and_written  {place among the launch's arguments} of arrays that one launch both read and wrote
     divergent   {line} of barriers that only some threads of a block reached
     aliased     {line} on which two shared arrays are made: the simulator gives both the same memory
     """
 
-    def __init__(self, keep_accesses: bool = False):
+    def __init__(self, keep_accesses: bool = False, note_reads_of: Iterable[int] = ()):
         self.accesses = [] if keep_accesses else None
+        self.note_reads_of = frozenset(note_reads_of)
         self.shapes = {}
         self.counts = {(memory, writes): 0 for memory in ("global", "shared") for writes in (False, True)}
         self.rounds = {}  # (block, thread, code, line) -> times run
         self.races = set()
         self.divergent = set()
         self.aliased = set()
+        self.read_and_written = set()
         self.lock = threading.Lock()
         self.clear()
 
@@ -46,7 +50,7 @@ class Watch:
         """Forget what belongs to one launch."""
         self.barriers = {}  # block -> {thread: barriers passed}
         self.barrier_line = {}  # block -> line of its last barrier
-        self.order = {}  # (epoch, thread) -> lines in the order they first touched shared memory
+        self.order = {}  # (epoch, thread) -> lines in the order they first touched memory that is watched for races
         self.conflicts = set()  # (epoch, array name, line, writes, other line, other writes)
 
     def barrier(self, thread: threading.Thread, line: int) -> None:
@@ -61,6 +65,14 @@ class Watch:
         """Between which two barriers of which block the thread is now."""
         block = tuple(thread.blockIdx)
         return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
+
+    def note_order(self, thread: threading.Thread, line: int) -> tuple:
+        """Note that the thread now touches memory on that line; the caller holds the lock. Returns its epoch."""
+        epoch = self.epoch(thread)
+        lines = self.order.setdefault((epoch, thread.thread_id), [])
+        if line not in lines:
+            lines.append(line)
+        return epoch
 
     def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
         """Count one access; the caller holds the lock."""
@@ -100,23 +112,67 @@ class Watch:
 
         return line_event
 
-    def close_launch(self, threads: int) -> None:
-        """Judge what a launch with that many threads a block left behind, and start afresh."""
+    def close_launch(self, threads: int, arrays: Iterable[GlobalArray] = ()) -> None:
+        """Judge what a launch with that many threads a block on those arrays left behind, and start afresh."""
         for block, passed in self.barriers.items():
             if len(passed) < threads or len(set(passed.values())) > 1:
                 self.divergent.add(self.barrier_line[block])
         for epoch, name, line, writes, other, other_writes in self.conflicts:
-            in_order = next(
-                (o for (e, _), o in self.order.items() if e == epoch and line in o and other in o), [line, other]
-            )
+            in_order = self.lines_in_order(line, other, epoch)
             accesses = sorted([(line, writes), (other, other_writes)], key=lambda a: in_order.index(a[0]))
             what = {
                 (True, False): "threads read what others are still writing to",
                 (False, True): "threads overwrite what others are still reading from",
                 (True, True): "two threads write to the same element of",
             }[tuple(writes for _, writes in accesses)]
-            self.races.add((name, accesses[0][0], accesses[1][0], what))
+            self.races.add((name, accesses[0][0], accesses[1][0], f"{what} {name} with no barrier between"))
+        for array in arrays:
+            self.judge_global(array)
         self.clear()
+
+    def lines_in_order(self, line, other, epoch=None):
+        """The two lines in the order in which a thread ran them, in that epoch or, with none, in any."""
+        return next(
+            (o for (e, _), o in self.order.items() if epoch in (None, e) and line in o and other in o), [line, other]
+        )
+
+    def judge_global(self, array):
+        """Note the races on one array in global memory, and whether this launch both read and wrote it."""
+        if array.touched and array.read:
+            self.read_and_written.add(array.place)
+        found = {}  # (line, other line) -> whether only threads of different blocks meet there
+        for accesses in array.touched.values():
+            if len(set().union(*accesses.values())) == 1:
+                continue  # one thread, between two barriers
+            for one, other in itertools.combinations_with_replacement(accesses, 2):
+                if at_odds(one, other):
+                    lines = min(one[0], other[0]), max(one[0], other[0])
+                    if unordered(accesses[one], accesses[other]):
+                        found[lines] = False
+                    elif len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
+                        found.setdefault(lines, True)
+        for lines, across in found.items():
+            why = "in different blocks, which no barrier keeps in order" if across else "with no barrier between"
+            first, second = sorted(lines, key=self.lines_in_order(*lines).index)
+            what = f"two threads touch the same element of {array.name}, one of them writing, {why}"
+            self.races.add((array.name, first, second, what))
+
+
+def at_odds(one, other):
+    """Whether two accesses to an element, as `GlobalArray` notes them, are a race if nothing orders them."""
+    (_, writes, atomic, value), (_, other_writes, other_atomic, other_value) = one, other
+    if (atomic and other_atomic) or not (writes or other_writes):
+        return False
+    both_plain = writes and other_writes and not (atomic or other_atomic)
+    return not (both_plain and value == other_value)
+
+
+def unordered(some, others):
+    """Whether two threads of one block, one of `some` and one of `others`, come there between the same barriers."""
+    for phase in {phase for _, phase, _ in some} & {phase for _, phase, _ in others}:
+        if len({thread for _, at, thread in some | others if at == phase}) > 1:
+            return True
+    return False
 
 
 class Simulated:
@@ -162,8 +218,10 @@ class Simulated:
         def launch(kernel, *arguments):
             if is_device_function(kernel):  # called by a kernel, not launched
                 return own(kernel, *arguments)
-            own(kernel, *(GlobalArray(a, self.watch) if getattr(a, "ndim", 0) else a for a in arguments))
-            self.watch.close_launch(int(np.prod(kernel.block_dim)))
+            given = [GlobalArray(a, self.watch, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
+            own(kernel, *given)
+            arrays = [a for a in given if isinstance(a, GlobalArray)]
+            self.watch.close_launch(int(np.prod(kernel.block_dim)), arrays)
             self.created.clear()
             return None
 
@@ -171,9 +229,13 @@ class Simulated:
 
 
 @contextmanager
-def watching(keep_accesses: bool = False) -> Iterator[Watch]:
-    """Within it, every launch of a simulated kernel is watched; yields the `Watch`."""
-    watch = Watch(keep_accesses)
+def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> Iterator[Watch]:
+    """Within it, every launch of a simulated kernel is watched; yields the `Watch`.
+
+    Writes to global memory are watched for races, and reads of the launch's arguments at the places `note_reads_of`.
+    The others are read only, and read so often that noting who does would take most of the time.
+    """
+    watch = Watch(keep_accesses, note_reads_of)
     simulated = Simulated(watch)
     if keep_accesses:
         threading.settrace(watch.trace_lines)

@@ -1,5 +1,6 @@
 """Arrays that stand in for a kernel's own in Numba's simulator, and note who touched which element."""
 
+import functools
 import sys
 import threading
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..launch import wide
+from ..launch.numba_internals import atomics_file
 
 INSIDE = (
     __file__,
@@ -18,14 +20,19 @@ INSIDE = (
 class GlobalArray:
     """A, B or C as a GPU sees it: single elements, no negative index, no slices."""
 
-    def __init__(self, array, watch):
+    def __init__(self, array, watch, place=0):
         self.array, self.shape, self.dtype, self.watch = array, tuple(array.shape), array.dtype, watch
         self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
+        self.place = place  # among the launch's arguments
+        self.notes_reads = place in watch.note_reads_of
+        self.read = False
+        self.name = None  # known once an access is noted
+        self.touched = {}  # element -> {(line, writes, atomic, value written): {(block, phase, thread)}}
 
     def __len__(self):
         return self.shape[0]
 
-    def single(self, index, writes):
+    def single(self, index, writes, value=None):
         """The index, once the access is noted. Raises what speaks against it."""
         if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
             raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
@@ -33,8 +40,25 @@ class GlobalArray:
         if any(i >= n for i, n in zip(index, self.shape, strict=True)):
             raise IndexError(f"index {index} is outside {self.shape}")
         with self.watch.lock:
-            self.watch.note("global", self, writes, *kernel_frame(), index)
+            if self.watch.accesses is None:
+                self.watch.counts["global", writes] += 1
+            else:
+                self.watch.note("global", self, writes, *kernel_frame()[:2], index)
+            if writes or self.notes_reads:
+                self.note_who(index, writes, value)
+            else:
+                self.read = True
         return index
+
+    def note_who(self, index, writes, value):
+        """Note who touches the element; the caller holds the lock. `value`: what is written there."""
+        thread, (frame, _, atomic) = threading.current_thread(), kernel_frame()
+        self.name = self.name or name_of(self, frame)
+        epoch = self.watch.note_order(thread, frame.f_lineno)
+        # Two threads that write the same number do no harm. NaN is such a number, too, so its bytes are compared.
+        written = np.asarray(value, self.dtype).tobytes() if writes and not atomic else None
+        access = frame.f_lineno, writes, atomic, written
+        self.touched.setdefault(tuple(map(int, index)), {}).setdefault(access, set()).add((*epoch, thread.thread_id))
 
     def __getitem__(self, index):
         index = as_tuple(index)
@@ -43,7 +67,7 @@ class GlobalArray:
         return self.array[self.single(index, False)]
 
     def __setitem__(self, index, value):
-        self.array[self.single(as_tuple(index), True)] = value
+        self.array[self.single(as_tuple(index), True, value)] = value
 
 
 class Row:
@@ -66,13 +90,20 @@ class NegativeIndex(IndexError):
     """Numba takes it from the other end, as NumPy does. Other dialects do not, and it is seldom meant."""
 
 
+@functools.cache
+def between():
+    """{file: whose} of the frames that stand between a kernel and the array it touches."""
+    return {**dict.fromkeys(INSIDE, "the watch"), wide.__file__: "load4", atomics_file(): "cuda.atomic"}
+
+
 def kernel_frame():
-    """The kernel's frame that touches an array just now, and whether it does so through `load4`."""
-    frame, in_fours = sys._getframe(2), False
-    while frame.f_code.co_filename in INSIDE:
-        in_fours = in_fours or frame.f_code.co_filename == wide.__file__
+    """The kernel's frame that touches an array just now, whether through `load4`, and whether by `cuda.atomic`."""
+    frame, files, in_fours, atomic = sys._getframe(2), between(), False, False
+    while whose := files.get(frame.f_code.co_filename):
+        in_fours |= whose == "load4"
+        atomic |= whose == "cuda.atomic"
         frame = frame.f_back
-    return frame, in_fours
+    return frame, in_fours, atomic
 
 
 def name_of(array, frame):
@@ -101,29 +132,27 @@ class SharedArray:
     def __init__(self, shape, dtype, watch):
         self.array = np.full(shape, np.nan, dtype) if np.dtype(dtype).kind == "f" else np.zeros(shape, dtype)
         self.shape, self.dtype, self.watch = self.array.shape, self.array.dtype, watch
-        self.touched = {}  # element -> (epoch, [(thread, line, writes)])
+        self.ndim = self.array.ndim
+        self.touched = {}  # element -> (epoch, [(thread, line, writes, atomic)])
 
     def note(self, index, writes):
         """Note the access, and whether it conflicts with another since the last barrier."""
         index = as_tuple(index)
         refuse_negative(index)
-        thread, (frame, in_fours) = threading.current_thread(), kernel_frame()
+        thread, (frame, in_fours, atomic) = threading.current_thread(), kernel_frame()
         line = frame.f_lineno
         with self.watch.lock:
             self.watch.note("shared", self, writes, frame, in_fours, index)
-            epoch = self.watch.epoch(thread)
-            lines = self.watch.order.setdefault((epoch, thread.thread_id), [])
-            if line not in lines:
-                lines.append(line)
+            epoch = self.watch.note_order(thread, line)
             since, accesses = self.touched.get(index, (None, ()))
             if since != epoch:
                 accesses = []
                 self.touched[index] = (epoch, accesses)
-            for other, other_line, other_writes in accesses:
-                if other != thread.thread_id and (writes or other_writes):
+            for other, other_line, other_writes, other_atomic in accesses:
+                if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
                     name = name_of(self, frame)
                     self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
-            accesses.append((thread.thread_id, line, writes))
+            accesses.append((thread.thread_id, line, writes, atomic))
 
     def __getitem__(self, index):
         value = self.array[index]

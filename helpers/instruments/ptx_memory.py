@@ -80,6 +80,10 @@ class Seen:
             same |= (before != NEVER) & (block != other)
         return same & (before != stamps)
 
+    def untouched(self, words):
+        """Where nobody has read or written yet; bool."""
+        return (self.writers[words] == NEVER) & (self.readers[words] == NEVER)
+
     def read(self, words, stamps):
         """Note loads. Returns (race, unwritten), each bool."""
         last = self.writers[words]

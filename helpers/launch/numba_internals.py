@@ -98,6 +98,11 @@ def compile_for_linking(function: Callable, signature: tuple, capability: tuple[
         return cuda.compile(function, signature, device=False, abi="numba", cc=capability, output="ltoir")[0]
 
 
+def is_complaint(error: BaseException | None) -> bool:
+    """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
+    return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)
+
+
 def let_compiler_resolve_shared(module) -> None:
     """Tell Numba's compiler that `module.shared` is `cuda.shared`."""
     from numba import cuda

@@ -554,6 +554,8 @@ def test_conversions_and_comparisons():
     assert not one("setp.ne.f32", np.nan, 1) and one("setp.neu.f32", np.nan, 1)
     assert not one("setp.lt.f32", np.nan, 1) and one("setp.ltu.f32", np.nan, 1)
     assert one("selp.b64", 4, 5, False) == 5 and one("mad.lo.s32", -3, 4, 5) == -7 and one("neg.s64", 3) == -3
+    assert one("bfi.b64", 0xABC, 0xFFFF, 4, 8) == 0xFBCF and one("bfi.b32", 5, 7, 2, 62) == 23
+    assert one("bfi.b64", 5, 2**63 + 7, 2, 62) == 23 and one("bfi.b32", 5, 7, 40, 4) == 7 == one("bfi.b32", 5, 7, 0, 0)
     assert one("popc.b32", 0xF0F) == 8 and one("clz.b32", 1) == 31 and one("shr.s32", -8, 40) == -1
     for unknown in ("cvt.rz.f32.f64", "add.ftz.f32", "add.sat.s32", "setp.lt.f16", "mul.f16x2"):
         operands = ("%r",) * (2 if "cvt" in unknown else 3)

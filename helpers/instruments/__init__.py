@@ -2,6 +2,8 @@
 
 from .compiler import CompilerReport, compiler_report
 from .gpus import GPUS, WARP, occupancy
+from .ptx_machine import CompiledRun
+from .ptx_run import run_ptx
 from .trace import Trace, cells, trace
 from .traffic import Traffic, predicted_traffic, traffic
 from .warps import SECTOR, bank_conflicts, coalescing
@@ -10,6 +12,7 @@ __all__ = [
     "GPUS",
     "SECTOR",
     "WARP",
+    "CompiledRun",
     "CompilerReport",
     "Trace",
     "Traffic",
@@ -19,6 +22,7 @@ __all__ = [
     "compiler_report",
     "occupancy",
     "predicted_traffic",
+    "run_ptx",
     "trace",
     "traffic",
 ]

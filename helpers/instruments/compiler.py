@@ -8,14 +8,15 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import devices, ladder
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
-from ..launch.cuda_source import from_function, from_text
-from ..launch.numba_internals import compile_ptx
+from ..launch.cuda_source import from_function, from_ladder, from_text
+from ..launch.numba_internals import compile_for_linking, compile_ptx
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
 
@@ -112,17 +113,12 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         raise missing()
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=(int(arch[3:-1]), int(arch[-1])))
-    if outcome.findings:
-        message = outcome.findings[0].message
-        if "libnvvm" in message or "libnvrtc" in message:  # only a part is there
-            raise missing()
-        raise KernelError(f"{k} does not compile:\n{message}")
+    code = ptx_of(k, arch)
     with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
         text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        text.write_text(outcome.value)
+        text.write_text(code)
         said = run(k, ptxas, "--verbose", f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
-        code = run(k, nvdisasm, "--print-code", str(cubin))
+        machine_code = run(k, nvdisasm, "--print-code", str(cubin))
 
     def number(pattern):
         found = re.search(pattern, said)
@@ -138,24 +134,83 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
         number(r"(\d+) bytes stack frame"),
         (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")),
         shared_bytes,
-        inner_loop(code),
+        inner_loop(machine_code),
         occupancy(arch, threads, registers, shared_bytes),
     )
 
 
-def ptx(job: Job, capability: tuple[int, int]) -> str:
+def ptx_of(k: Kernel, arch: str = "sm_80", lto: bool = False) -> str:
+    """The PTX of a built CUDA kernel for that architecture, such as "sm_80" or "sm_120". Needs no GPU.
+
+    Compiled in a child process. With `lto`, what `@cuda.jit` takes where nvJitLink is installed: compiled again when
+    linked. Raises ValueError for what is no CUDA kernel or no architecture, KernelError for what does not compile and
+    where NVIDIA's compiler is missing.
+    """
+    if k.dialect != "CUDA":
+        raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look.")
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability_of(arch), lto=lto)
+    if outcome.findings:
+        if lacks_a_part(outcome.findings[0].message):
+            raise missing()
+        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
+    return outcome.value
+
+
+def capability_of(arch):
+    """The compute capability, (major, minor), of an architecture such as "sm_80". Raises ValueError for others."""
+    found = re.fullmatch(r"sm_(\d+)(\d)", arch)
+    if not found:
+        raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
+    return int(found[1]), int(found[2])
+
+
+def lacks_a_part(message):
+    """Whether Numba's complaint is that a part of NVIDIA's compiler is not installed."""
+    return "libnvvm" in message or "libnvrtc" in message
+
+
+def ptx(job: Job, capability: tuple[int, int], lto: bool = False, lines: bool = False) -> str:
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Needs no GPU.
 
+    `lto`: as nvJitLink makes it. `lines`: with the line of the source that each instruction comes from.
     Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
     """
     text = isinstance(job.kernel, str)
     function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
     try:
-        return compile_ptx(function.py_func, SIGNATURE, capability)
+        if lto:
+            return linked(compile_for_linking(function.py_func, SIGNATURE, capability), capability)
+        return compile_ptx(function.py_func, SIGNATURE, capability, lines)
+    except KernelError:
+        raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]
-        raise KernelError("\n".join(said)) from None
+        raise KernelError("\n".join(said)) from error
+
+
+def warm_up() -> None:
+    """In a process that children are forked from: compile one kernel, so that they find loaded what Numba loads late.
+
+    Does nothing in the simulator and where NVIDIA's compiler is missing.
+    """
+    if not devices.simulating() and devices.nvidia_tool("ptxas"):
+        with suppress(Exception):  # a child that compiles says what is wrong
+            compile_ptx(from_ladder("tiled", {"TILE": 4}).py_func, SIGNATURE, (8, 0))
+
+
+def linked(code, capability):
+    """The PTX that nvJitLink makes of LTO-IR, with the options that Numba gives it. Raises KernelError without it."""
+    try:
+        from cuda.core import Linker, LinkerOptions, ObjectCode
+    except ImportError:
+        raise KernelError(
+            f"linking needs nvJitLink, which comes with the extra {devices.cuda_extra()} or with NVIDIA's toolkit."
+        ) from None
+    # From 9.0 on, Numba asks for the very architecture of the GPU, which has an "a" behind its number.
+    arch = "sm_{}{}".format(*capability) + "a" * (tuple(capability) >= (9, 0))
+    options = LinkerOptions(arch=arch, link_time_optimization=True, ptx=True)
+    return Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code.decode().strip("\0")
 
 
 def missing():

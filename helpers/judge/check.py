@@ -6,6 +6,7 @@ from .. import ladder
 from ..launch import Contestant, Kernel, sizes
 from ..launch.host import contestant
 from ..sandbox import Finding
+from .compiled import get_ready, trial_compiled
 from .examine import examine, shapes_for
 from .other_sizes import at_sizes, other_sizes, sizes_mixed_up
 from .report import Report
@@ -16,18 +17,23 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
     `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged. A learner's kernel
-    is tried in a child process first, and once it is right, at other sizes as well, if it takes any.
+    is tried in a child process first: in a simulator, and, where NVIDIA's compiler is there, compiled. Once it is
+    right, it is tried at other sizes as well, if it takes any.
     """
     k = contestant(k)
     shapes = [sizes(shape) for shape in shapes or shapes_for(k)]
     findings, not_looked_for = [], ()
     simulated_already = k.own and k.simulated
     if k.own:
+        get_ready(k)
         findings, not_looked_for, tried = trial(k, shapes)
         if simulated_already:
             shapes = tried
         else:  # a limit of the simulator, where it is not the device
             findings = [finding for finding in findings if finding.kind != "shared memory"]
+    if k.own and not findings:
+        findings, unseen = trial_compiled(k, tried)
+        not_looked_for += unseen
     if not findings and not simulated_already:
         findings = examine(k, shapes)
     if k.own and not findings:

@@ -70,18 +70,44 @@ def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[N
             setattr(owner, name, own)
 
 
-def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> str:
-    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises."""
-    from numba import cuda
+@contextmanager
+def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
+    """Within it, functions that a kernel calls are compiled for that compute capability.
+
+    Numba compiles them for the current device. There may be none, and it is not asked.
+    """
     from numba.cuda import dispatcher
 
     asked = dispatcher.get_current_device
-    # Functions that a kernel calls are compiled for the current device. There may be none, and it is not asked.
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     try:
-        return cuda.compile_ptx(function, signature, cc=capability)[0]
+        yield
     finally:
         dispatcher.get_current_device = asked
+
+
+def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int], lines: bool = False) -> str:
+    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises.
+
+    `lines`: let the PTX say which line of the source each instruction comes from. The instructions stay the same.
+    """
+    from numba import cuda
+
+    with compiling_for(capability):
+        return cuda.compile_ptx(function, signature, cc=capability, lineinfo=lines)[0]
+
+
+def compile_for_linking(function: Callable, signature: tuple, capability: tuple[int, int]) -> bytes:
+    """What nvJitLink compiles further (LTO-IR) of a plain function, with no GPU. Raises whatever Numba raises."""
+    from numba import cuda
+
+    with compiling_for(capability):
+        return cuda.compile(function, signature, device=False, abi="numba", cc=capability, output="ltoir")[0]
+
+
+def is_complaint(error: BaseException | None) -> bool:
+    """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
+    return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)
 
 
 def let_compiler_resolve_shared(module) -> None:

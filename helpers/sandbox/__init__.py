@@ -1,7 +1,7 @@
 """Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
 
 from .accesses import Access
-from .child import SECONDS, Outcome, in_child
+from .child import SECONDS, Outcome, in_child, prepare
 from .findings import Finding
 from .job import Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
@@ -21,6 +21,7 @@ __all__ = [
     "in_child",
     "oclgrind_counts",
     "oclgrind_findings",
+    "prepare",
     "source_line",
     "watching",
 ]

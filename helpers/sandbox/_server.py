@@ -25,6 +25,7 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever an import prints is no answer
     for room in IMPORTED:
         importlib.import_module(f"helpers.{room}")
+    importlib.import_module("helpers.instruments.compiler").warm_up()
     while request := read_line():
         pid = os.fork()
         if pid == 0:

@@ -19,7 +19,7 @@ from ..launch import Kernel, dialect
 from .findings import Finding
 from .job import Job, packed, portable
 from .oclgrind import oclgrind_environment
-from .process import start
+from .process import start, start_server
 from .progress import Progress
 
 SECONDS = 60  # of computing
@@ -86,6 +86,11 @@ def in_child(
         last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
     return Outcome(None, [crash], log, bool(oclgrind))
+
+
+def prepare(simulated: bool) -> None:
+    """Get ready, meanwhile, for a child that simulates or compiles: the first one waits seconds for its packages."""
+    start_server(child_environment(simulated))
 
 
 def refuse_unbuilt(k: object) -> None:

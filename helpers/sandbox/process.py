@@ -55,6 +55,17 @@ def forked(folder, environment):
         raise
 
 
+def start_server(environment: dict) -> None:
+    """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
+    key = (os.getpid(), environment["NUMBA_ENABLE_CUDASIM"])
+    if FORKS and key not in SERVERS and LOCK.acquire(blocking=False):
+        try:
+            with suppress(OSError):  # then the child will say so
+                SERVERS[key] = Server(environment)
+        finally:
+            LOCK.release()
+
+
 class Server:
     """A process that has imported the helpers and forks a child for each line it is sent."""
 

@@ -1,0 +1,264 @@
+"""A PTX program, decoded: each instruction taken apart once, registers as rows, arrays at addresses.
+
+`ptx_reader` reads the text, `ptx_machine` runs what is made here.
+"""
+
+import functools
+import re
+import struct
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from .ptx_arithmetic import TYPES, operation, unknown
+from .ptx_reader import Instruction, read_ptx
+
+SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
+GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
+SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
+KINDS = (
+    "FMA",
+    "other float",
+    "whole-number arithmetic",
+    "global load",
+    "global store",
+    "shared load",
+    "shared store",
+    "local",
+    "load or store of any memory",
+    "atomic",
+    "branch",
+    "barrier",
+    "other",
+)
+
+
+@dataclass
+class Operation:
+    """An instruction, taken apart once for all runs.
+
+    act       name of the method of `Blocks` that does it
+    kind      one of KINDS
+    function  of arrays, for arithmetic
+    to, of    where its result goes and what it takes: (type, row) of a register, or a number; tuples
+    guard     row of a predicate, or None; negated
+    width     bytes a thread moves; `type` of each element
+    space     of memory
+    target    index of the instruction that a branch goes to
+    """
+
+    instruction: Instruction
+    act: str
+    kind: str
+    function: object = None
+    to: tuple = ()
+    of: tuple = ()
+    guard: int | None = None
+    negated: bool = False
+    width: int = 0
+    type: str = ""
+    space: str = ""
+    offset: int = 0
+    target: int = 0
+
+
+class Decoded:
+    """A program as `Operation`s, and where its registers and arrays lie.
+
+    rows     {bits: how many registers}; 1 bit for predicates
+    places   {register: (bits, row)}
+    symbols  {shared or local array: address}
+    """
+
+    def __init__(self, program):
+        self.program, self.rows, self.places = program, Counter(), {}
+        for name in SPECIAL:
+            self.place(name, 32)
+        for name, kind in program.registers.items():
+            self.place(name, bits_of(kind) if kind in TYPES else 0)
+        self.shared, self.local = laid_out(program.shared, SHARED), laid_out(program.local, LOCAL)
+        self.symbols = {name: address for name, address, _ in (*self.shared, *self.local)}
+        self.operations = [self.decode(instruction) for instruction in program.code]
+
+    def place(self, name, bits):
+        """A register's place: the next row of those with that many bits."""
+        self.places[name] = (bits, self.rows[bits])
+        self.rows[bits] += 1
+
+    def refuse(self, instruction):
+        """Raise KernelError for an instruction that is not known here."""
+        raise unknown(instruction)
+
+    def operand(self, text, kind, instruction):
+        """(type, row) of a register, or a number of that type."""
+        if text in self.places:
+            bits, row = self.places[text]
+            if bits != bits_of(kind):
+                self.refuse(instruction)
+            return kind, row
+        number = self.symbols[text] if text in self.symbols else literal(text)
+        if number is None:
+            self.refuse(instruction)
+        if kind == "pred":
+            return np.bool_(number)
+        if isinstance(number, bytes):  # a float, by its bits
+            if 8 * len(number) != bits_of(kind):
+                self.refuse(instruction)
+            return np.frombuffer(number, TYPES[kind])[0]
+        if kind[0] == "f":
+            return TYPES[kind].type(number)
+        return np.array(number % (1 << bits_of(kind)), f"u{TYPES[kind].itemsize}").view(TYPES[kind])[()]
+
+    def operands(self, texts, kinds, instruction):
+        """What `operand` gives for each text and type, as a tuple."""
+        return tuple(self.operand(text, kind, instruction) for text, kind in zip(texts, kinds, strict=True))
+
+    def decode(self, instruction):
+        """The `Operation` of an `Instruction`. Raises KernelError for one that is not known here."""
+        name, texts = instruction.name, instruction.operands
+        simple = {"ret": ("leave", "branch"), "exit": ("leave", "branch"), "trap": ("trap", "branch")}
+        if name[0] in simple:
+            step = Operation(instruction, *simple[name[0]])
+        elif name[0] == "bra" and texts[0] in self.program.labels:
+            step = Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
+        elif name == ("bar", "sync") and texts == ("0",):
+            step = Operation(instruction, "wait", "barrier")
+        elif name[0] in ("membar", "fence"):
+            step = Operation(instruction, "nothing", "other")
+        elif name[0] == "mov":
+            step = self.move(instruction)
+        elif name[0] == "cvta":
+            kind = name[-1]
+            step = Operation(instruction, "compute", "other", lambda a: a, *self.both(texts, kind, kind, instruction))
+        elif name[0] in ("ld", "ldu", "st", "atom", "red"):
+            step = self.access(instruction)
+        else:
+            function, of, to = operation(instruction)
+            fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
+            kind = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
+            step = Operation(instruction, "compute", kind, function, *self.both(texts, to, of, instruction))
+        if instruction.guard:
+            step.guard, step.negated = self.operand(instruction.guard, "pred", instruction)[1], instruction.negated
+        return step
+
+    def whole(self, text, kind):
+        """The type of the whole register, for an element that may be smaller."""
+        return f"{'s' if kind[0] == 's' else 'u'}{self.places[text][0] if text in self.places else 16}"
+
+    def both(self, texts, to, of, instruction):
+        """`to` and `of` of a step with one result."""
+        of = (of,) * (len(texts) - 1) if isinstance(of, str) else of
+        return self.operands(texts[:1], (to,), instruction), self.operands(texts[1:], of, instruction)
+
+    def move(self, instruction):
+        """`mov`: also of a register from its halves, or into them."""
+        kind, (to, of) = instruction.name[-1], instruction.operands
+        if kind not in TYPES:
+            self.refuse(instruction)
+        if "{" not in to + of:
+            return Operation(
+                instruction, "compute", "other", lambda a: a, *self.both((to, of), kind, kind, instruction)
+            )
+        parts = vector(to if "{" in to else of)  # two halves of a register, or a register from two halves
+        half = f"b{bits_of(kind) // 2}"
+        if len(parts) != 2 or half not in TYPES:
+            self.refuse(instruction)
+        if "{" in of:
+            whole = TYPES[kind]
+
+            def joined(low, high):
+                return low.astype(whole) | high.astype(whole) << whole.type(bits_of(half))
+
+            return Operation(instruction, "compute", "other", joined, *self.both((to, *parts), kind, half, instruction))
+        halves = self.operands(parts, (half, half), instruction)
+        source = self.operands((of,), (kind,), instruction)
+        return Operation(instruction, "unpack", "other", None, halves, source, type=half)
+
+    def access(self, instruction):
+        """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
+        operator, *middle = instruction.name[:-1]
+        kind, texts = instruction.name[-1], list(instruction.operands)
+        space = middle.pop(0) if middle and middle[0] in ("param", "global", "shared", "local") else "any"
+        if kind not in (*TYPES, "b8", "u8", "s8") or kind == "pred":
+            self.refuse(instruction)
+        place = texts.pop(0 if operator in ("st", "red") else 1)
+        address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", place)
+        if not address:
+            self.refuse(instruction)
+        base, offset = address[1], int(address[2] or 0)
+        if space == "param":
+            if operator != "ld" or middle or base not in self.program.takes or offset:
+                self.refuse(instruction)
+            return Operation(
+                instruction,
+                "parameter",
+                "other",
+                None,
+                self.operands(texts, (kind,), instruction),
+                target=self.program.takes.index(base),
+                type=kind,
+            )
+        bits = self.places.get(base, (64, 0))[0]
+        if bits not in (32, 64):
+            self.refuse(instruction)
+        where = self.operands((base,), (f"u{bits}",), instruction)
+        common = dict(type=kind, space=space, offset=offset)
+        if operator in ("atom", "red"):
+            if middle != ["add"] or kind not in ("f32", "u32", "s32"):
+                self.refuse(instruction)
+            to = self.operands(texts[:1], (kind,), instruction) if operator == "atom" else ()
+            given = self.operands(texts[-1:], (kind,), instruction)
+            return Operation(instruction, "atomic", "atomic", None, to, where + given, width=4, **common)
+        elements = vector(texts[0])
+        known = {"v2": 2, "v4": 4}.get(middle[-1] if middle else "", 1)
+        hints = set(middle) - {"v2", "v4", "nc", "volatile", "relaxed", "weak"}
+        if hints or len(elements) != known or len(elements) * bits_of(kind) > 128:
+            self.refuse(instruction)
+        small = bits_of(kind) < 32  # it may be a part of a register
+        data = self.operands(elements, [self.whole(text, kind) if small else kind for text in elements], instruction)
+        verb = "store" if operator == "st" else "load"
+        what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {verb}")
+        width = len(elements) * bits_of(kind) // 8
+        if operator == "st":
+            return Operation(instruction, "store", what, None, (), where + data, width=width, **common)
+        return Operation(instruction, "load", what, None, data, where, width=width, **common)
+
+
+@functools.lru_cache(maxsize=64)
+def decoded(ptx: str) -> Decoded:
+    """The kernel of that PTX, ready to run. Raises KernelError, with the line, for what is not known here."""
+    return Decoded(read_ptx(ptx))
+
+
+def bits_of(kind):
+    """Bits of a type, such as 32 for "f32"."""
+    return 1 if kind == "pred" else int(re.sub(r"\D", "", kind))
+
+
+def vector(text):
+    """The parts of "{%f1, %f2}"; of anything else, itself."""
+    return [part.strip() for part in text.strip("{}").split(",")]
+
+
+def literal(text):
+    """A number of the PTX: int; bytes for the bits of a float; None for anything else."""
+    if found := re.fullmatch(r"0([fd])([0-9A-Fa-f]+)", text):
+        return struct.pack("<I" if found[1] == "f" else "<Q", int(found[2], 16))
+    if found := re.fullmatch(r"(-?)(0x[0-9A-Fa-f]+|\d+)U?", text):
+        return int(found[2], 0 if found[2].startswith("0x") else 10) * (-1 if found[1] else 1)
+    return None
+
+
+def laid_out(arrays, base):
+    """(name, address, bytes) of each array.
+
+    An address ends as it would if the arrays lay one behind the other, each as aligned as it asks, which is how ptxas
+    lays them out: an array that asks for 4 bytes, and comes after one of 20, lies on no multiple of 16.
+    """
+    places, end = [], 0
+    for number, array in enumerate(arrays):
+        start = -(-end // array.align) * array.align
+        end = start + array.bytes
+        places.append((array.name, base + number * GAP + start % 1024, array.bytes))
+    return places

@@ -1,0 +1,254 @@
+"""Reads PTX, the text that NVIDIA's compilers write ahead of machine code, as far as Numba's kernels use it.
+
+A function that a kernel calls is put in the place of each call, with registers and labels of its own. So the program
+that `read_ptx` returns has one list of instructions and no calls.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+from ..launch import KernelError
+
+IGNORED = (".version", ".target", ".address_size", ".file", ".section")  # lines that end without a semicolon
+FUNCTION = re.compile(
+    r"(?:\.\w+ )*?\.(entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?"
+    r"(?P<name>[\w$]+)\s*\((?P<takes>[^)]*)\)"
+)
+ARRAY = re.compile(
+    r"(?:\.\w+ )*?\.(?P<space>shared|local) \.align (?P<align>\d+) \.b8 "
+    r"(?P<name>[\w$]+)\[(?P<bytes>\d*)\]$"
+)
+PARAMETER = re.compile(r"([\w$]+)(?:\[\d+\])?\s*(?:,|$)")
+OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
+REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<name>[%\w$]+)(?:<(?P<many>\d+)>)?$")
+INSTRUCTION = re.compile(r"(?:@(?P<negated>!?)(?P<guard>%\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
+PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
+DEPTH = 20  # calls within calls
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction.
+
+    line      1-based line of the PTX text
+    source    1-based line of the kernel's source that it comes from; 0 where the PTX does not say
+    text      as it stands there, for messages
+    name      its name, taken apart at the dots: ("add", "s64")
+    operands  as texts: "%rd1", "[%rd3+16]", "{%f1, %f2}", "0f3F800000", a label
+    guard     the predicate it asks first, or ""; with `negated`, it runs where that is false
+    """
+
+    line: int
+    text: str
+    name: tuple
+    operands: tuple
+    guard: str = ""
+    negated: bool = False
+    source: int = 0
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of shared or local memory that the program declares."""
+
+    name: str
+    align: int
+    bytes: int
+
+
+@dataclass
+class Program:
+    """A kernel, or a function that kernels call.
+
+    takes, returns   names of the parameters, in order
+    kernel           whether the host launches it
+    registers        {name: type without the dot}, such as {"%r1": "b32"}
+    code             list of `Instruction`
+    labels           {label: index in code}
+    shared, local    lists of `Array`
+    """
+
+    name: str
+    takes: tuple
+    returns: tuple
+    kernel: bool
+    registers: dict = field(default_factory=dict)
+    code: list = field(default_factory=list)
+    labels: dict = field(default_factory=dict)
+    shared: list = field(default_factory=list)
+    local: list = field(default_factory=list)
+
+
+def read_ptx(text: str) -> Program:
+    """The one kernel in that PTX, with what it calls put in place.
+
+    Raises KernelError, with the line, for what it cannot read.
+    """
+    kernels, functions, shared, current, depth, source = [], {}, [], None, 0, 0
+    for line, statement in statements(text):
+        if place := PLACE.match(statement):
+            source = int(place["line"]) if place["file"] == "1" else 0  # the first file is the kernel's own
+        elif statement == "}":
+            depth -= 1
+            current = current if depth else None
+        elif statement.endswith("{"):
+            depth += 1
+            if depth == 1:
+                current = opened(statement, line, kernels, functions)
+        elif current:
+            add(current, statement, line, source)
+        elif (array := ARRAY.match(statement)) and array["space"] == "shared":
+            shared.append(declared(array, line))
+    if len(kernels) != 1:
+        raise KernelError(f"this PTX has {len(kernels)} kernels (.entry); one is wanted.")
+    kernels[0].shared[:0] = shared
+    return without_calls(kernels[0], functions)
+
+
+def statements(text):
+    """(line, statement) one by one: instructions and declarations without their semicolon, labels with their colon,
+    braces.
+    """
+    held, began = "", 0
+    for number, line in enumerate(text.replace("\0", "").splitlines(), 1):
+        line = line.partition("//")[0].strip()
+        if not line or (not held and line.split()[0] in IGNORED):
+            continue
+        began = began if held else number
+        held = " ".join(f"{held} {line}".split())
+        if held.startswith(".loc "):  # it ends with its line
+            yield began, held
+            held = ""
+        if held.endswith((";", ":", "{", "}")):
+            yield began, held.removesuffix(";").strip()
+            held = ""
+    if held:
+        raise KernelError(f"line {began} of the PTX does not end: {held[:80]}")
+
+
+def opened(statement, line, kernels, functions):
+    """The new `Program` that this opening brace begins, noted as a kernel or a function; None for other sections."""
+    head = FUNCTION.match(statement)
+    if not head:
+        return None
+    names = [tuple(PARAMETER.findall(text or "")) for text in (head["takes"], head["returns"])]
+    program = Program(head["name"], *names, kernel=head[1] == "entry")
+    if program.kernel:
+        kernels.append(program)
+    else:
+        functions[program.name] = program
+    return program
+
+
+def declared(array, line):
+    """The `Array` of a declaration. Raises KernelError for one without a size."""
+    if not array["bytes"]:
+        raise KernelError(f"line {line} of the PTX: shared memory whose size the launch sets is not known here.")
+    return Array(array["name"], int(array["align"]), int(array["bytes"]))
+
+
+def add(program, statement, line, source):
+    """Take one statement of a function's body into the program."""
+    if statement.endswith(":"):
+        program.labels[statement[:-1]] = len(program.code)
+    elif registers := REGISTERS.match(statement):
+        many = registers["many"]
+        names = [f"{registers['name']}{n}" for n in range(int(many))] if many else [registers["name"]]
+        program.registers.update(dict.fromkeys(names, registers["type"]))
+    elif array := ARRAY.match(statement):
+        getattr(program, array["space"]).append(declared(array, line))
+    elif statement.startswith((".param", ".pragma")):
+        pass  # places for what a call takes and returns are made where they are used
+    elif instruction := INSTRUCTION.match(statement):
+        operands = tuple(part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip())
+        program.code.append(
+            Instruction(
+                line,
+                statement,
+                tuple(instruction["name"].split(".")),
+                operands,
+                instruction["guard"] or "",
+                bool(instruction["negated"]),
+                source,
+            )
+        )
+    else:
+        raise KernelError(f"line {line} of the PTX is not known here: {statement[:120]}")
+
+
+# ------------------------------------------------------------------------------------------ calls
+
+
+def without_calls(program, functions, depth=0):
+    """The same program with the code of each function in the place of its call."""
+    if depth > DEPTH:
+        raise KernelError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
+    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local))
+    labels = defaultdict(list)
+    for label, index in program.labels.items():
+        labels[index].append(label)
+    for index, instruction in enumerate([*program.code, None]):
+        whole.labels.update(dict.fromkeys(labels[index], len(whole.code)))
+        if instruction is None:
+            break
+        if instruction.name[0] == "call":
+            put_in_place(whole, instruction, functions, depth)
+        else:
+            whole.code.append(passing(instruction, program, whole.registers))
+    return whole
+
+
+def put_in_place(whole, call, functions, depth):
+    """Append the code of the function called, with names of its own, and jumps behind it in place of returns."""
+    operands = list(call.operands)
+    given_back = listed(operands.pop(0)) if operands[0].startswith("(") else []
+    name, given = operands[0], listed(operands[1]) if len(operands) > 1 else []
+    if name not in functions:
+        raise KernelError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
+    function = without_calls(functions[name], functions, depth + 1)
+    own, start, end = f"{name}@{len(whole.code)}", len(whole.code) + 1, f"end_of_{name}@{len(whole.code)}"
+    same = dict(zip((*function.takes, *function.returns), (*given, *given_back), strict=True))
+
+    def renamed(text):
+        text = re.sub(r"(?<![\w$%@])[%$]?[A-Za-z_$][\w$@]*", lambda found: names.get(found[0], found[0]), text)
+        return re.sub(r"passed:([\w$]+)", lambda found: f"passed:{same.get(found[1], found[1])}", text)
+
+    belonging = (*function.registers, *function.labels, *(array.name for array in function.local))
+    names = {n: f"{n}@{own}" for n in belonging if not n.startswith("passed:")}
+    whole.registers.update({renamed(n): kind for n, kind in function.registers.items()})
+    whole.local += [replace(array, name=names[array.name]) for array in function.local]
+    whole.code.append(replace(call, name=("bra",), operands=(f"start_of_{own}",)))
+    whole.labels[f"start_of_{own}"] = start
+    whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
+    for i in function.code:
+        ends = i.name[0] == "ret"
+        whole.code.append(
+            replace(
+                i,
+                guard=names.get(i.guard, i.guard),
+                name=("bra",) if ends else i.name,
+                operands=(end,) if ends else tuple(map(renamed, i.operands)),
+            )
+        )
+    whole.labels[end] = len(whole.code)
+
+
+def listed(operand):
+    """The names in "(param0, param1)"."""
+    return re.findall(r"[\w$]+", operand)
+
+
+def passing(instruction, program, registers):
+    """The instruction; if it passes something to or from a call, as a move between registers."""
+    name, operands = instruction.name, instruction.operands
+    if name[:2] not in (("ld", "param"), ("st", "param")):
+        return instruction
+    place = re.fullmatch(r"\[\s*([\w$]+)(?:\s*\+\s*(\d+))?\s*\]", operands[1 if name[0] == "ld" else 0])
+    if not place or (program.kernel and place[1] in program.takes):
+        return instruction  # the kernel's own parameters, which the launch gives
+    bits = name[-1][1:]
+    passed = f"passed:{place[1]}+{place[2] or 0}:{bits}"
+    registers[passed] = name[-1]
+    moved = (operands[0], passed) if name[0] == "ld" else (passed, operands[1])
+    return replace(instruction, name=("mov", name[-1]), operands=moved)

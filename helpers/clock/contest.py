@@ -103,7 +103,8 @@ def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, p
     if isinstance(steps, str):
         raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")
     names = list(ladder.STEPS)
-    chosen = [ladder.step(name) for name in steps or names[: names.index(upto or names[-1]) + 1]]
+    last = ladder.step(upto).name if upto else names[-1]
+    chosen = [ladder.step(name) for name in steps or names[: names.index(last) + 1]]
     kernels = [HostKernel(numpy_matmul)]
     for one in wanted:
         for step in chosen:

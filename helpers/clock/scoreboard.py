@@ -1,5 +1,6 @@
 """The ladder beside the libraries that one would pick instead, timed in turns."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ class Scoreboard:
 
     timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
     seconds   for each contestant its times, round by round, a tuple of tuples; () in the simulator
-    peak      measured float32 flop per second of `device`, the one that OpenCL runs on
+    peak      measured float32 flop per second of `device`, the one that OpenCL runs on; 0 where there is none
     on_host   whether `device` is the CPU that NumPy runs on, too
     missing   a tuple of `Missing`: libraries that are not here
     blas      the library behind NumPy's product, and the CPU it was told to serve
@@ -116,23 +117,28 @@ def scoreboard(
     contestants = [k for k in contestants if k not in wrong]
     found += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
     results = contest(contestants, (M, N, K), rounds, each)
-    device = devices.opencl_device().name
-    best = max((t.gflops or 0 for row in results for t in row), default=0)
-    raise_peak(device, 1e9 * best)
+    try:
+        probed = devices.opencl_device()  # `machine_limits` runs there
+    except devices.DeviceError:
+        probed = None
+    if probed:
+        best = max((t.gflops or 0 for row in results for t in row), default=0)
+        raise_peak(probed.name, 1e9 * best)
     timings, seconds = [], []
     for row in zip(*results, strict=True):
-        timings.append(sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2])
-        seconds.append(() if row[0].simulated else tuple(t.seconds for t in row))
-    on_host = not any(k.device and k.device.kind == "GPU" and k.device.name == device for k in contestants)
+        times = () if row[0].simulated else tuple(t.seconds for t in row)
+        middle = sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2]
+        timings.append(dataclasses.replace(middle, seconds=float(np.median(times))) if times else middle)
+        seconds.append(times)
     return Scoreboard(
         M,
         N,
         K,
         tuple(timings),
         tuple(seconds),
-        PEAKS[device],
-        device,
-        on_host,
+        PEAKS[probed.name] if probed else 0.0,
+        probed.name if probed else "",
+        probed is not None and probed.kind != "GPU",
         tuple(k for k in found if isinstance(k, Missing)),
         devices.numpy_blas(),
     )

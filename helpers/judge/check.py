@@ -38,8 +38,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         findings = examine(k, shapes)
     if k.own and not findings:
         findings = tried_at_other_sizes(k)
-    if not findings:
-        k.checked = True
+    if k.own:
+        k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     return Report(str(k), tuple(findings), len(shapes), k.source, not_looked_for)
 
 

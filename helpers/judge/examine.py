@@ -46,7 +46,7 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    code = getattr(getattr(k.function, "py_func", None), "__code__", None)
+    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
     numbers = [number for frame, number in traceback.walk_tb(error.__traceback__) if code and frame.f_code is code]
     lines = (source_line(k, numbers[-1]),) if numbers else ()
     if isinstance(error, NegativeIndex):

@@ -27,7 +27,9 @@ def trial(
     if thorough:
         ask["OCLGRIND_UNINITIALIZED"] = "1"
     outcome = in_child(k, examine_watched, seconds, ask, shapes=tried)
-    if thorough and "Uninitialized.cpp" in outcome.log:  # that part of Oclgrind does not know every instruction
+    if (
+        thorough and "Uninitialized.cpp" in outcome.log + outcome.printed
+    ):  # that part of Oclgrind does not know every instruction
         thorough = False
         outcome = in_child(k, examine_watched, seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=tried)
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
@@ -53,7 +55,7 @@ def unoptimised(k: Kernel, seconds: float, shapes: list, unset: bool) -> tuple[l
     """
     ask = {"OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable"} | ({"OCLGRIND_UNINITIALIZED": "1"} if unset else {})
     outcome = in_child(k, examine_watched, seconds, ask, shapes=shapes if unset else shapes[:2])
-    did = outcome.value is not None and "Uninitialized.cpp" not in outcome.log
+    did = outcome.value is not None and "Uninitialized.cpp" not in outcome.log + outcome.printed
     kinds = ("out of bounds", "uninitialised") if did else ("out of bounds",)
     return [f for f in oclgrind_findings(outcome.log, k.source) if f.kind in kinds], did and unset
 

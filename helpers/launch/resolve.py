@@ -53,6 +53,10 @@ class Dialect:
                 f"a kernel of your own needs like=...: the step whose "
                 f"{'block' if self.name == 'CUDA' else 'work-group'} and grid it is launched with."
             )
+        if not own and like not in (None, step):
+            raise ValueError(
+                f"{step} is a step, launched like itself; leave out like={like!r}, or give a source of your own."
+            )
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
         chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)

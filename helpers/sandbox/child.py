@@ -33,6 +33,7 @@ class Outcome:
     value      what its task returned; None if it did not come so far
     findings   why it did not: a crash or a hang, as a list of one `Finding`
     log        Oclgrind's reports, or ""
+    printed    what the child printed, such as Oclgrind's counts
     oclgrind   whether it is an OpenCL kernel under Oclgrind
     """
 
@@ -40,6 +41,7 @@ class Outcome:
     findings: list
     log: str
     oclgrind: bool
+    printed: str = ""
 
     @property
     def unbuilt(self) -> bool:
@@ -73,16 +75,14 @@ def in_child(
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment.pop("PYOPENCL_CTX", None)
         (folder / "job").write_bytes(packed(job))
-        # A CPU's driver computes on all cores, and their seconds add up.
-        budget = seconds * (os.cpu_count() or 1) if own_device else seconds
         with start(folder, environment) as child:
-            ended = wait_patiently(f"{k} in a simulator", child, seconds, budget)
-        log = read_text(folder / "oclgrind.log") + read_text(folder / "out")  # it prints its counts
+            ended = wait_patiently(f"{k} in a simulator", child, seconds)
+        log, printed = read_text(folder / "oclgrind.log"), read_text(folder / "out")
         if not ended:
             return Outcome(None, [hang(k, seconds)], "", bool(oclgrind))
         answer = folder / "answer"
         if answer.exists():
-            return Outcome(*pickle.loads(answer.read_bytes()), log, bool(oclgrind))
+            return Outcome(*pickle.loads(answer.read_bytes()), log, bool(oclgrind), printed)
         last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
     return Outcome(None, [crash], log, bool(oclgrind))
@@ -125,21 +125,24 @@ def read_text(path):
     return path.read_text(errors="replace") if path.exists() else ""
 
 
-def wait_patiently(what, child, seconds, budget):
+def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
-    It is out of time once it has computed for `budget` seconds, or has not computed at all for `seconds`: what another
-    process takes of the machine does not count.
+    It is out of time once it has computed for `seconds`, or has not computed at all for so long: what another process
+    takes of the machine does not count. A driver on many cores computes more than one second in a second; then the
+    wall's clock counts.
     """
-    computed, moved = 0.0, time.monotonic()
+    start = moved = time.monotonic()
+    computed = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
-            now = cpu_seconds(child.pid)
-            if now > computed:
-                computed, moved = now, time.monotonic()
-            if computed >= budget or time.monotonic() - moved >= seconds:
+            now, so_far = time.monotonic(), cpu_seconds(child.pid)
+            if so_far > computed:
+                computed, moved = so_far, now
+            spent = min(computed, now - start)
+            if spent >= seconds or now - moved >= seconds:
                 return False
-            progress.update(computed * seconds / budget)
+            progress.update(spent)
     return True
 
 

@@ -172,6 +172,9 @@ class NewProcess:
         return True
 
     def end(self):
-        """End it, if it has not ended."""
+        """End it, if it has not ended, and whatever it started."""
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         self.process.kill()  # one that has ended does not mind
         self.process.wait()

@@ -155,10 +155,17 @@ class SharedArray:
             accesses.append((thread.thread_id, line, writes, atomic))
 
     def __getitem__(self, index):
+        index = as_tuple(index)
+        if len(index) < self.ndim:
+            refuse_negative(index)
+            return Row(self, index)
         value = self.array[index]
         self.note(index, False)
         return value
 
     def __setitem__(self, index, value):
+        index = as_tuple(index)
+        if len(index) < self.ndim:
+            raise TypeError("a kernel stores single elements, such as As[ty, tx], never whole rows")
         self.array[index] = value
         self.note(index, True)

@@ -1,7 +1,8 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-It reads one line of JSON for each child, and answers with two numbers, a line each: the child's process id, and its
-exit status once it has ended. It serves one child at a time. When nobody is left to ask, it ends, and its child too.
+It reads one line of JSON for each child, and answers with two lines: "pid" and the child's process id, and "status"
+and its exit status once it has ended. It serves one child at a time. When nobody is left to ask, it ends, and its child
+too.
 """
 
 import importlib
@@ -31,8 +32,8 @@ def serve() -> None:
             do(json.loads(request))
         with suppress(OSError):  # the child does it, too; whoever is first, it is done before it may have to be ended
             os.setpgid(pid, pid)
-        os.write(answers, b"%d\n" % pid)
-        os.write(answers, b"%d\n" % ended(pid))
+        os.write(answers, b"pid %d\n" % pid)
+        os.write(answers, b"status %d\n" % ended(pid))
 
 
 def read_line():

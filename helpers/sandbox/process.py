@@ -64,21 +64,32 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            bufsize=0,  # `select` sees only what was not read yet
             env=environment,
             start_new_session=True,  # an interrupt is meant for this process
         )
+        self.heard = b""
         self.answers = selectors.DefaultSelector()
         self.answers.register(self.process.stdout, selectors.EVENT_READ)
         atexit.register(self.close)
 
     def ask(self, request):
         """Send one request. Raises OSError if the server is gone."""
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        self.process.stdin.flush()
+        left = json.dumps(request).encode() + b"\n"
+        while left:
+            left = left[self.process.stdin.write(left) :]
 
-    def answer(self, seconds):
-        """The next number it sends; None if that takes longer. Raises ValueError if the server is gone."""
-        return int(self.process.stdout.readline()) if self.answers.select(seconds) else None
+    def number(self, word, seconds):
+        """The number that it sends behind that word; None if that takes longer. Raises ValueError for anything else."""
+        while b"\n" not in self.heard:
+            if not self.answers.select(seconds):
+                return None
+            self.heard += self.process.stdout.read(100) or b"gone\n"
+        line, _, self.heard = self.heard.partition(b"\n")
+        said, _, number = line.decode().partition(" ")
+        if said != word:
+            raise ValueError(f"the server said {line!r}, and was asked for its {word}")
+        return int(number)
 
     def close(self):
         """End it, and the child that it waits for."""
@@ -93,15 +104,15 @@ class Forked:
     def __init__(self, server, folder, environment):
         self.server, self.status = server, None
         server.ask({"folder": str(folder), "environment": environment, "directory": os.getcwd(), "path": sys.path})
-        self.pid = server.answer(STARTING)
-        if self.pid is None:
+        self.pid = server.number("pid", STARTING)
+        if self.pid is None or self.pid <= 1:
             raise ValueError("the server does not begin")
 
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""
         if self.status is None:
             try:
-                self.status = self.server.answer(seconds)
+                self.status = self.server.number("status", seconds)
             except ValueError:  # the server was ended, and its child with it
                 self.status = -signal.SIGKILL
         return self.status is not None
@@ -111,7 +122,8 @@ class Forked:
         if self.status is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self.wait(STARTING)
+            if not self.wait(STARTING):
+                self.server.process.kill()  # what it says from now on means nothing
         LOCK.release()
 
 

@@ -105,11 +105,11 @@ def test_while_one_child_runs_another_is_a_new_process(tmp_path):
 
 @forks
 def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, monkeypatch):
-    def interrupt(server, seconds):
+    def interrupt(server, word, seconds):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(process.Server, "answer", interrupt)
+        patch.setattr(process.Server, "number", interrupt)
         with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:

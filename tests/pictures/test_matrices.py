@@ -223,6 +223,13 @@ def test_the_order_of_a_threads_work(drawn):
     assert [t.get_text() for t in drawn[0].texts] == [said]
 
 
+def test_the_order_is_that_of_the_thread_asked_for(drawn):
+    pictures.picture_order(kernel("tiled", TILE=4), 3, 4, 4, thread=12)  # the fourth row, where A and C have none
+    (ax,) = drawn[0].axes
+    tile = [(1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4  # it stores a zero in As, and asks for nothing of A
+    assert rectangles(ax) == [(x, lane + 0.15, 1, 0.6, colour) for x, (lane, colour) in enumerate(tile)]
+
+
 def test_an_arrow_spans_what_is_read_between_asking_and_storing(drawn):
     pictures.picture_order(kernel("prefetched", BM=8, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8), 8, 8, 24)
     (ax,) = drawn[0].axes
@@ -288,6 +295,14 @@ def test_a_film_of_a_block_steps_from_barrier_to_barrier(drawn):
         assert segments(a) == around(range(4), range(first, last))
         assert segments(b) == around(range(first, last), range(4, 8))
     assert [t.get_text() for t in drawn[0].texts][:2] == ["step 1 of 2", "step 2 of 2"]
+
+
+def test_a_step_lies_between_two_barriers_however_often_a_line_runs():
+    run = film(kernel("register_2d", BM=8, BN=8, BK=4, TM=4, TN=2), 8, 8, 8)  # a thread stages four rows of a tile
+    assert [set(now) for _, now in run.frames] == [
+        {("A", (r, k)) for r in range(8) for k in tile} | {("B", (k, c)) for k in tile for c in range(8)}
+        for tile in (range(4), range(4, 8))
+    ]
 
 
 @pytest.mark.parametrize("who, rows", [("thread", [2]), ("warp", range(4))])

@@ -1,0 +1,77 @@
+"""Contests: who is timed when, at which size, and what comes of it. `measure` is a stand-in; nothing runs."""
+
+import importlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from helpers import measure_ladder
+from helpers.clock import Timing, compare, contest
+from helpers.clock.contest import ladder_kernels, numpy_matmul, usual_size
+
+CONTEST = importlib.import_module("helpers.clock.contest")
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What happened, in order: ("each", k) and ("measure", k, size). Each measurement takes a second more."""
+    happened = []
+
+    def timed(k, size):
+        happened.append(("measure", str(k), size))
+        M, N, K = size if isinstance(size, tuple) else (size,) * 3
+        return Timing("Python", str(k), M, N, K, float(len(happened)), 0.0, "host", {})
+
+    monkeypatch.setattr(CONTEST, "measure", timed)
+    return happened
+
+
+def test_each_is_called_before_each_turn(calls):
+    contest(["a", "b"], 8, rounds=2, each=lambda k: calls.append(("each", k)))
+    turns = ["b", "a", "a", "b"]
+    assert calls == [what for k in turns for what in (("each", k), ("measure", k, 8))]
+
+
+def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
+    result = compare("a", "b", (2, 3, 4), rounds=4)
+    assert calls == [("measure", k, (2, 3, 4)) for k in "baabbaab"]
+    # Rounds of (a, b): (2, 1), (3, 4), (6, 5), (7, 8) seconds; sorted by ratio, the third is the median round.
+    assert result.ratios == (1 / 2, 5 / 6, 8 / 7, 4 / 3) and result.ratio == pytest.approx((5 / 6 + 8 / 7) / 2)
+    assert (result.first.seconds, result.second.seconds) == (7, 8)
+
+
+def test_no_round_is_no_contest(calls):
+    with pytest.raises(ValueError, match="rounds=0: there is nothing to time"):
+        contest(["a"], 8, rounds=0)
+    assert calls == []
+
+
+def test_the_ladder_is_timed_at_that_size_each_announced(calls):
+    timings = measure_ladder(
+        steps=["naive"], size=(8, 9, 10), dialects=["OpenCL"], each=lambda k: calls.append(("each", str(k)))
+    )
+    names = ["numpy_matmul", "naive (OpenCL)"]
+    assert calls == [what for name in names for what in (("each", name), ("measure", name, (8, 9, 10)))]
+    assert [t.step for t in timings] == names
+
+
+def test_the_usual_size_is_larger_with_a_gpu(calls):
+    cpu, gpu = (SimpleNamespace(device=SimpleNamespace(kind=kind)) for kind in ("CPU", "GPU"))
+    host = SimpleNamespace(device=None)
+    assert usual_size([host, cpu]) == 512 and usual_size([host, cpu, gpu]) == 2048
+    kernels = ladder_kernels(dialects=["OpenCL"], steps=["naive"])
+    measure_ladder(dialects=["OpenCL"], steps=["naive"])
+    assert {size for _, _, size in calls} == {usual_size(kernels)}
+
+
+def test_what_is_too_large_is_refused_before_anything_is_timed(calls):
+    with pytest.raises(MemoryError):
+        measure_ladder(steps=["naive"], size=1 << 20, dialects=["OpenCL"])
+    assert calls == []
+
+
+def test_numpys_product_is_numpys():
+    A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+    C = numpy_matmul(A, B)
+    assert C.dtype == np.float32 and C.tolist() == [[20, 23, 26, 29], [56, 68, 80, 92]]

@@ -160,13 +160,14 @@ def main() -> None:
 
     Ctrl-C ends in one line, too, with status 130.
     """
-    arguments = parser().parse_args()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
             stream.reconfigure(errors=PLAIN)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        arguments = None
         try:
+            arguments = parser().parse_args()
             status = arguments.do(arguments)
         except KeyboardInterrupt:
             print(f"\ninterrupted. {left_by(arguments)}", file=sys.stderr)
@@ -188,7 +189,7 @@ def left_by(arguments) -> str:
     return {
         "tune": "What was found so far is above; the same command searches again.",
         "record": "What was measured is in the file; the same command goes on from there today.",
-    }.get(arguments.command, "Nothing was written.")
+    }.get(getattr(arguments, "command", ""), "Nothing was written.")
 
 
 if __name__ == "__main__":

@@ -293,6 +293,7 @@ def test_the_older_record_in_the_repository_is_read_as_it_is():
         ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "AMD-EPYC-an-Arm-implementer-0x41-part-0xd0c-2-cores"),
         (None, "AMD-EPYC-an-Arm-2-cores"),
     ],
+    ids=["a hidden name", "a full name", "Arm", "no Linux"],
 )
 def test_a_cpus_file_is_called_after_its_model_and_cores(text, name, tmp_path, monkeypatch):
     read = Path.read_text

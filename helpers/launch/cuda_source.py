@@ -40,14 +40,29 @@ def from_text(source, p):
         exec(compile(source, name, "exec"), namespace)
     except SyntaxError as error:
         raise KernelError(f"line {error.lineno}: {error.msg}\n    {(error.text or '').strip()}") from None
-    except Exception as error:  # a wrong name, an import that fails, ...: the learner's line and words
-        line = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name][-1]
-        raise KernelError(f"line {line}: {type(error).__name__}: {error}") from None
+    except Exception as error:  # a wrong name, an import that fails, ...
+        raise at_its_line(error, name) from None
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     mine = [v for v in mine if not is_device_function(v)]
     if len(mine) != 1:
         raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
-    return mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)
+    if hasattr(mine[0], "py_func"):
+        return mine[0]
+    try:
+        return call_builder(mine[0], p)
+    except KernelError:
+        raise
+    except Exception as error:
+        raise at_its_line(error, name) from None
+
+
+def at_its_line(error, name):
+    """An exception that a learner's source raised, as a `KernelError` with the line of the file `name` and its text."""
+    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
+    if not lines:
+        return KernelError(f"{type(error).__name__}: {error}")
+    code = linecache.getline(name, lines[-1]).strip()
+    return KernelError(f"line {lines[-1]}: {type(error).__name__}: {error}\n    {code}")
 
 
 def call_builder(builder, p):

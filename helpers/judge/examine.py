@@ -10,6 +10,8 @@ import numpy as np
 
 from .. import ladder
 from ..launch import Contestant, KernelError, NotYet, draw
+from ..launch.cuda_source import came_as_text
+from ..launch.errors import DeviceLost
 from ..sandbox import Finding, NegativeIndex, source_line
 from .diagnosis import Run, diagnose
 from .reference import run, wrong_elements
@@ -46,16 +48,34 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
-    numbers = [number for frame, number in traceback.walk_tb(error.__traceback__) if code and frame.f_code is code]
-    lines = (source_line(k, numbers[-1]),) if numbers else ()
+    lines = lines_of(k, error)
     if isinstance(error, NegativeIndex):
         message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
         return Finding("negative index", message, lines)
     if isinstance(error, IndexError):
         return Finding("out of bounds", "a thread uses an index outside its array", lines)
+    if isinstance(error, DeviceLost):
+        return Finding("crash", str(error).rstrip("."))
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error), lines)
     first = str(error).split("\n")[0]
     said = first.split(": ", 1)[-1] if "tid=" in first else first
     return Finding("error", f"{type(error).__name__}: {said}", lines)
+
+
+def lines_of(k, error):
+    """The line of k.source that raised the error, as a tuple; () where the simulator gives none.
+
+    An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
+    the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.
+    """
+    code = getattr(getattr(k.function, "py_func", None), "__code__", None)
+    if code is None:
+        return ()
+    whole_text = came_as_text(k.function) and not isinstance(error, IndexError)
+    numbers = [
+        number
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_code is code or (whole_text and frame.f_code.co_filename == code.co_filename)
+    ]
+    return (source_line(k, numbers[-1]),) if numbers else ()

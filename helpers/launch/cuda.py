@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numba import cuda, float32
@@ -11,7 +12,7 @@ from .. import devices
 from . import operands
 from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
-from .errors import KernelError
+from .errors import DeviceLost, KernelError
 from .kernel import Kernel, no_room
 from .resolve import Dialect
 
@@ -87,38 +88,70 @@ class CudaKernel(Kernel):
         return CudaWork(self, A, B, fill)
 
 
+# What the driver says, after which it refuses whatever this process asks next; and what that means.
+STOPPED = {
+    "ILLEGAL_ADDRESS": "it read or wrote outside the memory that it was given, such as past the end of an array",
+    "MISALIGNED_ADDRESS": "a load or store of several numbers at once did not begin where such a one may",
+    "INVALID_ADDRESS_SPACE": "it took an address of one kind of memory for one of another",
+    "LAUNCH_TIMEOUT": "it ran longer than the system allows: a loop that never ends, or a barrier that some never reach",
+    "LAUNCH_FAILED": "it failed while it ran, mostly by an access outside its shared or its own memory",
+    "ILLEGAL_INSTRUCTION": "it came to an instruction that the GPU does not know",
+    "HARDWARE_STACK_ERROR": "its calls went deeper than its stack",
+    "ASSERT": "an assert in it did not hold",
+}
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """Within it, an error after which the GPU is lost to this process is raised as `DeviceLost`, in plain words."""
+    try:
+        yield
+    except Exception as error:
+        for name, what in STOPPED.items():
+            if f"CUDA_ERROR_{name}" in str(error):
+                raise DeviceLost(
+                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before this "
+                    f"one. Nothing more runs on the GPU from here: restart the kernel (the notebook's, in its menu), "
+                    f"and run the cells again without that launch."
+                ) from None
+        raise
+
+
 class CudaArrays(Work):
     """A, B and C on the device that Numba computes on, each with a guard behind it."""
 
     def __init__(self, device, A, B, fill):
         self.shape = (A.shape[0], B.shape[1])
         try:
-            self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
-            self.d_C, self.d_guard = guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
+            with told_plainly():
+                self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
+                self.d_C, self.d_guard = guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
             raise no_room(device) from None
 
     def download(self):
-        """C as a new NumPy array. Raises KernelError if something wrote past its end."""
-        operands.refuse_past_the_end(self.d_guard.copy_to_host())
-        return self.d_C.copy_to_host()
+        """C as a new NumPy array. Raises KernelError if something wrote past its end, or if the GPU is lost."""
+        with told_plainly():
+            operands.refuse_past_the_end(self.d_guard.copy_to_host())
+            return self.d_C.copy_to_host()
 
     def timed(self, launches):
         """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
 
         The first event is over before Python has asked for the first launch. Among many launches that does not count,
         since Python asks for the next while the GPU still computes. A launch that is shorter than Python takes to ask
-        for it, some ten microseconds, seems to last as long as that.
+        for it, some ten microseconds, seems to last as long as that. Raises KernelError if the GPU is lost.
         """
-        start, stop = cuda.event(timing=True), cuda.event(timing=True)
-        start.record()
-        for _ in range(launches):
-            self.multiply()
-        stop.record()
-        stop.synchronize()
-        return cuda.event_elapsed_time(start, stop) / 1e3 / launches
+        with told_plainly():
+            start, stop = cuda.event(timing=True), cuda.event(timing=True)
+            start.record()
+            for _ in range(launches):
+                self.multiply()
+            stop.record()
+            stop.synchronize()
+            return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
 
 class CudaWork(CudaArrays):

@@ -41,16 +41,27 @@ def from_text(source, p):
         exec(compile(source, name, "exec"), namespace)
     except SyntaxError as error:
         raise KernelError(quoted(source, error.lineno, error.msg)) from None
-    except Exception as error:  # a wrong name, an import that fails, ...: the learner's line and words
-        numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
-        raise KernelError(
-            quoted(source, numbers[-1] if numbers else None, f"{type(error).__name__}: {error}")
-        ) from None
+    except Exception as error:  # a wrong name, an import that fails, ...
+        raise at_its_line(error, name) from None
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     mine = [v for v in mine if not is_device_function(v)]
     if len(mine) != 1:
         raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
-    return mine[0] if hasattr(mine[0], "py_func") else call_builder(mine[0], p)
+    if hasattr(mine[0], "py_func"):
+        return mine[0]
+    try:
+        return call_builder(mine[0], p)
+    except KernelError:
+        raise
+    except Exception as error:
+        raise at_its_line(error, name) from None
+
+
+def at_its_line(error, name):
+    """An exception that a learner's source raised, as a `KernelError` with the line of the file `name` and its text."""
+    numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
+    source = "".join(linecache.getlines(name))
+    return KernelError(quoted(source, numbers[-1] if numbers else None, f"{type(error).__name__}: {error}"))
 
 
 def source_at_hand(k) -> bool:

@@ -9,6 +9,10 @@ class KernelError(RuntimeError):
         return [f"KernelError: {self}"]
 
 
+class DeviceLost(KernelError):
+    """The GPU stopped a kernel, and this process has lost the GPU with all that lay on it."""
+
+
 class NotYet(Exception):
     """A stub that its learner has not filled in."""
 

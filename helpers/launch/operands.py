@@ -27,11 +27,16 @@ def leave_guards_out() -> None:
 def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
     """The sizes (M, N, K) of the product of A (M, K) and B (K, N), both float32 arrays of any layout.
 
-    Raises TypeError for another dtype and ValueError for shapes that do not multiply.
+    Raises TypeError for another dtype or a masked array, and ValueError for shapes that do not multiply.
     """
     for name, X in (("A", A), ("B", B)):
         if not isinstance(X, np.ndarray):
             raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
+        if isinstance(X, np.ma.MaskedArray):
+            raise TypeError(
+                f"{name} is a masked array; a kernel sees no mask, and would compute with what lies under it. "
+                f"Say first what counts there, such as zeros: {name}.filled(0)."
+            )
         if X.dtype != np.float32:
             loses = " (its imaginary part would be lost)" if X.dtype.kind == "c" else ""
             raise TypeError(

@@ -82,7 +82,7 @@ def in_child(
             return Outcome(None, [hang(k, seconds)], "", bool(oclgrind))
         answer = folder / "answer"
         if answer.exists():
-            return Outcome(*pickle.loads(answer.read_bytes()), log, bool(oclgrind), printed)
+            return Outcome(*read_answer(answer), log, bool(oclgrind), printed)
         last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
     return Outcome(None, [crash], log, bool(oclgrind))
@@ -109,6 +109,16 @@ def child_environment(simulated):
         OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
         NUMBA_ENABLE_CUDASIM=str(int(simulated)),
     )
+
+
+def read_answer(path):
+    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
+    try:
+        value, findings = pickle.loads(path.read_bytes())
+        return value, findings
+    except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
+        said = f"{type(error).__name__}: {error}"
+        return None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
 
 
 def hang(k, seconds):

@@ -1,8 +1,11 @@
 """What a child process is asked to do with a kernel, and how that gets there."""
 
+import importlib
 import io
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 
 import cloudpickle
 
@@ -41,13 +44,26 @@ def portable(k):
 
 
 class Pickler(cloudpickle.CloudPickler):
-    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled for a GPU, they cannot be packed."""
+    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled for a GPU, they cannot be packed.
+
+    What the course itself offers to kernels, such as `load4`, goes by its name: the child has its own, for its target.
+    """
 
     def reducer_override(self, obj):
-        """How one object is packed; all but `@cuda.jit` functions as cloudpickle does it."""
+        """How one object is packed; what is none of these two as cloudpickle does it."""
+        if not isinstance(obj, FunctionType | type):  # those go by name anyway
+            module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+            ours = isinstance(module, str) and module.startswith("helpers.") and isinstance(name, str)
+            if ours and getattr(sys.modules.get(module), name, None) is obj:
+                return by_name, (module, name)
         if is_jitted(obj):  # either target's, which may be compiled for the other one over there
             return jit_again, (plain_function(obj) or obj.fn, is_device_function(obj))
         return super().reducer_override(obj)
+
+
+def by_name(module, name):
+    """What that module of the course calls so, in the process that unpacks it."""
+    return getattr(importlib.import_module(module), name)
 
 
 def jit_again(function, device):

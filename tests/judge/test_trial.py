@@ -8,6 +8,7 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge.trial import examine_watched, small_enough, trial
+from helpers.launch import KernelError
 from helpers.sandbox import in_child, oclgrind_findings, progress
 
 SHAPES = [(5, 6, 7)]
@@ -98,6 +99,31 @@ def test_an_exception_in_a_kernel_is_told_with_its_line():
     report = check(cuda_kernel(source, like="naive", BM=4, BN=4))
     assert report.findings[0].kind == "error" and "nothing" in report.findings[0].message
     assert "acc = float32(nothing)" in repr(report)
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("acc = float32(0)", "pass", "UnboundLocalError"),  # named where it is used first
+        ("acc = float32(0)", "acc = float32(1 // (row - row))", "ZeroDivisionError"),
+        ("acc = float32(0)", "acc = float32(twice(row))", "NameError"),
+    ],
+)
+def test_what_python_refuses_is_told_with_its_line(old, new, said):
+    source = cuda_kernel("naive").source
+    source = source.replace("def naive", "@cuda.jit(device=True)\ndef twice(x):\n    return two * x\n\n\ndef naive")
+    assert old in source
+    report = check(cuda_kernel(source.replace(old, new), like="naive", BM=4, BN=4))
+    line = {"pass": "acc += A[row, k]", "acc = float32(twice(row))": "return two * x"}.get(new, new)
+    assert report.findings[0].message.startswith(said) and line in repr(report), report
+
+
+@pytest.mark.parametrize("wrong, said", [("BM // (TM - TM)", "ZeroDivisionError"), ("BQ // TM", "NameError")])
+def test_what_python_refuses_in_a_builder_is_told_with_its_line(wrong, said):
+    source = cuda_kernel("register_1d").source.replace("BM // TM\n", f"{wrong}\n", 1)
+    line = 1 + source[: source.index(wrong)].count("\n")
+    with pytest.raises(KernelError, match=f"line {line}: {said}: .*\n.*THREADS_Y = "):
+        cuda_kernel(source, like="register_1d")
 
 
 @cuda.jit

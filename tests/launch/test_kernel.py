@@ -120,6 +120,7 @@ GOOD = np.ones((3, 4), np.float32)
         (GOOD.astype(int), GOOD.T, TypeError, "A.astype(np.float32)"),
         (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
         (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32"),
+        (GOOD, np.ma.masked_array(GOOD.T), TypeError, "such as zeros: B.filled(0)."),
     ],
 )
 def test_bad_operands_are_named(build, A, B, error, words):

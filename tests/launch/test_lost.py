@@ -1,0 +1,53 @@
+"""A GPU that a kernel has made unusable says so in plain words. Stand-ins raise what a driver would."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel, devices
+from helpers.judge.examine import failure
+from helpers.launch import KernelError
+from helpers.launch.cuda import STOPPED, told_plainly
+
+A = np.ones((4, 4), np.float32)
+
+
+def refuses(name):
+    def call(*arguments, **more):
+        raise RuntimeError(f"[700] Call to cuEventSynchronize results in CUDA_ERROR_{name}")
+
+    return call
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_an_error_that_costs_the_gpu_says_what_happened_and_what_to_do(name):
+    with pytest.raises(KernelError, match=f"(?s)the GPU stopped a kernel.*{name}.*restart the kernel"), told_plainly():
+        refuses(name)()
+
+
+def test_other_errors_stay_as_they_are():
+    with pytest.raises(RuntimeError, match="NOT_READY") as caught, told_plainly():
+        refuses("NOT_READY")()
+    assert not isinstance(caught.value, KernelError)
+
+
+@pytest.mark.skipif(not devices.simulating(), reason="a GPU's own arrays take no stand-ins")
+def test_launching_and_downloading_tell_it_plainly(monkeypatch):
+    k = cuda_kernel("naive")
+    work = k.upload(A, A)
+    monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
+    with pytest.raises(KernelError, match="restart the kernel"):
+        work.timed(refuses("ILLEGAL_ADDRESS"))
+    monkeypatch.setattr(type(work.d_C), "copy_to_host", refuses("ILLEGAL_ADDRESS"))
+    with pytest.raises(KernelError, match="restart the kernel"):
+        work.download()
+    monkeypatch.setattr("helpers.launch.cuda.cuda.device_array", refuses("ILLEGAL_ADDRESS"))
+    with pytest.raises(KernelError, match="restart the kernel"):
+        k.upload(A, A)
+
+
+def test_a_check_names_it_a_crash():
+    with pytest.raises(KernelError) as caught, told_plainly():
+        refuses("ILLEGAL_ADDRESS")()
+    assert failure(cuda_kernel("naive"), caught.value).kind == "crash"

@@ -1,0 +1,50 @@
+"""What travels to a child: a kernel from a process with a GPU reaches the simulator, with the course's own words in it."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from helpers import devices
+
+PACKS = """
+import sys
+from pathlib import Path
+
+from helpers.judge.trial import examine_watched
+from helpers.launch import load4, store4
+from helpers.sandbox.job import Job, packed
+from numba import cuda
+
+assert not __import__("helpers").devices.simulating()
+
+@cuda.jit(device=True)
+def four(X, row, col):
+    return load4(X, row, col)
+
+def copied(A, B, C):
+    row, col = cuda.grid(2)
+    if row < A.shape[0] and 4 * col < A.shape[1]:
+        store4(C, row, 4 * col, four(A, row, 4 * col))
+
+job = Job(examine_watched, "CUDA", copied, "naive", {"BM": 2, "BN": 2}, None, {"shapes": [(4, 4, 4)]})
+Path(sys.argv[1]).write_bytes(packed(job))
+"""
+
+
+@pytest.mark.skipif(
+    not devices.simulating(), reason="this process has a GPU, and the child's part is played by this one"
+)
+def test_a_kernel_with_wide_loads_travels_from_a_process_with_a_gpu(tmp_path):
+    environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=devices.python_path())
+    command = [sys.executable, "-c", PACKS, str(tmp_path / "job")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    job = pickle.loads((tmp_path / "job").read_bytes())
+    A = np.arange(16, dtype=np.float32).reshape(4, 4)
+    work = job.build().upload(A, A)
+    work.launch()
+    np.testing.assert_array_equal(work.download(), A)

@@ -94,7 +94,7 @@ def located(run, finding):
 
 
 def refused(text):
-    """Numba's complaint about a kernel that does not compile, as a `Finding`: what is most exact, with its line if any."""
+    """Numba's complaint about a kernel that does not compile, as a `Finding`: the most exact of it, and its line."""
     exact = re.search(r"^\s*Numba\w*Error: (.+)$", text, re.MULTILINE)
     lacking = re.search(r"^\s*>>> (.+)$", text, re.MULTILINE)
     said = exact[1] if exact else f"it knows no {lacking[1]}" if lacking else text.strip().splitlines()[0]

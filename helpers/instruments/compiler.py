@@ -216,7 +216,7 @@ def linked(code, capability):
 def missing():
     """What to raise where NVIDIA's compiler is not installed."""
     return KernelError(
-        "The compiler's report needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
+        "What is compiled for a GPU needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
         f'Windows, in a notebook: %pip install "matmul-ladder[{devices.cuda_extra()}]" (some 220 MB), then '
         "restart the kernel."
     )

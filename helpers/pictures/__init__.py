@@ -7,6 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "charts": [
+            "executed_chart",
             "growth_chart",
             "ladder_chart",
             "ladder_roofline",

@@ -1,4 +1,4 @@
-"""Charts: the one that grows through the course, the scoreboard, a search's landscape, rooflines, occupancy."""
+"""Charts: the one that grows through the course, scoreboards, landscapes, rooflines, occupancy, instructions."""
 
 import numpy as np
 from matplotlib import colormaps
@@ -7,9 +7,21 @@ from matplotlib.patches import Rectangle
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
-from ..instruments import GPUS, WARP, CompilerReport
+from ..instruments import GPUS, WARP, CompiledRun, CompilerReport
 from ..launch import sizes
-from .drawing import A_COLOUR, C_COLOUR, GRID, INK, PAPER, SHADES, TEXT, Picture, outline, plain_ticks
+from .drawing import (
+    A_COLOUR,
+    B_COLOUR,
+    C_COLOUR,
+    GRID,
+    INK,
+    PAPER,
+    SHADES,
+    TEXT,
+    Picture,
+    outline,
+    plain_ticks,
+)
 
 GREENS = colormaps["Greens"]  # from little to much
 
@@ -396,3 +408,55 @@ def picture_occupancy(report: CompilerReport) -> Picture:
     )
     used = "; ".join(f"{what} {blocks * takes} of {has}" for what, (takes, has) in each.items())
     return Picture(figure, f"{report.occupancy}. In use: {used}.")
+
+
+# What instructions are for, as a chart colours them: (name, colour, kinds of `CompiledRun.executed`; () for the rest)
+PURPOSES = (
+    ("multiply-adds", C_COLOUR, ("FMA",)),
+    (
+        "loads and stores",
+        A_COLOUR,
+        (
+            "global load",
+            "global store",
+            "shared load",
+            "shared store",
+            "local",
+            "load or store of any memory",
+            "atomic",
+        ),
+    ),
+    ("whole numbers", B_COLOUR, ("whole-number arithmetic",)),
+    ("the rest", PEER, ()),
+)
+
+
+def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
+    """Instructions that threads ran for each multiply-add, by what they are for. `runs`: {label: `CompiledRun`}."""
+    if not runs:
+        raise ValueError("a chart needs one run at least.")
+    figure = Figure(figsize=(8.6, 0.46 * len(runs) + 1.6))
+    height = figure.get_figheight()
+    ax = figure.add_axes((0.24, 0.75 / height, 0.68, 1 - 1.3 / height))
+    said = []
+    for y, (label, run) in enumerate(runs.items()):
+        products, named, start, parts = run.M * run.N * run.K, 0, 0.0, []
+        for what, colour, kinds in PURPOSES:
+            count = sum(run.executed[kind] for kind in kinds) if kinds else run.instructions - named
+            named += count
+            ax.barh(y, count / products, left=start, color=colour, height=0.66, label=what if y == 0 else None)
+            start += count / products
+            parts.append(f"{what} {count / products:.2f}")
+        ax.annotate(
+            f"{start:.2f}", (start, y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=TEXT, color=INK
+        )
+        said.append(f"{label} {start:.2f} ({', '.join(parts)})")
+    ax.set_yticks(range(len(runs)), list(runs), fontsize=TEXT)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.1 * max(run.instructions_per_multiply_add for run in runs.values()))
+    ax.tick_params(axis="x", labelsize=11)
+    ax.set_xlabel("instructions executed for each multiply-add", fontsize=TEXT)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    figure.legend(loc="upper left", bbox_to_anchor=(0.02, 1.0), ncols=len(PURPOSES), fontsize=11, frameon=False)
+    return Picture(figure, f"Bar chart of instructions executed for each multiply-add: {'; '.join(said)}.")

@@ -10,7 +10,8 @@ from matplotlib.text import Text
 
 from helpers import check, check_answer, cuda_kernel, ladder, opencl_kernel, pictures, show, with_compute_loop
 from helpers.clock import Limits, Scoreboard, Timing
-from helpers.instruments import CompilerReport, occupancy
+from helpers.instruments import CompiledRun, CompilerReport, occupancy
+from helpers.instruments.ptx_program import KINDS
 from helpers.judge import ANSWERS
 from helpers.pictures import film
 
@@ -19,6 +20,9 @@ TIMINGS = [
     for step, seconds in zip(ladder.steps("CUDA")[:5], (0.2, 0.02, 0.002, 0.0015, 0.0012), strict=True)
 ]
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
+
+EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
+RUN = CompiledRun("naive", 4, 4, 4, None, (), EXECUTED | {"branch": 8}, 16, 16, 32, 0, (), "", {})
 
 
 def board(M):
@@ -47,6 +51,7 @@ ALL = {
     "scoreboard": lambda: pictures.scoreboard_chart(board(8)),
     "growth": lambda: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
     "predicted": pictures.predicted_roofline,
+    "executed": lambda: pictures.executed_chart({"naive": RUN, "again": RUN}),
     "occupancy": lambda: pictures.picture_occupancy(REPORT),
     "ladder_roofline": lambda: pictures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
     "chart": lambda: pictures.ladder_chart(
@@ -229,3 +234,10 @@ def test_the_compute_loop_can_be_replaced(build, mark):
 def test_an_unknown_exercise_lists_the_exercises():
     with pytest.raises(ValueError, match="there are: multiply_adds"):
         check_answer("sector", len)
+
+
+def test_the_chart_of_instructions_says_what_each_is_for():
+    text = repr(pictures.executed_chart({"mine": RUN}))
+    assert "mine 2.00 (multiply-adds 1.00, loads and stores 0.75, whole numbers 0.12, the rest 0.12)" in text
+    with pytest.raises(ValueError, match="one run at least"):
+        pictures.executed_chart({})

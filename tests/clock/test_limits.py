@@ -56,7 +56,9 @@ class FakeOpenCL:
         took = self.seconds[kernel.name][: before + 1][-1]
         self.launches.append(SimpleNamespace(name=kernel.name, given=kernel.given, items=items[0], group=group[0]))
         began = 10**9 * (before + 1)
-        profile = SimpleNamespace(queued=began - 9, submit=began - 5, start=began, end=began + round(took * 1e9))
+        profile = SimpleNamespace(
+            queued=began - 9 * 10**7, submit=began - 5 * 10**7, start=began, end=began + round(took * 1e9)
+        )
 
         def wait():
             self.now += took if self.kind == "CPU" else 2 * took  # a GPU's own clock is not the wall's

@@ -1,5 +1,6 @@
 """The scoreboard, its files, and the one command that fills them. (No test here depends on speed.)"""
 
+import dataclasses
 import errno
 import importlib
 import json
@@ -98,6 +99,30 @@ def test_the_median_round_of_each_contestant_counts(monkeypatch):
     board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
+
+
+@pytest.mark.parametrize("kind, on_host", [("CPU", True), ("GPU", False)])
+def test_the_peak_is_the_best_of_two_and_more_while_a_contestant_exceeds_it(monkeypatch, kind, on_host):
+    device = dataclasses.replace(devices.opencl_device(), kind=kind)
+    measured = iter([3e9, 2e9, 4e9, 9e9])
+
+    def timed(k, size):  # at 5 GFLOP/s
+        return Timing(k.dialect, "a rung", 16, 16, 16, 2 * 16**3 / 5e9, 0.0, device.name, {})
+
+    def kernels(*_):
+        numpy, k = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
+        k.device = device
+        return [numpy, k]
+
+    monkeypatch.setattr(BOARD, "PEAKS", {})
+    monkeypatch.setattr(BOARD, "wrong_contestants", lambda contestants, M, N, K: [])
+    monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits(device.name, next(measured), 1e9))
+    monkeypatch.setattr(BOARD, "ladder_kernels", kernels)
+    monkeypatch.setattr(CONTEST, "measure", timed)
+    board = scoreboard(16, ["OpenCL"], libraries=False)
+    # 3 and 2 at first; then 4 and 9, since 5 was seen.
+    assert board.peak == 9e9 and next(measured, None) is None and {device.name: 9e9} == BOARD.PEAKS
+    assert board.on_host == on_host and board.of_peak(1) == pytest.approx(5 / 9)
 
 
 def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):

@@ -34,7 +34,9 @@ def opencl_work(monkeypatch, wall):
     def launched(what):
         n = len(events) + 1
         began = 7_000_000_000 + 100_000_000 * n  # nanoseconds
-        profile = SimpleNamespace(queued=began - 900, submit=began - 500, start=began, end=began + (2 + n) * 1_000_000)
+        profile = SimpleNamespace(
+            queued=began - 900_000, submit=began - 500_000, start=began, end=began + (2 + n) * 1_000_000
+        )
 
         def wait():
             wall.now += 0.5 * sum(not event.waited for event in events)

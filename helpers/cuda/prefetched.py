@@ -30,8 +30,8 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
         M, K = A.shape
         N = B.shape[1]
         # Two tiles of each, one above the other: while one is multiplied, the other may be filled.
-        As = cuda.shared.array((HALVES, WIDE), float32)
-        Bs = cuda.shared.array((HALVES, BN), float32)
+        As = cuda.shared.array((HALVES, WIDE), float32, alignment=16)
+        Bs = cuda.shared.array((HALVES, BN), float32, alignment=16)
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = warp * uint32(LANES) + lane
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)

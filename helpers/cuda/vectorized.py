@@ -30,8 +30,8 @@ def vectorized(BM=128, BN=128, BK=16, TM=8, TN=8):
         M, K = A.shape
         N = B.shape[1]
         # Turned round, so that a thread's rows lie side by side; 4 wider, so that staging has no bank conflicts.
-        As = cuda.shared.array((BK, WIDE), float32)
-        Bs = cuda.shared.array((BK, BN), float32)
+        As = cuda.shared.array((BK, WIDE), float32, alignment=16)
+        Bs = cuda.shared.array((BK, BN), float32, alignment=16)
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = ty * uint32(THREADS_X) + tx
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)

@@ -3,6 +3,7 @@
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -43,6 +44,33 @@ def dtype_of(kind):
     from numba.cuda.simulator.kernelapi import numpy_support, types
 
     return numpy_support.as_dtype(kind) if isinstance(kind, types.Type) else np.dtype(kind)
+
+
+def let_simulator_align() -> None:
+    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which it refuses or does not know.
+
+    It has no addresses, so that an alignment means nothing there.
+    """
+    import numpy as np
+    from numba.cuda.simulator import kernelapi
+
+    dynamic = kernelapi.FakeCUDAShared.array
+
+    def shared_array(self, shape, dtype, alignment=None):
+        if shape == 0:
+            return dynamic(self, shape, dtype)
+        frame = sys._getframe(1)
+        place = (
+            frame.f_code.co_filename,
+            frame.f_lineno,
+        )  # as in the simulator: an array for each line that asks for one
+        return self._allocations.setdefault(place, np.empty(shape, dtype_of(dtype)))
+
+    def local_array(self, shape, dtype, alignment=None):
+        return np.empty(shape, dtype_of(dtype))
+
+    kernelapi.FakeCUDAShared.array = shared_array
+    kernelapi.FakeCUDALocal.array = local_array
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 """`load4` and `store4`, for Numba's CUDA kernels: four float32 with one instruction of 16 bytes. The simulator can.
 
-Element (row, col) must lie on a multiple of 16 bytes: col a multiple of 4, and rows as long as a multiple of 4.
+Element (row, col) must lie on a multiple of 16 bytes: col a multiple of 4, and rows as long as a multiple of 4. A
+shared array must begin there, too: `cuda.shared.array(shape, float32, alignment=16)`. Without that it begins on a
+multiple of 4 bytes, and behind an array of odd size on no multiple of 16. The simulator has no addresses, and takes any
+alignment.
 """
 
 import numpy as np
@@ -8,6 +11,9 @@ import numpy as np
 from ..devices import simulating
 
 if simulating():
+    from .numba_internals import let_simulator_align
+
+    let_simulator_align()
 
     def load4(array: np.ndarray, row: int, col: int) -> tuple:
         """array[row, col : col + 4] as a tuple of four float32."""

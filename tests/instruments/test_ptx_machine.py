@@ -216,6 +216,13 @@ def test_sectors_and_bank_rounds_of_compiled_addresses(texts):
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", ["vectorized", "prefetched"])
+def test_arrays_for_wide_accesses_begin_on_16_bytes(texts, name):
+    aligned = {array.align for array in read_ptx(texts[name, "GPU", 80, "direct"]).shared}
+    assert aligned == {16}
+
+
+@needs_compiler
 def test_run_ptx_compiles_and_runs_a_kernel_a_step_and_operands():
     A, B = draw(20, 24, 9)
     run = run_ptx(cuda_kernel("tiled", TILE=4), 20, 24, 9, "sm_90", A, B)
@@ -313,7 +320,10 @@ BROKEN = {
     "an array before the others that is no multiple of 16 bytes": (
         "vectorized",
         (20, 20, 40),
-        [(r"(\.b8 _cudapy_smem_\d+\[)8448\]", r"\g<1>8452]")],
+        [
+            (r"\.align 16( \.b8 _cudapy_smem_\d+\[)8448\]", r".align 4\g<1>8452]"),
+            (r"\.align 16( \.b8 _cudapy_smem_\d+\[8192\])", r".align 4\1"),
+        ],
         {"misaligned"},
     ),
 }

@@ -87,6 +87,8 @@ PLANTED = {
             ("        As = cuda", "        ones = cuda.shared.array(ODD, float32)\n        As = cuda"),
             ("        k0 = 0\n", "        ones[thread] = 1\n        k0 = 0\n"),
             ("C[row, col] = acc[i, j]", "C[row, col] = acc[i, j] * ones[thread]"),
+            ("(BK, WIDE), float32, alignment=16)", "(BK, WIDE), float32)"),
+            ("(BK, BN), float32, alignment=16)", "(BK, BN), float32)"),
         ],
         "moves 16 bytes at no multiple of 16",
         "store4(Bs, r, c, four(B, k0 + r, col0 + c))",
@@ -166,6 +168,14 @@ HARMLESS = {
 @pytest.mark.parametrize("what", HARMLESS)
 def test_odd_but_right_kernels_raise_no_alarm(what):
     report = check(edited("naive", HARMLESS[what]))
+    assert report and report.not_looked_for == ()
+
+
+def test_arrays_that_are_aligned_may_come_behind_an_odd_one():
+    _, edits, _, _ = PLANTED["wide accesses behind an odd array"]
+    k = edited("vectorized", [edit for edit in edits if "alignment" not in edit[0]])
+    assert k.source.count("alignment=16") == 2
+    report = check(k)
     assert report and report.not_looked_for == ()
 
 

@@ -108,6 +108,23 @@ def test_an_atomic_touches_its_array_from_a_file_that_is_known():
     assert seen == [hooks.atomics_file()], "the simulator's cuda.atomic is no longer in that file"
 
 
+@simulator
+def test_the_simulator_takes_an_alignment_and_gives_each_line_its_array():
+    @cuda.jit
+    def aligned(X):
+        here = cuda.shared.array((2, 4), float32, alignment=16)
+        there = cuda.shared.array(4, float32)
+        mine = cuda.local.array(2, float32, alignment=8)
+        i = cuda.threadIdx.x
+        here[0, i], there[i], mine[0] = i, 10, 100
+        cuda.syncthreads()
+        X[i] = here[0, 3 - i] + there[3 - i] + mine[0]
+
+    X = np.zeros(4, np.float32)
+    aligned[1, 4](X)
+    assert X.tolist() == [113, 112, 111, 110], "the simulator's shared arrays are kept elsewhere now"
+
+
 @pytest.mark.parametrize("kind", [float32, np.float32, "float32", np.dtype("float32")])
 @simulator
 def test_a_type_of_numbas_has_a_dtype(kind):

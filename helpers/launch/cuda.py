@@ -92,7 +92,7 @@ STOPPED = {
     "ILLEGAL_ADDRESS": "it read or wrote outside the memory that it was given, such as past the end of an array",
     "MISALIGNED_ADDRESS": "a load or store of several numbers at once did not begin where such a one may",
     "INVALID_ADDRESS_SPACE": "it took an address of one kind of memory for one of another",
-    "LAUNCH_TIMEOUT": "it ran longer than the system allows: a loop that never ends, or a barrier that some never reach",
+    "LAUNCH_TIMEOUT": "it ran longer than the system allows: a loop that never ends, or a barrier some never reach",
     "LAUNCH_FAILED": "it failed while it ran, mostly by an access outside its shared or its own memory",
     "ILLEGAL_INSTRUCTION": "it came to an instruction that the GPU does not know",
     "HARDWARE_STACK_ERROR": "its calls went deeper than its stack",
@@ -109,9 +109,9 @@ def told_plainly() -> Iterator[None]:
         for name, what in STOPPED.items():
             if f"CUDA_ERROR_{name}" in str(error):
                 raise DeviceLost(
-                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before this "
-                    f"one. Nothing more runs on the GPU from here: restart the kernel (the notebook's, in its menu), "
-                    f"and run the cells again without that launch."
+                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched "
+                    f"before this one. Nothing more runs on the GPU from here: restart the kernel (the notebook's, "
+                    f"in its menu), and run the cells again without that launch."
                 ) from None
         raise
 
@@ -137,7 +137,7 @@ class CudaArrays:
             return self.d_C.copy_to_host()
 
     def timed(self, launch):
-        """Call `launch` between two events of the GPU. Returns its own seconds. Raises KernelError if the GPU is lost."""
+        """Call `launch` between two events of the GPU. Returns its seconds. Raises KernelError if the GPU is lost."""
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record()

@@ -12,6 +12,8 @@ from ..sandbox import Finding
 from ..sandbox.findings import UNSET
 from .reference import error_bound, run, wrong_elements
 
+LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
+
 
 @dataclass(frozen=True)
 class Run:
@@ -242,6 +244,134 @@ def edge(k, runs):
     return "the last rows" if last_rows else "the last columns" if last_columns else None
 
 
+# ------------------------------------------------------------------------------ every element is some other sum
+
+
+def starts_off_zero(k, runs):
+    """Every element of a wrong C is too large or too small by the same whole number."""
+    off = 0
+    for r in bad(runs):
+        excess = r.C - r.A.astype(np.float64) @ r.B.astype(np.float64)
+        off = round(float(np.median(excess))) if np.isfinite(excess).all() else 0
+        if off == 0 or not (np.abs(excess - off) <= 2 * error_bound(r.A, r.B) + 1e-5 * abs(off)).all():
+            return None
+    return Finding(
+        "wrong start", f"every element is {off:+d} off, for example at {bad(runs)[-1].shape}: where does its sum start?"
+    )
+
+
+def adds_for_multiplies(k, runs):
+    """Sums of A + B in place of sums of A * B."""
+    for r in bad(runs):
+        A, B = np.hstack([r.A, np.ones_like(r.A)]), np.vstack([np.ones_like(r.B), r.B])
+        if wrong_elements(r.C, A, B).any():
+            return None
+    return Finding("wrong operator", "each element is the sum of A[row, k] + B[k, col]; it takes their products")
+
+
+def stays_zero_in_part(k, runs):
+    """All that is wrong is zero: nothing was summed there."""
+    if any(r.C[r.wrong].any() for r in bad(runs)):
+        return None
+    r = bad(runs)[-1]
+    row, col = map(int, np.argwhere(r.wrong)[0])
+    return Finding(
+        "part is zero",
+        f"part of C is zero, the rest is right: at {r.shape}, C[{row}, {col}] is the first; look at the loops over a "
+        f"thread's own elements and at the guards of the loads",
+    )
+
+
+# ------------------------------------------------------------- no such pattern: ask the kernel with an identity matrix
+
+
+def takes_another_row_length(k, runs):
+    """A or B read with another row length, such as A[row * M + k] for A[row * K + k]; zeros beyond the end."""
+
+    def reread(X, length):
+        flat = np.append(X.ravel(), np.float32(0))
+        rows, columns = np.indices(X.shape)
+        return flat[np.minimum(rows * length + columns, X.size)]
+
+    for name, sizes in (("A", "MN"), ("B", "MK")):
+        for size in sizes:
+            for r in bad(runs):
+                length = dict(M=r.A.shape[0], N=r.B.shape[1], K=r.A.shape[1])[size]
+                A, B = (reread(r.A, length), r.B) if name == "A" else (r.A, reread(r.B, length))
+                if wrong_elements(r.C, A, B).any():
+                    break
+            else:
+                right = "K" if name == "A" else "N"
+                return Finding(
+                    "wrong index",
+                    f"{name} is read as if its rows had {size} elements, not {right}, for example at "
+                    f"{bad(runs)[-1].shape}: the rows of {name} begin {right} apart",
+                )
+    return None
+
+
+def skips_products(k, runs):
+    """For some k the products are missing: the same one of every K-tile, or whole K-tiles."""
+    asked = ask_with_identity(k)
+    if asked is None:
+        return None
+    (A, of_A), (B, of_B) = asked
+    missing = [n for n in range(len(B)) if not of_A[:, n].any() and not of_B[n].any()]
+    kept = [n for n in range(len(B)) if n not in missing]
+    if not missing or (of_A != A)[:, kept].any() or (of_B != B)[kept].any():
+        return None
+    depth = tile_of(k)[2]
+    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, len(B), depth))
+    whole = all(n in missing for m in missing for n in range(m // depth * depth, min(len(B), (m // depth + 1) * depth)))
+    if not (same or whole):
+        return None
+    which = "of each K-tile one product is missing" if same and not whole else "whole K-tiles are missing"
+    some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
+    return Finding(
+        "K is cut", f"{which}, those for k = {some} of {len(B)}; look at the loops over k and where they begin"
+    )
+
+
+def takes_other_elements(k, runs):
+    """Where one element of A or B belongs it takes another one of the same matrix, or none."""
+    asked = ask_with_identity(k)
+    if asked is None:
+        return None
+    for name, (X, found) in zip("AB", asked, strict=True):
+        wrong = found != X
+        places = {value: place for place, value in np.ndenumerate(X)}
+        if wrong.any() and all(value == 0 or value in places for value in found[wrong].tolist()):
+            taken = next((place for place in map(tuple, np.argwhere(wrong)) if found[place] != 0), None)
+            if taken:
+                (row, col), (other_row, other_col) = map(int, taken), places[found[taken].item()]
+                return Finding(
+                    "wrong index",
+                    f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
+                    f"{len(X)} x {len(X)} x {len(X)} (M x N x K); look at how {name} is staged and read, and with "
+                    f"which row length",
+                )
+    return None
+
+
+def ask_with_identity(k):
+    """((A, what C holds for A times the identity), (B, what it holds for the identity times B)), float32, square.
+
+    Each element of A and of B is another number, so that C shows which one the kernel took. None where it fails or
+    would take long.
+    """
+    n = max(tile_of(k)) + 1
+    if n > LARGEST:
+        return None
+    X, identity = (
+        1 + np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
+        np.eye(n, dtype=np.float32),
+    )
+    try:
+        return (X, run(k, X, identity)), (X, run(k, identity, X))
+    except Exception:  # it did well at other sizes; this was only to say more
+        return None
+
+
 # In this order: each looks at what the ones before it did not explain.
 SUSPICIONS: tuple[Callable[[Contestant, list[Run]], Finding | None], ...] = (
     adds_to_c,
@@ -252,4 +382,10 @@ SUSPICIONS: tuple[Callable[[Contestant, list[Run]], Finding | None], ...] = (
     holds_anothers,
     misreads_a_tile,
     wrong_at_the_edge,
+    starts_off_zero,
+    adds_for_multiplies,
+    takes_another_row_length,
+    stays_zero_in_part,
+    skips_products,
+    takes_other_elements,
 )

@@ -22,7 +22,7 @@ def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
     square = max(rows, columns) + 1
     return [
-        (1, 1, 1),
+        (1, 1, max(rows, columns) + depth + 1),  # more K-tiles than any count that was made from M or N
         (rows, columns, 2 * depth),  # whole tiles
         (square, square, depth + 1),  # a transposed answer fits here
         (rows + 1, 2 * columns + 1, 3 * depth - 1),  # wide

@@ -4,6 +4,7 @@ import ast
 import copy
 import functools
 import itertools
+import math
 import re
 
 from .. import ladder
@@ -13,17 +14,18 @@ from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
 
 FACTORS = (1, 2, 3)  # times the simulator's defaults, which are small
+LARGER = 6  # than the smallest tile of all, so that a simulator is done with any of them soon
+SETS = 3
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
-    """Parameters for k, small and as different from each other as the step allows; () if its source takes none.
+    """Up to `SETS` dicts of parameters for k, small ones; () if its source takes none of them as parameters.
 
-    Where one is the larger of two in the first set, it is the smaller one in the second: a tile of the wrong one of two
-    sizes shows only where that is the smaller one. Only those vary which the source takes as parameters. The others
-    stay, since it may have them as numbers.
+    Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one of two
+    sizes shows only where that is the smaller one. Sizes that the source may have as numbers stay as they are.
     """
     taken = taken_by(k) & set(k.parameters)
-    return most_different(k.step, k.device, tuple(k.parameters.items()), frozenset(taken)) if taken else ()
+    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken)) if taken else ()
 
 
 def taken_by(k: Kernel) -> set[str]:
@@ -40,11 +42,10 @@ def taken_by(k: Kernel) -> set[str]:
 
 
 @functools.cache
-def most_different(name: str, device: Device, own: tuple, taken: frozenset) -> tuple[dict, ...]:
-    """Of the points near the simulator's defaults, the one with most different values, and one in reverse order.
+def most_telling(name: str, device: Device, own: tuple, taken: frozenset) -> tuple[dict, ...]:
+    """Of the points near the simulator's defaults, those that one after the other show most of what none before did.
 
-    `own`: the kernel's parameters as pairs; those that are not in `taken` stay as they are, and () is what comes of it
-    where they go with no others.
+    `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. () if they go with no others.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
@@ -54,23 +55,27 @@ def most_different(name: str, device: Device, own: tuple, taken: frozenset) -> t
     try:
         points = [p for p in ladder.points(step, device, space) if p != own]
     except ValueError:
-        points = []
-
-    def difference(p):
-        """How much tells p's values from each other, and from the kernel's own; then how near p is to the defaults."""
-        x, y = step.block(p)
-        changed = sum(p[key] != own[key] for key in taken)
-        return len({p[key] for key in taken}), x != y, changed, -sum(abs(p[key] - default[key]) for key in taken)
-
-    def reverses(p, first):
-        """Of how many pairs the larger one in `first` is the smaller one in p."""
-        return sum((p[a] - p[b]) * (first[a] - first[b]) < 0 for a, b in itertools.combinations(sorted(taken), 2))
-
-    if not points:
         return ()
-    first = max(points, key=difference)
-    second = max(points, key=lambda p: (reverses(p, first), difference(p)))
-    return (first, second) if reverses(second, first) else (first,)
+    smallest = min((math.prod(step.tile(p)) for p in points), default=0)
+    points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
+    shows = {tuple(p.values()): shown_by(step, p, taken) for p in points}
+    seen, chosen = shown_by(step, own, taken), []
+    while points and len(chosen) < SETS:
+        best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
+        new = shows[tuple(best.values())] - seen
+        if chosen and not new:
+            break
+        seen |= new
+        chosen.append(best)
+    return tuple(chosen)
+
+
+def shown_by(step: ladder.Step, p: dict, taken: frozenset) -> set:
+    """What can come to light at p: which of two sizes is the smaller one, and what the block is no whole part of."""
+    x, y = step.block(p)
+    sizes = {key: p[key] for key in taken} | {"x": x, "y": y}
+    smaller = {(a, b) for a, b in itertools.permutations(sizes, 2) if sizes[a] < sizes[b]}
+    return smaller | {(n, side) for n, length in enumerate(step.tile(p)) for side in "xy" if length % sizes[side]}
 
 
 def at_sizes(k: Kernel, parameters: dict) -> Kernel:

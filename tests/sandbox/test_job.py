@@ -1,4 +1,4 @@
-"""What travels to a child: a kernel built for a GPU reaches the simulator, with the course's own words in it."""
+"""What travels to a child: also a kernel from a process with a GPU, which the simulator then runs."""
 
 import os
 import pickle

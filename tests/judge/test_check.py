@@ -5,7 +5,7 @@ import pytest
 from planted import CUDA, OPENCL, planted
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.judge import error_bound, wrong_elements
+from helpers.judge import diagnosis, error_bound, wrong_elements
 
 # What the verdict on each planted bug must begin with.
 NAMES = {
@@ -148,3 +148,14 @@ def test_a_kernel_that_was_not_built_is_named():
     for unbuilt in (cuda.jit(lambda A, B, C: None), opencl_kernel("naive").source):
         with pytest.raises(TypeError, match="Build it first"):
             check(unbuilt)
+
+
+def test_a_wrong_function_is_named_in_seconds_at_any_size(monkeypatch):
+    asked = []
+    for name in ("holds_anothers", "sums_a_part"):
+        monkeypatch.setattr(
+            diagnosis, "SUSPICIONS", (lambda k, runs, name=name: asked.append(name), *diagnosis.SUSPICIONS)
+        )
+    assert check(lambda A, B: (A @ B).T, [(70, 70, 70)]).findings[0].kind == "transposed" and not asked
+    assert check(lambda A, B: A @ B + 1, [(70, 70, 70)]).findings[0].kind == "wrong numbers" and not asked
+    assert check(lambda A, B: A @ B + 1, [(70, 70, 70), (7, 6, 5)]).findings[0].kind != "wrong numbers" and asked

@@ -22,9 +22,10 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     """Up to `SETS` dicts of parameters for k, small ones; () if its source takes none of them as parameters.
 
     Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one of two
-    sizes shows only where that is the smaller one. Sizes that the source may have as numbers stay as they are.
+    sizes shows only where that is the smaller one. Sizes that the source may have as numbers stay as they are, and
+    so does a size of 1: a kernel with one element a thread may do without the loop over them.
     """
-    taken = taken_by(k) & set(k.parameters)
+    taken = taken_by(k) & {name for name, value in k.parameters.items() if value > 1}
     return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken)) if taken else ()
 
 

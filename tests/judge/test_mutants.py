@@ -12,6 +12,8 @@ EQUIVALENT = [
     ("k0 <= K", "one round more, of tiles full of zeros"),
     ("else float32(1)", "ones outside the matrix meet the zeros of the other tile, or rows of C that nobody stores"),
     (": 1.0f;", "the same in OpenCL"),
+    ("BM / 4 + 0]", "without the padding of As, which only spares bank conflicts"),
+    ("(thread - q) % 2", "the sum and the difference are both even, or both odd"),
 ]
 
 

@@ -7,7 +7,7 @@ from ..launch import Contestant, Kernel, sizes
 from ..launch.host import contestant
 from ..sandbox import Finding
 from .compiled import get_ready, trial_compiled
-from .examine import examine, shapes_for
+from .examine import examine, long_shape, shapes_for
 from .other_sizes import at_sizes, other_sizes, sizes_mixed_up
 from .report import Report
 from .trial import trial
@@ -36,11 +36,19 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         not_looked_for += unseen
     if not findings and not simulated_already:
         findings = examine(k, shapes)
+    if not findings:
+        findings = tried_with_long_rows(k)
     if k.own and not findings:
         findings = tried_at_other_sizes(k)
     if k.own:
         k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     return Report(str(k), tuple(findings), len(shapes), k.source, not_looked_for)
+
+
+def tried_with_long_rows(k: Contestant) -> list[Finding]:
+    """What is wrong where K is far larger than M and N, with a kernel that is right elsewhere."""
+    findings = trial(k, [long_shape(k)], look_again=False)[0] if k.own else examine(k, [long_shape(k)])
+    return [finding for finding in findings if finding.kind != "shared memory" or k.simulated]
 
 
 def tried_at_other_sizes(k: Kernel) -> list[Finding]:

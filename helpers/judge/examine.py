@@ -22,13 +22,19 @@ def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
     square = max(rows, columns) + 1
     return [
-        (1, 1, max(rows, columns) + depth + 1),  # more K-tiles than any count that was made from M or N
+        (1, 1, 1),
         (rows, columns, 2 * depth),  # whole tiles
         (square, square, depth + 1),  # a transposed answer fits here
         (rows + 1, 2 * columns + 1, 3 * depth - 1),  # wide
         (2 * rows + 1, max(1, columns - 1), 2 * depth + 1),  # tall: more K-tiles than blocks across
         (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
     ]
+
+
+def long_shape(k: Contestant) -> tuple[int, int, int]:
+    """(1, 1, K) with more K-tiles than any count that was made from M or N in place of K gives."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
+    return 1, 1, max(rows, columns) + depth + 1
 
 
 def examine(k: Contestant, shapes: list) -> list[Finding]:

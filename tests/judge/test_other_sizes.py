@@ -107,3 +107,15 @@ def test_a_size_of_one_stays_one():
     """
     k = opencl_kernel(with_compute_loop("OpenCL", loop), like="register_2d", BM=4, BN=16, BK=4, TM=1, TN=4)
     assert {other["TM"] for other in other_sizes(k)} == {1} and check(k)
+
+
+@pytest.mark.parametrize("dialect", BUILD)
+def test_a_size_of_one_stays(dialect):
+    k = own(dialect, "register_2d", BM=4, BN=16, BK=4, TM=1, TN=4)
+    assert other_sizes(k) and all(other["TM"] == 1 for other in other_sizes(k))
+
+
+@pytest.mark.parametrize("dialect, old, new", [("OpenCL", "k0 < K;", "k0 < M;"), ("CUDA", "k0 < K:", "k0 < M:")])
+def test_rounds_that_are_counted_in_m_are_caught(dialect, old, new):
+    report = check(own(dialect, "register_1d", old, new))
+    assert not report and report.findings[0].kind == "K is cut", report

@@ -1,5 +1,7 @@
 """What a busy machine takes does not count: a child is out of time by its own computing, or once it does none."""
 
+import pickle
+
 import pytest
 
 from helpers.sandbox import child as children
@@ -53,3 +55,11 @@ def test_computing_is_counted_in_seconds_of_this_process():
         pass
     assert 0.2 < children.cpu_seconds(os.getpid()) - before < 0.6
     assert children.cpu_seconds(2**22 + 1) == 0.0
+
+
+@pytest.mark.parametrize("answer", [b"", pickle.dumps((list(range(99)), []))[:50], b"nonsense", pickle.dumps(1)])
+def test_an_answer_that_cannot_be_read_is_a_crash(answer, tmp_path):
+    (tmp_path / "answer").write_bytes(answer)
+    value, findings = children.read_answer(tmp_path / "answer")
+    assert value is None and [f.kind for f in findings] == ["crash"]
+    assert "cannot be read" in findings[0].message

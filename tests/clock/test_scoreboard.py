@@ -109,15 +109,13 @@ def test_the_peak_is_the_best_of_two_and_more_while_a_contestant_exceeds_it(monk
     def timed(k, size):  # at 5 GFLOP/s
         return Timing(k.dialect, "a rung", 16, 16, 16, 2 * 16**3 / 5e9, 0.0, device.name, {})
 
-    def kernels(*_):
-        numpy, k = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
-        k.device = device
-        return [numpy, k]
-
+    numpy, k = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
+    k.device = device
+    monkeypatch.setattr(devices, "opencl_device", lambda: device)
     monkeypatch.setattr(BOARD, "PEAKS", {})
     monkeypatch.setattr(BOARD, "wrong_contestants", lambda contestants, M, N, K: [])
     monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits(device.name, next(measured), 1e9))
-    monkeypatch.setattr(BOARD, "ladder_kernels", kernels)
+    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: [numpy, k])
     monkeypatch.setattr(CONTEST, "measure", timed)
     board = scoreboard(16, ["OpenCL"], libraries=False)
     # 3 and 2 at first; then 4 and 9, since 5 was seen.
@@ -514,3 +512,15 @@ def test_an_installed_course_keeps_results_where_one_works(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
     )
     assert done.stdout.split("\n")[:2] == ["results", "[]"], done.stderr
+
+
+def test_without_an_opencl_device_a_board_has_no_peak(monkeypatch):
+    def none():
+        raise devices.DeviceError("no OpenCL device can run a kernel")
+
+    kernels = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
+    monkeypatch.setattr(devices, "opencl_device", none)
+    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: kernels)
+    board = scoreboard(16, ["OpenCL"], libraries=False, rounds=2)
+    assert board.peak == 0 and board.of_peak(0) is None and "16 x 16 x 16, 2 rounds" in repr(board)
+    assert board.timings[1].seconds == pytest.approx(sum(board.seconds[1]) / 2)  # the median of two

@@ -37,8 +37,10 @@ def test_launching_and_downloading_tell_it_plainly(monkeypatch):
     k = cuda_kernel("naive")
     work = k.upload(A, A)
     monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
+    monkeypatch.setattr(work, "simulated", False)
+    monkeypatch.setattr(work, "configured", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
-        work.timed(refuses("ILLEGAL_ADDRESS"))
+        work.timed(3)
     monkeypatch.setattr(type(work.d_C), "copy_to_host", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
         work.download()

@@ -46,7 +46,7 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
         elif report.startswith("Uninitialized value"):
             findings.append(Finding("uninitialised", UNSET, lines))
     once = {(f.kind, f.lines): f for f in reversed(findings)}
-    if any(kind == "race" for kind, _ in once):  # what nobody had set yet follows from it
+    if any(kind in ("race", "out of bounds") for kind, _ in once):  # what nobody had set follows from it
         once = {key: f for key, f in once.items() if f.kind != "uninitialised"}
     causes_first = ("out of bounds", "divergent barrier", "race", "uninitialised")
     return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))

@@ -27,9 +27,8 @@ def trial(
     if thorough:
         ask["OCLGRIND_UNINITIALIZED"] = "1"
     outcome = in_child(k, examine_watched, seconds, ask, shapes=tried)
-    if (
-        thorough and "Uninitialized.cpp" in outcome.log + outcome.printed
-    ):  # that part of Oclgrind does not know every instruction
+    # That part of Oclgrind does not know every instruction.
+    if thorough and "Uninitialized.cpp" in outcome.log + outcome.printed:
         thorough = False
         outcome = in_child(k, examine_watched, seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=tried)
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's

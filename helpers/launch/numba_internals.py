@@ -68,10 +68,8 @@ def let_simulator_align() -> None:
         if shape == 0:
             return dynamic(self, shape, dtype)
         frame = sys._getframe(1)
-        place = (
-            frame.f_code.co_filename,
-            frame.f_lineno,
-        )  # as in the simulator: an array for each line that asks for one
+        # As in the simulator: an array for each line that asks for one.
+        place = frame.f_code.co_filename, frame.f_lineno
         return self._allocations.setdefault(place, np.empty(shape, dtype_of(dtype)))
 
     def local_array(self, shape, dtype, alignment=None):

@@ -10,11 +10,8 @@ import numpy as np
 from ..launch import wide
 from ..launch.numba_internals import atomics_file, simulator_folder
 
-INSIDE = (
-    __file__,
-    str(Path(__file__).with_name("watch.py")),
-    wide.__file__,
-)  # frames of these stand between a kernel and the array it touches
+# Frames of these stand between a kernel and the array it touches.
+INSIDE = (__file__, str(Path(__file__).with_name("watch.py")), wide.__file__)
 
 
 class GlobalArray:

@@ -1,6 +1,6 @@
 """Is it right? The verdict on a kernel or on an answer, hard to fool, with the cause and the line when it is wrong."""
 
-from .check import check
+from .checking import check
 from .exercises import ANSWERS, check_answer, with_compute_loop
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report

@@ -13,9 +13,9 @@ from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
 
-FACTORS = (1, 2, 3)  # times the simulator's defaults, which are small
-LARGER = 6  # than the smallest tile of all, so that a simulator is done with any of them soon
-SETS = 3
+FACTORS = (0.5, 1, 2, 3)  # times the simulator's defaults, which are small
+LARGER = 8  # than the smallest tile of all, so that a simulator is done with any of them soon
+SETS = 5
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
@@ -25,8 +25,18 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     sizes shows only where that is the smaller one. Sizes that the source may have as numbers stay as they are, and so
     does a size of 1: a kernel for one row a thread may well do without the loop over rows.
     """
-    taken = {name for name in taken_by(k) & set(k.parameters) if k.parameters[name] > 1}
+    taken = taken_by(k) & larger_than_one(k)
     return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken)) if taken else ()
+
+
+def takes_all_sizes(k: Kernel) -> bool:
+    """Whether the source takes each of its sizes as a parameter, but sizes of 1, and can have other ones."""
+    return larger_than_one(k) <= taken_by(k) and bool(other_sizes(k))
+
+
+def larger_than_one(k: Kernel) -> set[str]:
+    """The names of its parameters that are."""
+    return {name for name, value in k.parameters.items() if value > 1}
 
 
 def taken_by(k: Kernel) -> set[str]:
@@ -50,8 +60,10 @@ def most_telling(name: str, device: Device, own: tuple, taken: frozenset) -> tup
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
+    # A size of 1 would need no loop, so it is no likely choice.
     space = {
-        key: [factor * default[key] for factor in FACTORS] if key in taken else [value] for key, value in own.items()
+        key: sorted({max(2, int(factor * default[key])) for factor in FACTORS}) if key in taken else [value]
+        for key, value in own.items()
     }
     try:
         points = [p for p in ladder.points(step, device, space) if p != own]

@@ -10,7 +10,7 @@ from numba import cuda, float32, uint32
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import compiled
 from helpers.judge.compiled import trial_compiled
-from helpers.judge.trial import trial
+from helpers.judge.trials import trial
 from helpers.launch import KernelError
 
 pytestmark = pytest.mark.skipif(
@@ -246,7 +246,7 @@ def test_without_the_compiler_and_for_opencl_nothing_is_asked(monkeypatch):
 
 def test_what_was_tried_in_the_simulator_is_what_runs_compiled(monkeypatch):
     asked = []
-    checking = importlib.import_module("helpers.judge.check")
+    checking = importlib.import_module("helpers.judge.checking")
     monkeypatch.setattr(checking, "trial_compiled", lambda k, shapes: asked.append(shapes) or ([], ()))
     k = edited("naive", [])
-    assert check(k) and asked == [trial(k, [tuple(shape) for shape in asked[0]])[2]]
+    assert check(k) and asked == [trial(k, [tuple(shape) for shape in asked[0]]).shapes]

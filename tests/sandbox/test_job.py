@@ -14,7 +14,7 @@ PACKS = """
 import sys
 from pathlib import Path
 
-from helpers.judge.trial import examine_watched
+from helpers.judge.trials import examine_watched
 from helpers.launch import load4, store4
 from helpers.sandbox.job import Job, packed
 from numba import cuda

@@ -166,7 +166,7 @@ with started(Path({folder!r}), sleep_on, seconds=1000) as child:
 
 
 def test_both_ways_give_the_same_answer(way):
-    from helpers.judge.trial import examine_watched
+    from helpers.judge.trials import examine_watched
 
     outcome = in_child(opencl_kernel("naive"), examine_watched, 60, {}, shapes=[(5, 6, 7)])
     assert outcome.value == [] and outcome.findings == []

@@ -4,7 +4,7 @@ import pytest
 from numba import cuda, float32, int32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.judge.trial import examine_watched
+from helpers.judge.trials import examine_watched
 from helpers.sandbox import in_child
 
 SMALL = dict(BM=4, BN=4)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import ladder
 from ..launch import DIALECTS, Contestant, HostKernel, dialect, sizes
+from . import timing
 from .timing import Timing, measure
 
 
@@ -47,7 +48,7 @@ def contest(
         timed = {}
         for i in range(len(kernels)) if turn % 2 else reversed(range(len(kernels))):
             each(kernels[i])
-            timed[i] = measure(kernels[i], size)
+            timed[i] = measure(kernels[i], size, timing.LONG_ENOUGH / rounds)  # all rounds together: long enough
         results.append([timed[i] for i in range(len(kernels))])
     return results
 

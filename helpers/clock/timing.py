@@ -83,10 +83,11 @@ def spell_seconds(seconds: float) -> str:
             return f"{seconds / scale:.3g} {unit}"
 
 
-def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024) -> Timing:
+def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024, seconds: float | None = None) -> Timing:
     """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
 
-    Only kernels that may run here are timed: a learner's kernel must have passed `check`.
+    Only kernels that may run here are timed: a learner's kernel must have passed `check`. `seconds`: of repeats, which
+    are at least `REPEATS`; by default `LONG_ENOUGH`.
     """
     k = contestant(k)
     M, N, K = sizes(size)
@@ -102,7 +103,7 @@ def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024) -
     work = k.upload(A, B)
     transfer = time.perf_counter() - start
     launches = warm_up(work, k.device is not None and k.device.kind == "GPU")
-    times, until = [], time.perf_counter() + LONG_ENOUGH
+    times, until = [], time.perf_counter() + (LONG_ENOUGH if seconds is None else seconds)
     while len(times) < REPEATS or time.perf_counter() < until:
         times.append(work.timed(launches))
     start = time.perf_counter()

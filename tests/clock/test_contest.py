@@ -9,8 +9,12 @@ import pytest
 from helpers import measure_ladder
 from helpers.clock import Timing, compare, contest
 from helpers.clock.contest import ladder_kernels, numpy_matmul, usual_size
+from helpers.clock.timing import LONG_ENOUGH
 
 CONTEST = importlib.import_module("helpers.clock.contest")
+
+
+spent = []  # seconds that each measurement was given
 
 
 @pytest.fixture
@@ -18,7 +22,8 @@ def calls(monkeypatch):
     """What happened, in order: ("each", k) and ("measure", k, size). Each measurement takes a second more."""
     happened = []
 
-    def timed(k, size):
+    def timed(k, size, seconds=None):
+        spent.append(seconds)
         happened.append(("measure", str(k), size))
         M, N, K = size if isinstance(size, tuple) else (size,) * 3
         return Timing("Python", str(k), M, N, K, float(len(happened)), 0.0, "host", {})
@@ -34,7 +39,9 @@ def test_each_is_called_before_each_turn(calls):
 
 
 def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
+    spent.clear()
     result = compare("a", "b", (2, 3, 4), rounds=4)
+    assert spent == 8 * [LONG_ENOUGH / 4]  # all rounds together are long enough
     assert calls == [("measure", k, (2, 3, 4)) for k in "baabbaab"]
     # Rounds of (a, b): (2, 1), (3, 4), (6, 5), (7, 8) seconds; sorted by ratio, the third is the median round.
     assert result.ratios == (1 / 2, 5 / 6, 8 / 7, 4 / 3) and result.ratio == pytest.approx((5 / 6 + 8 / 7) / 2)

@@ -89,7 +89,7 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
 
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
     order = []
-    monkeypatch.setattr(CONTEST, "measure", lambda k, size: order.append(k) or (k, size))
+    monkeypatch.setattr(CONTEST, "measure", lambda k, size, seconds: order.append(k) or (k, size))
     rounds = contest(["a", "b", "c"], 8, rounds=3)
     assert order == list("cbaabccba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
 
@@ -99,7 +99,7 @@ def test_the_median_round_of_each_contestant_counts(monkeypatch):
     monkeypatch.setattr(
         CONTEST,
         "measure",
-        lambda k, size: Timing(
+        lambda k, size, _: Timing(
             k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0, k.device.name if k.device else "host", {}
         ),
     )
@@ -113,7 +113,7 @@ def test_the_peak_is_the_best_of_two_and_more_while_a_contestant_exceeds_it(monk
     device = dataclasses.replace(devices.opencl_device(), kind=kind)
     measured = iter([3e9, 2e9, 4e9, 9e9])
 
-    def timed(k, size):  # at 5 GFLOP/s
+    def timed(k, size, _):  # at 5 GFLOP/s
         return Timing(k.dialect, "a rung", 16, 16, 16, 2 * 16**3 / 5e9, 0.0, device.name, {})
 
     numpy, k = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])

@@ -68,7 +68,7 @@ def test_the_machines_limits_are_finite():
 def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
     order, seconds = [], iter([2.0, 1.0, 1.0, 4.0, 9.0, 3.0])
 
-    def timed(k, size, seconds):
+    def timed(k, size, _):
         order.append(k)
         return Timing("Python", k, 8, 8, 8, next(seconds), 0.0, "host", {})
 

@@ -5,8 +5,8 @@ __kernel void coalesced(const int M, const int N, const int K,
                         __global const float *A, __global const float *B, __global float *C)
 {
     // 1. The only change: x is the column, y is the row.
-    const int col = get_global_id(0);
-    const int row = get_global_id(1);
+    const size_t col = get_global_id(0);
+    const size_t row = get_global_id(1);
 
     // 2. The grid is made of whole work-groups, so some work-items fall outside C.
     if (row >= M || col >= N) return;

@@ -4,9 +4,9 @@
 __kernel void naive(const int M, const int N, const int K,
                     __global const float *A, __global const float *B, __global float *C)
 {
-    // 1. Which element is mine?
-    const int row = get_global_id(0);
-    const int col = get_global_id(1);
+    // 1. Which element is mine? (size_t is what get_global_id gives; page 03 shows what int costs on a CPU.)
+    const size_t row = get_global_id(0);
+    const size_t col = get_global_id(1);
 
     // 2. The grid is made of whole work-groups, so some work-items fall outside C.
     if (row >= M || col >= N) return;

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import check, cuda_kernel, devices, ladder, opencl_kernel, with_compute_loop
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel, with_part
 from helpers.judge.other_sizes import other_sizes
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
@@ -105,7 +105,7 @@ def test_a_size_of_one_stays_one():
         for (int j = 0; j < TN; j++) acc[0][j] += a_reg * Bs[k][tx + j * THREADS_X];
     }
     """
-    k = opencl_kernel(with_compute_loop("OpenCL", loop), like="register_2d", BM=4, BN=16, BK=4, TM=1, TN=4)
+    k = opencl_kernel(with_part("OpenCL", "register_2d", 3, loop), like="register_2d", BM=4, BN=16, BK=4, TM=1, TN=4)
     assert {other["TM"] for other in other_sizes(k)} == {1} and check(k)
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, with_compute_loop
+from helpers import check, cuda_kernel, ladder, opencl_kernel, with_part
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw, kernel, sizes
 
@@ -28,7 +28,7 @@ every_step = pytest.mark.parametrize(
     ],
 )
 def test_a_mistake_in_a_learners_own_lines_is_quoted_with_its_number(build, loop, says):
-    source = with_compute_loop({cuda_kernel: "CUDA", opencl_kernel: "OpenCL"}[build], loop)
+    source = with_part({cuda_kernel: "CUDA", opencl_kernel: "OpenCL"}[build], "register_2d", 3, loop)
     with pytest.raises(KernelError) as error:
         build(source, like="register_2d")
     found = re.search(says, str(error.value), re.MULTILINE)

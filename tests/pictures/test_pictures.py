@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from helpers import check, check_answer, cuda_kernel, ladder, opencl_kernel, pictures, show, with_compute_loop
+from helpers import check, check_answer, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, CompilerReport, occupancy
 from helpers.instruments.ptx_program import KINDS
@@ -222,13 +222,36 @@ def test_each_exercise_knows_right_wrong_and_not_yet(name):
 @pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])
 def test_the_compute_loop_can_be_replaced(build, mark):
     k = build("register_2d")
-    gap = with_compute_loop(k.dialect, f"\n  {mark} gap\n")
+    gap = with_part(k.dialect, "register_2d", 3, f"\n  {mark} gap\n")
     start = k.source.index(f"{mark} 3.")
     assert gap.startswith(k.source[:start].rstrip()) and f"{mark} gap\n" in gap
     assert gap.endswith(k.source[k.source.index(f"{mark} 4.") :])
     loop = k.source[start : k.source.rindex("\n", 0, k.source.index(f"{mark} 4."))]
     indented = " " * (start - k.source.rindex("\n", 0, start) - 1) + loop
-    assert check(build(with_compute_loop(k.dialect, indented), like="register_2d", BM=8, BN=8, BK=4, TM=2, TN=2))
+    assert check(
+        build(with_part(k.dialect, "register_2d", 3, indented), like="register_2d", BM=8, BN=8, BK=4, TM=2, TN=2)
+    )
+
+
+@pytest.mark.parametrize("dialect, step", [(d, s) for d in ("CUDA", "OpenCL") for s in ladder.steps(d)])
+def test_each_part_of_a_kernel_can_be_replaced(dialect, step):
+    source = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect](step).source
+    last = int(max(re.findall(r"(?:#|//) (\d)\. ", source)))
+    for parts in [*range(1, last + 1), *([] if step == "packed" else [(1, min(last, 4)), (2, 3)])]:
+        head, gap, tail = with_part(dialect, step, parts, "@gap@").partition("@gap@\n")
+        assert gap and source.startswith(head.rstrip(" ")) and source.endswith(tail)
+        own = source[len(head.rstrip(" ")) : len(source) - len(tail)]
+        first = parts[0] if isinstance(parts, tuple) else parts
+        assert f" {first}. " in own.split("\n")[0] and with_part(dialect, step, parts, own) == source
+
+
+def test_a_part_that_there_is_none_of_is_named():
+    with pytest.raises(ValueError, match=r"tiled in CUDA has no part 7; its parts are 1, 2, 3, 4, 5\."):
+        with_part("CUDA", "tiled", 7, "")
+    with pytest.raises(ValueError, match=r"no part \(3, 2\)"):
+        with_part("CUDA", "tiled", (3, 2), "")
+    with pytest.raises(ValueError, match="parts 3 to 5 of tiled do not stand in one block"):
+        with_part("OpenCL", "tiled", (3, 5), "")
 
 
 def test_an_unknown_exercise_lists_the_exercises():

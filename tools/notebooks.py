@@ -203,11 +203,12 @@ def output_problems(notebook):
 
 
 def keep_times(notebook, stored):
-    """Give the cells that ask the machine the outputs back that were stored of them; in place."""
+    """Give the cells that ask the machine the outputs back that were stored of them, if any were; in place."""
     before = {cell.id: cell for cell in stored.cells}
     for cell in notebook.cells:
-        if cell.id in before and MACHINES in cell.metadata.get("tags", []):
-            cell.outputs = before[cell.id].outputs
+        stored_outputs = before[cell.id].outputs if cell.id in before else []
+        if stored_outputs and MACHINES in cell.metadata.get("tags", []):
+            cell.outputs = stored_outputs
 
 
 def format_code(path):

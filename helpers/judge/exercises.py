@@ -8,8 +8,9 @@ from collections.abc import Callable
 from textwrap import dedent, indent
 
 from .. import ladder
+from ..instruments import trace
 from ..ladder import ceil_div
-from ..launch import dialect
+from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
 from .report import Report
 
@@ -114,6 +115,38 @@ class Answer(Report):
 
     def __repr__(self):
         return f"✓ {self.subject} is right."
+
+
+def judge_transposed(k: Kernel) -> Report:
+    """Judge a kernel for C = A @ B.T, with B stored as N rows of K, by the addresses that each thread touches.
+
+    It may not run: `check` knows A @ B only. Returns a `Report`, true when right.
+    """
+    M, N, K = 5, 7, 3
+    try:
+        touched = trace(k, M, N, K).accesses
+    except (KernelError, ValueError) as error:
+        return Report(str(k), (Finding("error", str(error)),), 1)
+    owned, read = {}, {}
+    for a in touched:
+        thread = (*a["block"].tolist(), a["thread"].item())
+        if a["writes"]:
+            owned.setdefault(a["index"].item(), thread)
+        else:
+            read.setdefault((thread, str(a["array"])), []).append(a["index"].item())
+    if not owned:
+        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1)
+    for row in range(M):
+        for col in range(N):
+            if row * N + col not in owned:
+                return Report(str(k), (Finding("wrong index", f"nobody stores C[{row}, {col}]."),), 1)
+            for name, first in (("A", row * K), ("B", col * K)):
+                wanted = list(range(first, first + K))
+                given = sorted(read.get((owned[row * N + col], name), []))
+                if given != wanted:
+                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
+                    return Report(str(k), (Finding("wrong index", text),), 1)
+    return Answer(str(k), (), 1)
 
 
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")

@@ -145,7 +145,7 @@ def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
             return None
 
     kernel = types.SimpleNamespace(upload=lambda A, B: Work())
-    monkeypatch.setattr(Dialect, "build", lambda self, name, **p: kernel)
+    monkeypatch.setattr(tuning.Task, "build", lambda self, p: kernel)
     monkeypatch.setattr(sys.modules["helpers.clock.search"], "wrong_for", lambda A, B: lambda C: np.zeros(1, bool))
     device = dataclasses.replace(DEVICE, kind=kind)
     task = tuning.Task(TILED, "CUDA", device, (100, 100, 100), {"TILE": 4}, [{"TILE": 4}])

@@ -24,6 +24,7 @@ def folder(tmp_path, monkeypatch):
         cell.id = f"04-c{number:02}"
     path = tmp_path / f"{STEM}.ipynb"
     path.write_text(notebooks.as_text(v4.new_notebook(cells=cells)), encoding="utf-8")
+    (tmp_path / "glossary.md").write_text('| <a id="tile"></a>**tile** |\n', encoding="utf-8")
     monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
     assert notebooks.main(["04"]) == notebooks.main(["--format", "04"]) == 0
     return tmp_path

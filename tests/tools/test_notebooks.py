@@ -75,8 +75,12 @@ def test_a_run_that_keeps_times_renews_all_else(folder):
     assert notebooks.main(["--keep-times", "04"]) == 0
     after = stored(folder)
     assert after.cells[3].outputs[0].data["text/plain"] == "48" and printed(after) == printed(before)
-    assert notebooks.main(["04"]) == 0
+    change(folder, lambda notebook: notebook.cells[2].update(outputs=[]))  # as for a cell that is new
+    assert notebooks.main(["--keep-times", "04"]) == 0
     assert printed(stored(folder)) != printed(after)
+    before = printed(stored(folder))
+    assert notebooks.main(["04"]) == 0
+    assert printed(stored(folder)) != before
 
 
 def test_a_cell_that_never_ran_is_not_counted(folder):

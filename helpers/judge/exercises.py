@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from textwrap import dedent, indent
 
+import numpy as np
+
 from .. import ladder
 from ..instruments import trace
 from ..ladder import ceil_div
@@ -100,6 +102,8 @@ def check_answer(name: str, answer: Callable) -> Report:
             return Report(name, (Finding("error", f"{asked} raises {type(error).__name__}: {error}"),), len(cases))
         if given is None or given is ...:
             return Report(name, (Finding("not yet", "It returns nothing so far."),), len(cases))
+        if isinstance(given, np.generic):  # a number of NumPy's
+            given = given.item()
         if not isinstance(given, (int, float)):
             return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
         if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):

@@ -31,7 +31,7 @@ from helpers.clock.results import read_file
 
 # The modules, where a function of theirs has the same name.
 CONTEST, BOARD, RECORD, RESULTS = (
-    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record", "results")
+    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "recording", "results")
 )
 
 

@@ -212,6 +212,7 @@ def test_each_exercise_knows_right_wrong_and_not_yet(name):
     right, cases = ANSWERS[name]
     assert check_answer(name, right)
     assert not check_answer(name, lambda *case: right(*case) + 1)
+    assert check_answer(name, lambda *case: np.asarray(right(*case))[()])  # a scalar of NumPy's is a number, too
     unfilled = check_answer(name, lambda *case: None)
     assert not unfilled and "not yet" in repr(unfilled)
     raising = check_answer(name, lambda *case: 1 / 0)

@@ -50,6 +50,17 @@ MACHINE_NAMES = {
 # Outputs of these are the same everywhere, and compared: they have no place in a cell that is not.
 COMPARED_NAMES = {"check", "show"}
 
+# A figure with a unit of the clock, for prose beside a cell that asks it; and a speed in words, for prose anywhere.
+FIGURE = re.compile(r"\d[\d.,]* ?(?:[GT]FLOP/s|GB/s|ms\b|µs\b|times\b|%)")
+SPEED = re.compile(
+    r"\b(?:half|twice|thrice|[\w.]+ times) (?:as|so) (?:fast|slow|quick)\b"
+    r"|\b(?:times|much|far|little|clearly) (?:faster|slower|quicker)\b|\b(?:faster|slower|quicker) than\b"
+    r"|\b(?:is|are|was|were|well|far) (?:ahead|behind)\b|\bbeaten\b",
+    re.IGNORECASE,
+)
+# (page, figure): what is no measurement of that machine, and why.
+FIGURES_THAT_STAY = set()
+
 TAGS = {"nbval-ignore-output"}
 MAX_CODE_CELLS = 22
 MAX_CODE_LINES = 17  # a whole kernel
@@ -86,7 +97,7 @@ def names_used(source):
 def executed_in_order(notebook, stem):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     if counts != list(range(1, len(counts) + 1)):
-        yield f"cells ran in the order {counts}; run: make notebooks"
+        yield f"cells ran in the order {counts}; run: python tools/notebooks.py {stem[:2]}"
 
 
 def clean_outputs(notebook, stem):
@@ -181,7 +192,7 @@ def standard_setup(notebook, stem):
 def badges_of_this_repository(notebook, stem):
     lines = notebook.cells[0].source.split("\n") if notebook.cells else []
     if lines[2:3] != [notebooks.badges(stem)]:
-        yield "the badges do not match the repository setting; run: make notebooks"
+        yield f"the badges do not match the repository setting; run: python tools/notebooks.py --format {stem[:2]}"
 
 
 def images_have_alt_text(notebook, stem):
@@ -193,7 +204,20 @@ def images_have_alt_text(notebook, stem):
                 yield f"an image whose text is {words!r}, not what it shows: {first_line(cell)}"
 
 
+def no_measured_figures(notebook, stem):
+    """What a clock says differs by machine, so the cell that measured it says it, and the prose beside it does not."""
+    timed = ["nbval-ignore-output" in cell.metadata.get("tags", []) for cell in notebook.cells]
+    for at, cell in enumerate(notebook.cells):
+        if cell.cell_type != "markdown":
+            continue
+        beside = any(timed[max(0, at - 1) : at + 2])
+        for found in [*SPEED.findall(cell.source), *(FIGURE.findall(cell.source) if beside else [])]:
+            if (stem[:2], found) not in FIGURES_THAT_STAY:
+                yield f"a measured figure in prose: {found!r}; let the cell that measured it say it"
+
+
 RULES = [
+    no_measured_figures,
     executed_in_order,
     clean_outputs,
     no_machine_in_sources,
@@ -278,6 +302,16 @@ def replace(number, old, new):
     return change
 
 
+SAID_OF_SPEED = ("It is half as fast.", "It is much faster.", "Faster than NumPy.", "The library is ahead.")
+
+
+def beside_a_timed_cell(said):
+    def change(cells):
+        cells.insert(4, nbformat.v4.new_markdown_cell(f"Here it reaches {said}."))
+
+    return change
+
+
 def give(number, **output):
     def change(cells):
         cells[number].outputs = [nbformat.v4.new_output(**output)]
@@ -302,6 +336,8 @@ PLANTED = [
     (clean_outputs, give(4, output_type="execute_result", data={"text/html": "<b>/tmp/x1</b>"})),
     (clean_outputs, give(4, output_type="stream", text=str(notebooks.ROOT))),
     (no_machine_in_sources, replace(4, "check(k)", "open('/home/ada/a.txt')")),
+    *((no_measured_figures, replace(6, "Three things.", said)) for said in SAID_OF_SPEED),
+    *((no_measured_figures, beside_a_timed_cell(said)) for said in ("310 GFLOP/s", "0.8 ms", "12 %", "2.5 times")),
     (no_trailing_semicolon, replace(4, "check(k)", "check(k);\n")),
     (short_cells, setting(2, "source", "\n".join("k" * (MAX_CODE_LINES + 1)))),
     (short_cells, lambda cells: cells.extend([cells[2]] * 20)),

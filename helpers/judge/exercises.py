@@ -25,11 +25,6 @@ ANSWERS = {
         lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)),
         [(1, 1, 1), (8, 5, 3), (512, 512, 512)],
     ),
-    # 02: threads launched that own no element of C, blocks of BM x BN
-    "idle_threads": (
-        lambda M, N, BM, BN: ceil_div(M, BM) * BM * ceil_div(N, BN) * BN - M * N,
-        [(8, 8, 4, 4), (5, 7, 4, 2), (1, 1, 32, 8), (70, 33, 32, 8)],
-    ),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
     "sectors": (
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),

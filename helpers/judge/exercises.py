@@ -1,19 +1,23 @@
-"""Judges the exercises whose answer is a number, not a kernel. (Kernels are judged by `check`.)
+"""Judges the exercises: answers that are numbers, and kernels that must not only be right but load little.
 
 Do look here once you have tried: each answer is one line.
 """
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from math import isqrt
 from textwrap import dedent, indent
 
 import numpy as np
 
 from .. import ladder
 from ..instruments import trace
+from ..instruments.traffic import predicted_traffic, traffic
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
+from .checking import check
 from .report import Report
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
@@ -30,12 +34,8 @@ ANSWERS = {
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),
         [(0,), (1,), (2,), (4,), (8,), (1024,)],
     ),
-    # 04: loads from global memory for all of C, tiled, sizes that are multiples of TILE
-    "tiled_loads": (lambda N, TILE: 2 * N**3 // TILE, [(16, 4), (64, 16), (1024, 32)]),
-    # 05: reads of shared memory for each product, a thread owning TM elements of a column
-    "reads_per_product": (lambda TM: (TM + 1) / TM, [(1,), (2,), (8,), (64,)]),
-    # 06: the same, a thread owning a patch of TM x TN
-    "reads_per_product_2d": (lambda TM, TN: (TM + TN) / (TM * TN), [(1, 1), (8, 1), (4, 4), (8, 8)]),
+    # 06: the side of the largest square patch whose sums and two lists fit into so many registers
+    "largest_side": (lambda registers: isqrt(registers + 1) - 1, [(3,), (24,), (79,), (80,), (128,), (255,)]),
     # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
     "rounds_needed": (
         lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
@@ -148,6 +148,34 @@ def judge_transposed(k: Kernel) -> Report:
     return Answer(str(k), (), 1)
 
 
+def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
+    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`."""
+    report = check(k)
+    if not report:
+        return report
+    try:
+        loads = traffic(k, M, N, K)
+    except KernelError as error:
+        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
+    most = predicted_traffic(k, M, N, K)
+    counted = {"global": (loads.global_loads, most.global_loads), "shared": (loads.shared_loads, most.shared_loads)}
+    findings = [
+        Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
+        for memory, (mine, needed) in counted.items()
+        if mine > needed
+    ]
+    return LoadsTooMuch(report.subject, tuple(findings), report.shapes) if findings else report
+
+
+class LoadsTooMuch(Report):
+    """The verdict on a kernel that is right and still misses the idea."""
+
+    def __repr__(self):
+        return f"✗ {self.subject} computes the right C, and loads too much." + "".join(
+            f"\n  {finding.kind}: {finding.message}." for finding in self.findings
+        )
+
+
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
 
 
@@ -159,9 +187,7 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     """
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
-    begins = {
-        int(found["alone"] or found["beside"]): at for at, line in enumerate(lines) if (found := PART.match(line))
-    }
+    begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
     if not first <= last or not {first, last} <= begins.keys():
         raise ValueError(f"{step} in {name} has no part {parts}; its parts are {', '.join(map(str, begins))}.")
     depth = margin(lines[begins[first]])

@@ -172,7 +172,7 @@ def test_the_ladders_roofline_has_its_counted_intensities():
 
 
 def test_a_prediction_is_labelled_as_one():
-    assert pictures.predicted_roofline().text.startswith("Predicted ceilings")
+    assert pictures.predicted_roofline().text.startswith("Predicted rates")
     # tiled, TILE=16: 2 * 16 / 8 = 4 flop per byte, but for the stores; the T4's data sheet says 320 GB/s
     assert re.search(r"T4 naive and coalesced[\w ]* 0\.08, tiled 1\.28,", pictures.predicted_roofline(1 << 20).text)
 

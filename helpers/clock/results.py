@@ -161,6 +161,7 @@ def as_dict(board: Scoreboard) -> dict:
         {
             "dialect": t.dialect,
             "step": t.step,
+            **({"own": True} if t.own else {}),
             "device": t.device,
             "parameters": t.parameters,
             "gflops": t.gflops,
@@ -194,7 +195,14 @@ def read_file(path: Path) -> MachineResults:
             made.append(dict(b.get("made", all_of_them)))
             timings = [
                 Timing(
-                    c["dialect"], c["step"], *size, float(np.median(c["seconds"])), None, c["device"], c["parameters"]
+                    c["dialect"],
+                    c["step"],
+                    *size,
+                    float(np.median(c["seconds"])),
+                    None,
+                    c["device"],
+                    c["parameters"],
+                    own=c.get("own", False),
                 )
                 for c in b["contestants"]
             ]

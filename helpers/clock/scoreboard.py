@@ -9,6 +9,7 @@ import numpy as np
 from .. import devices, ladder
 from ..judge.reference import run, wrong_for
 from ..launch import DIALECTS, Contestant, draw, sizes
+from ..launch.host import contestant
 from .contest import contest, ladder_kernels, numpy_matmul, usual_size
 from .limits import machine_limits
 from .peers import Missing, peers
@@ -63,7 +64,7 @@ class Scoreboard:
         there = [
             j
             for j, t in enumerate(self.timings)
-            if t.step not in ladder.STEPS and not t.simulated and silicon(t) == silicon(self.timings[i])
+            if t.step not in ladder.STEPS and not t.own and not t.simulated and silicon(t) == silicon(self.timings[i])
         ]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
 
@@ -103,16 +104,22 @@ def scoreboard(
     rounds: int = 3,
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
+    mine: list | tuple = (),
 ) -> Scoreboard:
-    """Time NumPy, the rungs and the installed libraries in turns, each checked first. Returns a `Scoreboard`.
+    """Time NumPy, rungs, libraries and kernels of your own in turns, each checked first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
     devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
+    `mine`: kernels of your own that have passed `check`, or functions of (A, B); the board calls each "your ...".
+    Raises KernelError, before anything is timed, for one of them that has not passed.
     """
     kernels = ladder_kernels(None, size, dialects, steps, parameters)
-    M, N, K = sizes(usual_size(kernels) if size is None else size)
+    mine = [contestant(k) for k in mine]
+    M, N, K = sizes(usual_size([*kernels, *mine]) if size is None else size)
+    for k in mine:
+        k.refuse(*((1, 1, 1) if k.simulated else (M, N, K)))
     found = peers(dialects) if libraries else []
-    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
+    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:] + mine
     wrong = wrong_contestants(contestants, M, N, K)
     contestants = [k for k in contestants if k not in wrong]
     found += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
@@ -125,10 +132,11 @@ def scoreboard(
         best = max((t.gflops or 0 for row in results for t in row), default=0)
         raise_peak(probed.name, 1e9 * best)
     timings, seconds = [], []
-    for row in zip(*results, strict=True):
+    for k, row in zip(contestants, zip(*results, strict=True), strict=True):
         times = () if row[0].simulated else tuple(t.seconds for t in row)
         middle = sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2]
-        timings.append(dataclasses.replace(middle, seconds=float(np.median(times))) if times else middle)
+        median = float(np.median(times)) if times else None
+        timings.append(dataclasses.replace(middle, seconds=median, own=any(k is one for one in mine)))
         seconds.append(times)
     return Scoreboard(
         M,

@@ -36,6 +36,7 @@ class Timing:
     spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
+    own              True for a kernel that a learner put on a scoreboard; `step` is then the rung it is launched like
     """
 
     dialect: str
@@ -49,6 +50,7 @@ class Timing:
     parameters: dict
     build_seconds: float | None = None
     transfer_seconds: float | None = None
+    own: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -63,7 +65,8 @@ class Timing:
     @property
     def label(self) -> str:
         """The name as tables and charts show it."""
-        return self.step if self.dialect == "Python" else f"{self.step} ({self.dialect})"
+        name = self.step if self.dialect == "Python" else f"{self.step} ({self.dialect})"
+        return f"your {name}" if self.own else name
 
     def row(self) -> dict:
         """The timing as a flat dict, for JSON."""

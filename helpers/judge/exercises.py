@@ -60,11 +60,12 @@ ANSWERS = {
             (256, 256, 8, 4, 4),
             (128, 124, 24, 8, 4),
             (128, 124, 16, 4, 4),
+            (128, 128, 8, 4, 4),
             (128, 128, 24, 8, 8),
         ],
     ),
-    # 11: vector registers that a patch of TM rows and TN vectors keeps busy
-    "vector_registers": (lambda TM, TN: TM * TN + TN + 1, [(1, 1), (6, 2), (14, 2), (8, 3), (20, 2)]),
+    # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
+    "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (5, 2), (3, 1), (1, 1)]),
     # 11: where element (k, c) of a piece of B lies in panels P wide of BK rows, in floats
     "place_in_panels": (
         lambda k, c, BK, P: c // P * BK * P + k * P + c % P,
@@ -183,7 +184,8 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     """The source of a step in that dialect, with a learner's text in place of one of its numbered parts.
 
     `parts`: the number in the comment that begins the part, or (first, last). The last one ends where the next part
-    begins, or the block of lines that it stands in. Raises ValueError for a part that the kernel has not.
+    begins, or the block of lines around that part or around this one. Raises ValueError for a part that the kernel
+    has not.
     """
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
@@ -196,6 +198,9 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     end = begins[last] + 1
     while lines[end].isspace() or (margin(lines[end]) >= depth and part_of(lines[end]) != last + 1):
         end += 1
+    if margin(lines[begins[last]]) == depth < margin(lines[end]):  # the next part is in a block that begins before it
+        while margin(lines[end]) > depth or lines[end].isspace():
+            end -= 1
     while lines[end - 1].isspace():
         end -= 1
     mine = indent(dedent(text).strip("\n"), depth * " ").rstrip()

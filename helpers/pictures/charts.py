@@ -91,11 +91,11 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
     said = []
     for y, i in enumerate(order):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
-        ours = t.step in ladder.STEPS
+        ours = t.step in ladder.STEPS or t.own
         ax.barh(
             y,
             t.gflops,
-            color={"OpenCL": A_COLOUR, "CUDA": C_COLOUR}[t.dialect] if ours else PEER,
+            color={"OpenCL": A_COLOUR, "CUDA": C_COLOUR}.get(t.dialect, B_COLOUR) if ours else PEER,
             height=0.66,
             hatch="" if source == "measured now" else "//",
             edgecolor="white",

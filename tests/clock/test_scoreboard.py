@@ -11,6 +11,7 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers import check, devices, files, ladder, opencl_kernel
@@ -28,6 +29,8 @@ from helpers.clock import (
 )
 from helpers.clock.contest import ladder_kernels
 from helpers.clock.results import read_file
+from helpers.launch import KernelError
+from helpers.pictures import scoreboard_chart
 
 # The modules, where a function of theirs has the same name.
 CONTEST, BOARD, RECORD, RESULTS = (
@@ -162,6 +165,22 @@ def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
     for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
         BOARD.raise_peak("a device", seen)
         assert {"a device": peak} == BOARD.PEAKS
+
+
+def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
+    rung = opencl_kernel("tiled", TILE=8)
+    mine = opencl_kernel(rung.source, like="tiled", TILE=8)
+    asked = dict(size=16, dialects=["OpenCL"], steps=["tiled"], libraries=False, rounds=1)
+    with pytest.raises(KernelError, match="has not passed a check yet"):
+        scoreboard(**asked, mine=[mine], each=lambda k: pytest.fail("it timed"))
+    assert check(mine)
+    board = scoreboard(**asked, mine=[mine, np.matmul])
+    names = ["numpy_matmul", "tiled (OpenCL)", "your tiled (OpenCL)", "your matmul"]
+    assert [t.label for t in board.timings] == names and [t.own for t in board.timings] == [False, False, True, True]
+    assert {board.library(i) for i in range(4)} <= {0, None}  # what is yours is no library
+    assert "your tiled (OpenCL) " in repr(board) and "your matmul" in repr(scoreboard_chart(board))
+    [stored] = read_results(write_results([board], tmp_path).parent)
+    assert [t.label for t in stored.boards[0].timings] == names
 
 
 def test_bad_arguments_are_named():

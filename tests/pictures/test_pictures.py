@@ -246,6 +246,12 @@ def test_each_part_of_a_kernel_can_be_replaced(dialect, step):
         assert f" {first}. " in own.split("\n")[0] and with_part(dialect, step, parts, own) == source
 
 
+def test_a_part_ends_before_the_block_of_the_next_part():
+    source = with_part("OpenCL", "packed", 1, "@gap@")
+    assert "@gap@\n\n        for (int r = 0; r < rows; r += TM) {\n            // 2. " in source
+    assert source.count("{") - source.count("}") == 0
+
+
 def test_a_part_that_there_is_none_of_is_named():
     with pytest.raises(ValueError, match=r"tiled in CUDA has no part 7; its parts are 1, 2, 3, 4, 5\."):
         with_part("CUDA", "tiled", 7, "")

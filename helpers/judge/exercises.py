@@ -24,11 +24,8 @@ from .report import Report
 ANSWERS = {
     # 00: multiply-adds in a product of (M, K) and (K, N)
     "multiply_adds": (lambda M, N, K: M * N * K, [(1, 1, 1), (2, 3, 4), (1024, 1, 7)]),
-    # 01: flop per byte when A and B are read once and C is written once, in float32
-    "intensity": (
-        lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)),
-        [(1, 1, 1), (8, 5, 3), (512, 512, 512)],
-    ),
+    # 01: the n for which n x n matrices, each moved once in float32, have `ridge` flop per byte
+    "size_at_the_ridge": (lambda ridge: 6 * ridge, [(1,), (8,), (12.5,), (40,)]),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
     "sectors": (
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),

@@ -104,8 +104,9 @@ class CompiledRun:
 
     def __repr__(self):
         lines = [
-            f"{self.kernel}, {self.M} x {self.N} x {self.K}: {self.instructions:,} thread instructions, "
-            f"{self.instructions_per_multiply_add:.2f} a multiply-add"
+            self.kernel,
+            f"  {self.M} x {self.N} x {self.K}: {self.instructions:,} thread instructions, "
+            f"{self.instructions_per_multiply_add:.2f} a multiply-add",
         ]
         lines += [f"  {count:14,}  {kind}" for kind, count in self.executed.items() if count]
         lines.append(

@@ -23,6 +23,8 @@ from .drawing import (
     refuse_outside,
 )
 
+WAIT = 4  # boxes wide: a wait in picture_order
+
 
 def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
     """One element of C, and the row of A and the column of B that make it.
@@ -273,8 +275,9 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
-    From a traced run. `thread`: its number in the block, x first. Raises ValueError for a thread that there is none of,
-    and for one that reads nothing.
+    From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no
+    run in a simulator can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first. Raises
+    ValueError for a thread that there is none of, and for one that reads nothing.
     """
     refuse_unbuilt(k)
     refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
@@ -286,30 +289,28 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
     arrays, phase = mine["array"].tolist(), mine["phase"].tolist()
     figure = Figure(figsize=(8.6, 2.5))
     ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
-    meanwhile, asked = [], None
-    for x, y in enumerate(lane):
-        ax.add_patch(
-            Rectangle(
-                (x, y + 0.15),
-                1,
-                0.6,
-                facecolor=A_COLOUR if arrays[x][0] == "A" else B_COLOUR,
-                edgecolor="white",
-                linewidth=0.8,
-            )
-        )
-        if x and phase[x] != phase[x - 1]:
+    meanwhile, asked, x = [], None, 0  # asked: the place in the run, and in the picture, of what is on its way
+    for n, y in enumerate(lane):
+        if n and phase[n] != phase[n - 1]:
             ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
-        if y == 0:
-            asked = x
-        elif y == 1 and asked is not None:  # the first store after it: the numbers must be there
-            meanwhile.append(lane[asked:x].count(2))
+        if y == 1 and asked is not None:  # the first store after it: the numbers must be there
+            meanwhile.append(lane[asked[0] : n].count(2))
             if meanwhile[-1]:
-                ax.annotate("", (x, 1.1), (asked + 1, 0.9), arrowprops=dict(arrowstyle="->", color=INK, linewidth=1.2))
+                place = dict(arrowstyle="->", color=INK, linewidth=1.2)
+                ax.annotate("", (x, 1.1), (asked[1] + 1, 0.9), arrowprops=place)
+            else:
+                ax.add_patch(Rectangle((x, 0.15), WAIT, 2.6, facecolor=PAPER, edgecolor=GRID, hatch="//"))
+                ax.text(x + WAIT / 2, 1.45, "waits", ha="center", va="center", fontsize=11, rotation=90, color=INK)
+                x += WAIT
             asked = None
+        colour = A_COLOUR if arrays[n][0] == "A" else B_COLOUR
+        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=colour, edgecolor="white", linewidth=0.8))
+        if y == 0:
+            asked = n, x
+        x += 1
     for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-        ax.text(-0.012 * len(mine), y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)
-    ax.set_xlim(0, len(mine))
+        ax.text(-0.012 * x, y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)
+    ax.set_xlim(0, x)
     ax.set_ylim(3, 0)
     ax.axis("off")
     barriers = len(set(phase)) - 1
@@ -321,10 +322,11 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         color=INK,
     )
     least = f"{max(meanwhile)} reads of the other tile" if any(meanwhile) else "nothing"
+    waits = meanwhile.count(0)
     return Picture(
         figure,
         f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
-        f"and storing it, it does {least}.",
+        f"and storing it, it does {least}. It waits {waits} time{'s' * (waits != 1)}.",
     )
 
 

@@ -144,7 +144,8 @@ def judge_search(search: Callable) -> Report:
 SEARCHES, TRIES = 15, 60  # runs on each landscape; points that a run may try, of 625
 WEAK = {
     "climb": "it finds the peak of a smooth hill in {} of {} runs; does it look near the best so far?",
-    "leave": "it starts on the lower of two hills, and finds the higher one in {} of {} runs; does it look elsewhere, too?",
+    "leave": "it starts on the lower of two hills, and finds the higher one in {} of {} runs; does it look "
+    "elsewhere, too?",
 }
 
 

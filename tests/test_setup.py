@@ -119,3 +119,12 @@ def test_page_00_lists_every_step_of_the_ladder_in_order():
     cells = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
     [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
     assert re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE) == list(ladder.STEPS)
+
+
+def test_readme_says_the_minutes_that_each_page_says():
+    row = re.compile(r"^\| \[\w+\]\(notebooks/(\w+)\.ipynb\) \| .* \| (\d+) \|$", re.MULTILINE)
+    listed = dict(row.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
+        head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        said = re.search(r"\*\*You need\*\*.*?\b(\d+) minutes", head, re.DOTALL)
+        assert said and listed.get(path.stem) == said[1], path.name

@@ -1,10 +1,14 @@
-"""Links the first use of each glossary term on a page to its entry, whenever a page is brought to its normal form."""
+"""Links the first use of each glossary term on a page to its entry, whenever a page is brought to its normal form.
+
+python tools/notebooks.py --format    also puts the glossary's rows in the order in which the pages use the terms
+"""
 
 import functools
 import re
 from pathlib import Path
 
 GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
+ROW = re.compile(r'\| <a id="([^"]+)"></a>')
 LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 # Where no link belongs: code, other links and images, HTML, formulas, and headings.
 KEPT = re.compile(
@@ -62,3 +66,23 @@ def with_links(text, linked):
         return f"[{match[0]}](glossary.md#{anchor})"
 
     return pattern().sub(link, text)
+
+
+def in_order(text, pages):
+    """The glossary's text with its rows in the order of first use. `pages`: the notebooks, linked, in order.
+
+    Terms that no page uses come last.
+    """
+    uses = [
+        anchor
+        for notebook in pages
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for anchor in re.findall(r"\]\(glossary\.md#([^)]*)\)", cell.source)
+    ]
+    first = {anchor: at for at, anchor in reversed(list(enumerate(uses)))}
+    lines = text.splitlines(keepends=True)
+    rows = [line for line in lines if line.startswith("| <a")]
+    begin = lines.index(rows[0])
+    rows.sort(key=lambda row: first.get(ROW.match(row)[1], len(uses)))
+    return "".join([*lines[:begin], *rows, *lines[begin + len(rows) :]])

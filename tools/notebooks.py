@@ -25,7 +25,7 @@ import tomllib
 from pathlib import Path
 
 import nbformat
-from glossary import link_terms
+from glossary import GLOSSARY, in_order, link_terms
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -206,7 +206,7 @@ def keep_times(notebook, stored):
     """Give the cells that ask the machine the outputs back that were stored of them, if any were; in place."""
     before = {cell.id: cell for cell in stored.cells}
     for cell in notebook.cells:
-        stored_outputs = before[cell.id].outputs if cell.id in before else []
+        stored_outputs = before[cell.id].get("outputs") if cell.id in before else None
         if stored_outputs and MACHINES in cell.metadata.get("tags", []):
             cell.outputs = stored_outputs
 
@@ -267,7 +267,21 @@ def main(arguments=None):
         for problem in wrong:
             print(f"    {problem}", flush=True)
         failed = failed or bool(wrong)
-    return int(failed)
+    return int(failed or not glossary_is_in_order(options.check))
+
+
+def glossary_is_in_order(only_check):
+    """Put the glossary's rows in the order in which the pages use the terms; or say whether they are."""
+    glossary = FOLDER / GLOSSARY.name
+    text = glossary.read_text(encoding="utf-8")
+    ordered = in_order(text, [read(path) for path in notebook_paths()])
+    if ordered != text and only_check:
+        print(f"{glossary.name} is not in the order of the pages; run: python tools/notebooks.py --format")
+        return False
+    if ordered != text:
+        glossary.write_text(ordered, encoding="utf-8")
+        print(f"{glossary.name} is in the order of the pages again")
+    return True
 
 
 if __name__ == "__main__":

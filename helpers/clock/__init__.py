@@ -3,7 +3,7 @@
 from .contest import Comparison, compare, contest, measure_ladder
 from .limits import Limits, machine_limits
 from .peers import Missing, peers
-from .record import record
+from .recording import record
 from .results import MachineResults, read_results, write_results
 from .scoreboard import Scoreboard, scoreboard
 from .timing import Timing, measure

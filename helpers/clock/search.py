@@ -8,8 +8,9 @@ import numpy as np
 
 from ..judge.reference import wrong_for
 from ..launch import draw
+from .timing import warm_up
 
-LAUNCHES = 5  # a point; their median counts
+LAUNCHES = 5  # a point, on a GPU batches of them; their median counts
 Tried = tuple[dict, float | None, str]  # parameters, GFLOP/s or None, and then why it failed
 
 
@@ -39,7 +40,9 @@ def search_with_a_loop(task, until: float, each: Callable) -> tuple[list[Tried],
         work.launch()
         if wrong(work.download()).any():
             return None, "wrong numbers"
-        return 2e-9 * np.prod(task.size, dtype=float) / np.median([work.launch() for _ in range(LAUNCHES)]), ""
+        launches = warm_up(work, task.device.kind == "GPU")
+        seconds = np.median([work.timed(launches) for _ in range(LAUNCHES)])
+        return 2e-9 * np.prod(task.size, dtype=float) / seconds, ""
 
     return go_through(task.legal, task.default, attempt, until, each)
 

@@ -4,7 +4,7 @@ from .compiler import CompilerReport, compiler_report
 from .gpus import GPUS, WARP, occupancy
 from .ptx_machine import CompiledRun
 from .ptx_run import run_ptx
-from .trace import Trace, cells, trace
+from .traces import Trace, cells, trace
 from .traffic import Traffic, predicted_traffic, traffic
 from .warps import SECTOR, bank_conflicts, coalescing
 

@@ -16,7 +16,7 @@ from .. import devices, ladder
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
-from ..launch.numba_internals import compile_for_linking, compile_ptx
+from ..launch.numba_internals import compile_for_linking, compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
 
@@ -179,8 +179,8 @@ def ptx(job: Job, capability: tuple[int, int], lto: bool = False, lines: bool = 
     function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
     try:
         if lto:
-            return linked(compile_for_linking(function.py_func, SIGNATURE, capability), capability)
-        return compile_ptx(function.py_func, SIGNATURE, capability, lines)
+            return linked(compile_for_linking(plain_function(function), SIGNATURE, capability), capability)
+        return compile_ptx(plain_function(function), SIGNATURE, capability, lines)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
@@ -196,7 +196,7 @@ def warm_up() -> None:
     """
     if not devices.simulating() and devices.nvidia_tool("ptxas"):
         with suppress(Exception):  # a child that compiles says what is wrong
-            compile_ptx(from_ladder("tiled", {"TILE": 4}).py_func, SIGNATURE, (8, 0))
+            compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
 
 
 def linked(code, capability):

@@ -16,7 +16,7 @@ from ..launch.cuda_source import source_at_hand
 from ..sandbox import source_line
 from ..sandbox.accesses import grouped, turns
 from .gpus import WARP
-from .trace import trace
+from .traces import trace
 
 SECTOR = 32  # bytes: the least that global memory moves
 CODE = 52  # characters of a source line that a table shows

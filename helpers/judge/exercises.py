@@ -1,4 +1,4 @@
-"""Judges the exercises whose answer is a number, not a kernel. (Kernels are judged by `check`.)
+"""Judges the exercises: answers that are numbers, and kernels that must not only be right but load little.
 
 Do look here once you have tried: each answer is one line.
 """
@@ -7,12 +7,19 @@ import itertools
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from math import isqrt
 from textwrap import dedent, indent
 
+import numpy as np
+
 from .. import ladder
+from ..instruments import trace
+from ..instruments.traffic import predicted_traffic, traffic
 from ..ladder import ceil_div
-from ..launch import dialect
+from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
+from .checking import check
 from .report import Report
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
@@ -24,22 +31,13 @@ ANSWERS = {
         lambda M, N, K: 2 * M * N * K / (4 * (M * K + K * N + M * N)),
         [(1, 1, 1), (8, 5, 3), (512, 512, 512)],
     ),
-    # 02: threads launched that own no element of C, blocks of BM x BN
-    "idle_threads": (
-        lambda M, N, BM, BN: ceil_div(M, BM) * BM * ceil_div(N, BN) * BN - M * N,
-        [(8, 8, 4, 4), (5, 7, 4, 2), (1, 1, 32, 8), (70, 33, 32, 8)],
-    ),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
     "sectors": (
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),
         [(0,), (1,), (2,), (4,), (8,), (1024,)],
     ),
-    # 04: loads from global memory for all of C, tiled, sizes that are multiples of TILE
-    "tiled_loads": (lambda N, TILE: 2 * N**3 // TILE, [(16, 4), (64, 16), (1024, 32)]),
-    # 05: reads of shared memory for each product, a thread owning TM elements of a column
-    "reads_per_product": (lambda TM: (TM + 1) / TM, [(1,), (2,), (8,), (64,)]),
-    # 06: the same, a thread owning a patch of TM x TN
-    "reads_per_product_2d": (lambda TM, TN: (TM + TN) / (TM * TN), [(1, 1), (8, 1), (4, 4), (8, 8)]),
+    # 06: the side of the largest square patch whose sums and two lists fit into so many registers
+    "largest_side": (lambda registers: isqrt(registers + 1) - 1, [(3,), (24,), (79,), (80,), (128,), (255,)]),
     # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
     "rounds_needed": (
         lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
@@ -97,6 +95,8 @@ def check_answer(name: str, answer: Callable) -> Report:
             return Report(name, (Finding("error", f"{asked} raises {type(error).__name__}: {error}"),), len(cases))
         if given is None or given is ...:
             return Report(name, (Finding("not yet", "It returns nothing so far."),), len(cases))
+        if isinstance(given, np.generic):  # a number of NumPy's
+            given = given.item()
         if not isinstance(given, (int, float)):
             return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
         if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):
@@ -181,6 +181,66 @@ class Answer(Report):
         return f"✓ {self.subject} is right."
 
 
+def judge_transposed(k: Kernel) -> Report:
+    """Judge a kernel for C = A @ B.T, with B stored as N rows of K, by the addresses that each thread touches.
+
+    It may not run: `check` knows A @ B only. Returns a `Report`, true when right.
+    """
+    M, N, K = 5, 7, 3
+    try:
+        touched = trace(k, M, N, K).accesses
+    except (KernelError, ValueError) as error:
+        return Report(str(k), (Finding("error", str(error)),), 1)
+    owned, read = {}, {}
+    for a in touched:
+        thread = (*a["block"].tolist(), a["thread"].item())
+        if a["writes"]:
+            owned.setdefault(a["index"].item(), thread)
+        else:
+            read.setdefault((thread, str(a["array"])), []).append(a["index"].item())
+    if not owned:
+        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1)
+    for row in range(M):
+        for col in range(N):
+            if row * N + col not in owned:
+                return Report(str(k), (Finding("wrong index", f"nobody stores C[{row}, {col}]."),), 1)
+            for name, first in (("A", row * K), ("B", col * K)):
+                wanted = list(range(first, first + K))
+                given = sorted(read.get((owned[row * N + col], name), []))
+                if given != wanted:
+                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
+                    return Report(str(k), (Finding("wrong index", text),), 1)
+    return Answer(str(k), (), 1)
+
+
+def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
+    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`."""
+    report = check(k)
+    if not report:
+        return report
+    try:
+        loads = traffic(k, M, N, K)
+    except KernelError as error:
+        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
+    most = predicted_traffic(k, M, N, K)
+    counted = {"global": (loads.global_loads, most.global_loads), "shared": (loads.shared_loads, most.shared_loads)}
+    findings = [
+        Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
+        for memory, (mine, needed) in counted.items()
+        if mine > needed
+    ]
+    return LoadsTooMuch(report.subject, tuple(findings), report.shapes) if findings else report
+
+
+class LoadsTooMuch(Report):
+    """The verdict on a kernel that is right and still misses the idea."""
+
+    def __repr__(self):
+        return f"✗ {self.subject} computes the right C, and loads too much." + "".join(
+            f"\n  {finding.kind}: {finding.message}." for finding in self.findings
+        )
+
+
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
 
 
@@ -193,9 +253,7 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     """
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
-    begins = {
-        int(found["alone"] or found["beside"]): at for at, line in enumerate(lines) if (found := PART.match(line))
-    }
+    begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
     if not first <= last or not {first, last} <= begins.keys():
         raise ValueError(f"{step} in {name} has no part {parts}; its parts are {', '.join(map(str, begins))}.")
     depth = margin(lines[begins[first]])

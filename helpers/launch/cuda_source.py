@@ -9,7 +9,7 @@ import traceback
 from numba import cuda
 
 from .errors import KernelError, quoted
-from .numba_internals import is_device_function
+from .numba_internals import is_device_function, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 NOT_AT_HAND = "# There is no source at hand of "  # what stands for the source begins so
@@ -86,4 +86,4 @@ def call_builder(builder, p):
 
 def came_as_text(function) -> bool:
     """Whether that `@cuda.jit` function was built by `from_text`."""
-    return function.py_func.__code__.co_filename.startswith(TEXT)
+    return plain_function(function).__code__.co_filename.startswith(TEXT)

@@ -77,15 +77,19 @@ def in_child(
         (folder / "job").write_bytes(packed(job))
         with start(folder, environment) as child:
             ended = wait_patiently(f"{k} in a simulator", child, seconds)
-        log, printed = read_text(folder / "oclgrind.log"), read_text(folder / "out")
         if not ended:
             return Outcome(None, [hang(k, seconds)], "", bool(oclgrind))
-        answer = folder / "answer"
-        if answer.exists():
-            return Outcome(*read_answer(answer), log, bool(oclgrind), printed)
-        last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
-    crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
-    return Outcome(None, [crash], log, bool(oclgrind))
+        return outcome(folder, child.status, bool(oclgrind))
+
+
+def outcome(folder, status, oclgrind):
+    """What a child that has ended left in its folder, as an `Outcome`. `status`: its exit status."""
+    log, printed = read_text(folder / "oclgrind.log"), read_text(folder / "out")
+    answer = folder / "answer"
+    if answer.exists():
+        return Outcome(*read_answer(answer), log, oclgrind, printed)
+    last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
+    return Outcome(None, [Finding("crash", f"it took its process down (exit status {status}): {last}")], log, oclgrind)
 
 
 def prepare(simulated: bool) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
-from ..launch.numba_internals import dtype_of, is_device_function, simulator_with
+from ..launch.numba_internals import dtype_of, is_device_function, plain_function, simulator_with
 from .accesses import Access
 from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
 
@@ -259,4 +259,4 @@ def source_line(k: Kernel, number: int) -> int:
     if k.dialect == "OpenCL":
         return number
     whole_text = came_as_text(k.function) or not k.own
-    return number if whole_text else number - k.function.py_func.__code__.co_firstlineno + 1
+    return number if whole_text else number - plain_function(k.function).__code__.co_firstlineno + 1

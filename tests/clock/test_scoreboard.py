@@ -34,7 +34,7 @@ from helpers.pictures import scoreboard_chart
 
 # The modules, where a function of theirs has the same name.
 CONTEST, BOARD, RECORD, RESULTS = (
-    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "record", "results")
+    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "recording", "results")
 )
 
 

@@ -1,11 +1,13 @@
 """The search for parameters, and the cache that keeps what it found."""
 
+import dataclasses
 import errno
 import json
 import os
 import random
 import subprocess
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 from helpers import cuda_kernel, devices, files, forget_tuned, ladder, measure_ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.kernel_tuner import restricted, search_with_kernel_tuner
-from helpers.clock.search import order, search_with_a_loop
+from helpers.clock.search import LAUNCHES, order, search_with_a_loop
 from helpers.launch import DIALECTS, KernelError, kept
 from helpers.launch.resolve import Dialect
 
@@ -123,6 +125,32 @@ def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monke
     outcome = {p["TILE"]: (rate, why) for p, rate, why in tried}
     assert not interrupted and outcome[4][0] > 0 and outcome[8] == (None, "wrong numbers")
     assert outcome[16][0] is None and outcome[16][1] not in ("", "wrong numbers")
+
+
+@pytest.mark.parametrize("kind, together", [("GPU", 50), ("CPU", 1)])
+def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
+    seen = []
+
+    class Work:
+        """Each launch takes a millisecond, by the device's own clock."""
+
+        def launch(self):
+            return self.timed(1)
+
+        def timed(self, launches):
+            seen.append(launches)
+            return 0.001
+
+        def download(self):
+            return None
+
+    kernel = types.SimpleNamespace(upload=lambda A, B: Work())
+    monkeypatch.setattr(tuning.Task, "build", lambda self, p: kernel)
+    monkeypatch.setattr(sys.modules["helpers.clock.search"], "wrong_for", lambda A, B: lambda C: np.zeros(1, bool))
+    device = dataclasses.replace(DEVICE, kind=kind)
+    task = tuning.Task(TILED, "CUDA", device, (100, 100, 100), {"TILE": 4}, [{"TILE": 4}])
+    [(_, rate, why)], _ = search_with_a_loop(task, float("inf"), lambda tried: None)
+    assert seen[-LAUNCHES:] == [together] * LAUNCHES and (rate, why) == (pytest.approx(2.0), "")
 
 
 @pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])

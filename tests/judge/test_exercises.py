@@ -1,61 +1,67 @@
-"""The exercises that are judged by a function of their own."""
-
-import random
+"""A kernel that should load little: right is not enough."""
 
 import pytest
 
-from helpers.judge import judge_search
+from helpers import cuda_kernel, opencl_kernel, with_part
+from helpers.instruments import traffic
+from helpers.judge import check_loads, exercises
+from helpers.launch import KernelError
+
+NO_LISTS = {
+    "CUDA": """
+for k in range(BK):
+    for i in range(TM):
+        for j in range(TN):
+            acc[i, j] += As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]
+""",
+    "OpenCL": """
+for (int k = 0; k < BK; k++)
+    for (int i = 0; i < TM; i++)
+        for (int j = 0; j < TN; j++) acc[i][j] += As[ty + i * THREADS_Y][k] * Bs[k][tx + j * THREADS_X];
+""",
+}
+NO_TILES = """
+for k in range(k0, min(k0 + TILE, K)):
+    if row < M and col < N:
+        acc += A[row, k] * B[k, col]
+k0 += TILE
+"""
 
 
-def neighbours(best, left):
-    return [p for p in left if best and sum(p[name] != best[name] for name in p) == 1]
+def patch(dialect, loop):
+    build = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect]
+    return build(with_part(dialect, "register_2d", 3, loop), like="register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)
 
 
-def both(points, rate, tries):
-    """By turns any point and a neighbour of the best so far."""
-    best, highest, left = None, 0, list(points)
-    for turn in range(tries):
-        near = neighbours(best, left) if turn % 2 else []
-        point = random.choice(near or left)
-        left.remove(point)
-        here = rate(point)
-        if here and here > highest:
-            best, highest = point, here
-    return best
+@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])
+def test_a_rung_loads_as_little_as_itself(build):
+    k = build(build("register_2d").source, like="register_2d", BM=8, BN=8, BK=4, TM=4, TN=2)
+    report = check_loads(k)
+    assert report and "is right" in repr(report) and not report.not_looked_for
 
 
-def guess(points, rate, tries):
-    return max(random.sample(points, tries), key=lambda p: rate(p) or 0)
+@pytest.mark.parametrize("dialect, loads", [("CUDA", "8,192"), ("OpenCL", "6,144")])  # OpenCL's compiler saves some
+def test_a_loop_without_register_lists_is_right_and_does_not_pass(dialect, loads):
+    report = check_loads(patch(dialect, NO_LISTS[dialect]))
+    assert not report and "computes the right C, and loads too much" in repr(report)
+    assert f"too many loads: {loads} from shared memory at 16 x 16 x 16, where 3,072 do." in repr(report)
 
 
-def climb(points, rate, tries):
-    best, highest, left = points[0], rate(points[0]), points[1:]
-    while tries > 1 and (near := neighbours(best, left)):
-        tries, point = tries - 1, random.choice(near)
-        left.remove(point)
-        here = rate(point) or 0
-        if here > highest:
-            best, highest = point, here
-    return best
+def test_a_kernel_that_stages_no_tiles_does_not_pass():
+    report = check_loads(cuda_kernel(with_part("CUDA", "tiled", (1, 4), NO_TILES), like="tiled", TILE=4))
+    assert not report and "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
 
 
-def test_a_search_that_climbs_and_looks_elsewhere_is_right():
-    before = random.getstate()
-    assert judge_search(both) and random.getstate() == before
+def test_what_is_wrong_or_unfilled_is_told_as_by_check():
+    assert "not yet" in repr(check_loads(patch("CUDA", "pass")))
+    assert "is wrong" in repr(check_loads(patch("CUDA", NO_LISTS["CUDA"].replace("+=", "-="))))
 
 
-@pytest.mark.parametrize(
-    "search, says",
-    [
-        (lambda points, rate, tries: None, "not yet"),
-        (guess, "smooth hill in 1 of 15 runs"),
-        (climb, "lower of two hills, and finds the higher one in 0 of 15"),
-        (lambda points, rate, tries: both(points, rate, tries + 1), "may try 60 points, and tried 61"),
-        (lambda points, rate, tries: [rate(points[0]), rate(points[0])] and points[0], "a second time"),
-        (lambda points, rate, tries: both(points, rate, tries) and points[0], "not the best point that it tried"),
-        (lambda points, rate, tries: max(points[:tries], key=rate), "raises TypeError"),  # None where nothing runs
-    ],
-)
-def test_what_is_wrong_with_a_search_is_said(search, says):
-    report = judge_search(search)
-    assert not report and says in repr(report)
+def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
+    def uncounted(*_):
+        raise KernelError("Oclgrind is not installed")
+
+    monkeypatch.setattr(exercises, "traffic", uncounted)
+    report = check_loads(patch("CUDA", NO_LISTS["CUDA"]))
+    assert report and "not looked for here: how much it loads: Oclgrind is not installed" in repr(report)
+    assert traffic is not uncounted

@@ -172,7 +172,7 @@ def test_the_ladders_roofline_has_its_counted_intensities():
 
 
 def test_a_prediction_is_labelled_as_one():
-    assert pictures.predicted_roofline().text.startswith("Predicted ceilings")
+    assert pictures.predicted_roofline().text.startswith("Predicted rates")
     # tiled, TILE=16: 2 * 16 / 8 = 4 flop per byte, but for the stores; the T4's data sheet says 320 GB/s
     assert re.search(r"T4 naive and coalesced[\w ]* 0\.08, tiled 1\.28,", pictures.predicted_roofline(1 << 20).text)
 
@@ -212,6 +212,7 @@ def test_each_exercise_knows_right_wrong_and_not_yet(name):
     right, cases = ANSWERS[name]
     assert check_answer(name, right)
     assert not check_answer(name, lambda *case: right(*case) + 1)
+    assert check_answer(name, lambda *case: np.asarray(right(*case))[()])  # a scalar of NumPy's is a number, too
     unfilled = check_answer(name, lambda *case: None)
     assert not unfilled and "not yet" in repr(unfilled)
     raising = check_answer(name, lambda *case: 1 / 0)

@@ -50,9 +50,21 @@ MACHINE_NAMES = {
 # Outputs of these are the same everywhere, and compared: they have no place in a cell that is not.
 COMPARED_NAMES = {"check", "show"}
 
+# A figure with a unit of the clock, for prose beside a cell that asks it; and a speed in words, for prose anywhere.
+FIGURE = re.compile(r"\d[\d.,]* ?(?:[GT]FLOP/s|GB/s|ms\b|µs\b|times\b|%)")
+SPEED = re.compile(
+    r"\b(?:half|twice|thrice|[\w.]+ times) (?:as|so) (?:fast|slow|quick)\b"
+    r"|\b(?:times|much|far|little|clearly) (?:faster|slower|quicker)\b|\b(?:faster|slower|quicker) than\b"
+    r"|\b(?:is|are|was|were|well|far) (?:ahead|behind)\b|\bbeaten\b",
+    re.IGNORECASE,
+)
+# (page, figure): what is no measurement of that machine, and why.
+FIGURES_THAT_STAY = set()
+
 TAGS = {"nbval-ignore-output"}
 MAX_CODE_CELLS = 22
-MAX_CODE_LINES = 17  # a whole kernel
+MAX_CODE_LINES = 15
+MAX_KERNEL_LINES = 20  # of a cell that holds a whole kernel
 MAX_WORDS = 2200
 MAX_BYTES = 400_000
 
@@ -86,7 +98,7 @@ def names_used(source):
 def executed_in_order(notebook, stem):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     if counts != list(range(1, len(counts) + 1)):
-        yield f"cells ran in the order {counts}; run: make notebooks"
+        yield f"cells ran in the order {counts}; run: python tools/notebooks.py {stem[:2]}"
 
 
 def clean_outputs(notebook, stem):
@@ -110,9 +122,11 @@ def short_cells(notebook, stem):
     if len(cells) > MAX_CODE_CELLS:
         yield f"{len(cells)} code cells, more than {MAX_CODE_CELLS}"
     for cell in cells:
-        lines = len(cell.source.strip().split("\n"))
-        if lines > MAX_CODE_LINES:
-            yield f"a code cell of {lines} lines, more than {MAX_CODE_LINES}: {first_line(cell)}"
+        lines, most = len(cell.source.strip().split("\n")), MAX_CODE_LINES
+        if re.search(r"^@cuda\.jit", cell.source, flags=re.MULTILINE):
+            most = MAX_KERNEL_LINES
+        if lines > most:
+            yield f"a code cell of {lines} lines, more than {most}: {first_line(cell)}"
 
 
 def known_tags(notebook, stem):
@@ -181,7 +195,7 @@ def standard_setup(notebook, stem):
 def badges_of_this_repository(notebook, stem):
     lines = notebook.cells[0].source.split("\n") if notebook.cells else []
     if lines[2:3] != [notebooks.badges(stem)]:
-        yield "the badges do not match the repository setting; run: make notebooks"
+        yield f"the badges do not match the repository setting; run: python tools/notebooks.py --format {stem[:2]}"
 
 
 def images_have_alt_text(notebook, stem):
@@ -193,7 +207,20 @@ def images_have_alt_text(notebook, stem):
                 yield f"an image whose text is {words!r}, not what it shows: {first_line(cell)}"
 
 
+def no_measured_figures(notebook, stem):
+    """What a clock says differs by machine, so the cell that measured it says it, and the prose beside it does not."""
+    timed = ["nbval-ignore-output" in cell.metadata.get("tags", []) for cell in notebook.cells]
+    for at, cell in enumerate(notebook.cells):
+        if cell.cell_type != "markdown":
+            continue
+        beside = any(timed[max(0, at - 1) : at + 2])
+        for found in [*SPEED.findall(cell.source), *(FIGURE.findall(cell.source) if beside else [])]:
+            if (stem[:2], found) not in FIGURES_THAT_STAY:
+                yield f"a measured figure in prose: {found!r}; let the cell that measured it say it"
+
+
 RULES = [
+    no_measured_figures,
     executed_in_order,
     clean_outputs,
     no_machine_in_sources,
@@ -278,6 +305,16 @@ def replace(number, old, new):
     return change
 
 
+SAID_OF_SPEED = ("It is half as fast.", "It is much faster.", "Faster than NumPy.", "The library is ahead.")
+
+
+def beside_a_timed_cell(said):
+    def change(cells):
+        cells.insert(4, nbformat.v4.new_markdown_cell(f"Here it reaches {said}."))
+
+    return change
+
+
 def give(number, **output):
     def change(cells):
         cells[number].outputs = [nbformat.v4.new_output(**output)]
@@ -302,8 +339,12 @@ PLANTED = [
     (clean_outputs, give(4, output_type="execute_result", data={"text/html": "<b>/tmp/x1</b>"})),
     (clean_outputs, give(4, output_type="stream", text=str(notebooks.ROOT))),
     (no_machine_in_sources, replace(4, "check(k)", "open('/home/ada/a.txt')")),
+    *((no_measured_figures, replace(6, "Three things.", said)) for said in SAID_OF_SPEED),
+    *((no_measured_figures, beside_a_timed_cell(said)) for said in ("310 GFLOP/s", "0.8 ms", "12 %", "2.5 times")),
     (no_trailing_semicolon, replace(4, "check(k)", "check(k);\n")),
-    (short_cells, setting(2, "source", "\n".join("k" * (MAX_CODE_LINES + 1)))),
+    (short_cells, setting(2, "source", "\n".join("k" * 16))),
+    (short_cells, setting(2, "source", "\n".join(["@cuda.jit", *"k" * 20]))),
+    (short_cells, setting(2, "source", "\n".join(["# @cuda.jit", *"k" * 15]))),
     (short_cells, lambda cells: cells.extend([cells[2]] * 20)),
     (known_tags, setting(2, "metadata", {"tags": ["skip"]})),
     (tagged_where_due, setting(3, "metadata", {})),
@@ -341,6 +382,11 @@ def test_a_good_notebook_breaks_no_rule(rule):
 @pytest.mark.parametrize("rule, change", PLANTED, ids=lambda part: getattr(part, "__name__", ""))
 def test_the_rule_finds_the_planted_fault(rule, change):
     assert list(rule(plant(change), STEM))
+
+
+@pytest.mark.parametrize("source", ["\n".join("k" * 15), "\n".join(["# @title A solution", "@cuda.jit", *"k" * 18])])
+def test_a_cell_may_have_15_lines_and_one_with_a_whole_kernel_20(source):
+    assert list(short_cells(plant(setting(2, "source", source)), STEM)) == []
 
 
 def test_every_rule_has_a_planted_fault():

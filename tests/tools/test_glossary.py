@@ -36,6 +36,23 @@ def test_each_term_stands_once():
     assert len(glossary.terms()) == len(set(glossary.terms().values())) == len(ROWS) > 50
 
 
+def test_the_terms_are_in_the_order_in_which_one_meets_them():
+    pages = [notebooks.read(path) for path in notebooks.notebook_paths()]
+    text = glossary.GLOSSARY.read_text("utf-8")
+    assert text == glossary.in_order(text, pages), "run: python tools/notebooks.py --format"
+
+
+def test_a_term_goes_to_where_it_is_first_used():
+    text = "Head.\n" + "".join(f'| <a id="{name}"></a>**{name}** | x |\n' for name in "abcd") + "\nTail.\n"
+    pages = map(linked_notebook, ("[c](glossary.md#c), [a](glossary.md#a)", "[b](glossary.md#b) [a](glossary.md#a)"))
+    ordered = glossary.in_order(text, pages)
+    assert re.findall(r"\*\*(.)\*\*", ordered) == ["c", "a", "b", "d"] and ordered.endswith("|\n\nTail.\n")
+
+
+def linked_notebook(text):
+    return v4.new_notebook(cells=[v4.new_code_cell("x = 1  # ](glossary.md#d)"), v4.new_markdown_cell(text)])
+
+
 def test_the_first_use_is_linked_and_no_other():
     assert linked("A warp. Warps are 32 threads.", "A **warp**, and a thread.") == [
         "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).",

@@ -24,6 +24,7 @@ def folder(tmp_path, monkeypatch):
         cell.id = f"04-c{number:02}"
     path = tmp_path / f"{STEM}.ipynb"
     path.write_text(notebooks.as_text(v4.new_notebook(cells=cells)), encoding="utf-8")
+    (tmp_path / "glossary.md").write_text('| <a id="tile"></a>**tile** |\n', encoding="utf-8")
     monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
     assert notebooks.main(["04"]) == notebooks.main(["--format", "04"]) == 0
     return tmp_path
@@ -74,8 +75,12 @@ def test_a_run_that_keeps_times_renews_all_else(folder):
     assert notebooks.main(["--keep-times", "04"]) == 0
     after = stored(folder)
     assert after.cells[3].outputs[0].data["text/plain"] == "48" and printed(after) == printed(before)
-    assert notebooks.main(["04"]) == 0
+    change(folder, lambda notebook: notebook.cells[2].update(outputs=[]))  # as for a cell that is new
+    assert notebooks.main(["--keep-times", "04"]) == 0
     assert printed(stored(folder)) != printed(after)
+    before = printed(stored(folder))
+    assert notebooks.main(["04"]) == 0
+    assert printed(stored(folder)) != before
 
 
 def test_a_cell_that_never_ran_is_not_counted(folder):

@@ -16,7 +16,7 @@ from .scoreboard import scoreboard
 from .tuning import tune
 
 TUNING_SECONDS = 600  # for all rungs and dialects together
-ALL = None  # steps
+EVERY_STEP = None
 
 
 def upper(kind: str) -> list[str]:
@@ -26,38 +26,38 @@ def upper(kind: str) -> list[str]:
 
 
 # By kind of device: what is tuned, and at which size; what is measured, with which steps.
-GPU, CPU = upper("GPU"), upper("CPU")
+UPPER_GPU, UPPER_CPU = upper("GPU"), upper("CPU")
 PLANS = {
     "GPU": dict(
-        tuned=GPU,
+        tuned=UPPER_GPU,
         tuning_size=4096,
         ragged=[(1021, 1023, 1025), (4095, 4095, 4095)],
         sizes=[
-            (512, ALL),
-            (1024, ALL),
-            (2048, ALL),
-            (4095, GPU),
-            (4096, ALL),
-            (8192, GPU),
-            ((16, 4096, 4096), GPU),
-            ((4096, 4096, 16), GPU),
-            ((4096, 1, 4096), GPU),
+            (512, EVERY_STEP),
+            (1024, EVERY_STEP),
+            (2048, EVERY_STEP),
+            (4095, UPPER_GPU),
+            (4096, EVERY_STEP),
+            (8192, UPPER_GPU),
+            ((16, 4096, 4096), UPPER_GPU),
+            ((4096, 4096, 16), UPPER_GPU),
+            ((4096, 1, 4096), UPPER_GPU),
         ],
     ),
     "CPU": dict(
-        tuned=CPU,
+        tuned=UPPER_CPU,
         tuning_size=1024,
         ragged=[(255, 257, 259), (1021, 1023, 1025)],
         sizes=[
-            (128, ALL),
-            (256, ALL),
-            (512, ALL),
-            (1024, ALL),
-            (2048, CPU),
-            (4096, CPU),
-            ((16, 2048, 2048), CPU),
-            ((2048, 2048, 16), CPU),
-            ((2048, 1, 2048), CPU),
+            (128, EVERY_STEP),
+            (256, EVERY_STEP),
+            (512, EVERY_STEP),
+            (1024, EVERY_STEP),
+            (2048, UPPER_CPU),
+            (4096, UPPER_CPU),
+            ((16, 2048, 2048), UPPER_CPU),
+            ((2048, 2048, 16), UPPER_CPU),
+            ((2048, 1, 2048), UPPER_CPU),
         ],
     ),
 }

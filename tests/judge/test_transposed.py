@@ -1,0 +1,48 @@
+"""The exercise whose kernel computes another product, C = A @ B.T, so that its addresses are judged."""
+
+import pytest
+
+from helpers import coalescing, cuda_kernel, opencl_kernel, with_part
+from helpers.judge import judge_transposed
+
+RIGHT = """
+float acc = 0.0f;
+for (int k = 0; k < K; k++)
+    acc += A[row * K + k] * B[col * K + k];
+C[row * N + col] = acc;
+"""
+
+
+def verdict(text):
+    return judge_transposed(opencl_kernel(with_part("OpenCL", "coalesced", 3, text), like="coalesced"))
+
+
+def test_the_right_addresses_pass_in_either_dialect():
+    assert verdict(RIGHT)
+    place = "col * A.shape[1] + k"
+    cuda = cuda_kernel("coalesced").source.replace("B[k, col]", f"B[({place}) // B.shape[1], ({place}) % B.shape[1]]")
+    assert judge_transposed(cuda_kernel(cuda, like="coalesced", BM=2, BN=4))
+
+
+def test_nothing_written_is_not_yet():
+    assert verdict("// your turn").findings[0].kind == "not yet"
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("B[col * K + k]", "B[k * N + col]", "reads B at the positions [0, 7, 14]"),  # A @ B
+        ("B[col * K + k]", "B[col * N + k]", "outside of its arrays"),
+        ("k < K", "k < K - 1", "reads A at the positions [0, 1]"),
+        ("row * N + col", "row * N", "nobody stores C[0, 1]"),
+        ("row * N + col", "col * M + row", "reads A at the positions"),
+    ],
+)
+def test_wrong_addresses_are_named(old, new, said):
+    report = verdict(RIGHT.replace(old, new))
+    assert not report and said in report.findings[0].message
+
+
+def test_a_kernel_that_touches_nothing_has_an_empty_table():
+    idle = opencl_kernel(with_part("OpenCL", "coalesced", 3, "// your turn"), like="coalesced")
+    assert coalescing(idle, 4, 4, 4).rows == ()

@@ -3,6 +3,8 @@
 Do look here once you have tried: each answer is one line.
 """
 
+import itertools
+import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,11 +65,6 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (5, 2), (3, 1), (1, 1)]),
-    # 11: where element (k, c) of a piece of B lies in panels P wide of BK rows, in floats
-    "place_in_panels": (
-        lambda k, c, BK, P: c // P * BK * P + k * P + c % P,
-        [(0, 0, 8, 4), (3, 2, 8, 4), (3, 6, 8, 4), (7, 31, 16, 8), (5, 100, 10, 48)],
-    ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
@@ -105,6 +102,73 @@ def check_answer(name: str, answer: Callable) -> Report:
                 name, (Finding("wrong number", f"{asked} gives {given}, and should give {wanted}"),), len(cases)
             )
     return Answer(name, (), len(cases))
+
+
+def judge_search(search: Callable) -> Report:
+    """Judge a learner's search(points, rate, tries) on made-up landscapes. Returns a `Report`, true when right.
+
+    It shall return the best of the points that it tried, try none twice and `tries` at most, and find the peak of each
+    landscape in most of the runs. The first point, the defaults, is the top of a lower hill on one of them: a search
+    that only climbs stays there, and one that only guesses finds no peak.
+    """
+    name, runs, state = getattr(search, "__name__", "search"), 0, random.getstate()
+    points = [dict(zip("abcd", at, strict=True)) for at in itertools.product(range(5), repeat=4)]
+    try:
+        for landscape, found in ((one_hill, "climb"), (two_hills, "leave")):
+            peaks = 0
+            for seed in range(SEARCHES):
+                random.seed(seed)
+                runs, tried = runs + 1, []
+
+                def rate(p, landscape=landscape, tried=tried):
+                    tried.append(p)
+                    return landscape(p)
+
+                try:
+                    best = search([dict(p) for p in points], rate, TRIES)
+                except Exception as error:  # a learner's function may fail in any way
+                    return Report(name, (Finding("error", f"it raises {type(error).__name__}: {error}"),), runs)
+                if wrong := wrong_search(best, tried, landscape):
+                    return Report(name, (wrong,), runs)
+                peaks += landscape(best) == 100
+            if peaks < 0.6 * SEARCHES:
+                return Report(name, (Finding("weak search", WEAK[found].format(peaks, SEARCHES)),), runs)
+    finally:
+        random.setstate(state)
+    return Answer(name, (), runs)
+
+
+SEARCHES, TRIES = 15, 60  # runs on each landscape; points that a run may try, of 625
+WEAK = {
+    "climb": "it finds the peak of a smooth hill in {} of {} runs; does it look near the best so far?",
+    "leave": "it starts on the lower of two hills, and finds the higher one in {} of {} runs; does it look "
+    "elsewhere, too?",
+}
+
+
+def one_hill(p):
+    """A made-up rate: 100 at the peak, lower with each step from it; None on a fifth of the points."""
+    away = sum(abs(value - peak) for value, peak in zip(p.values(), (3, 1, 4, 2), strict=True))
+    return None if away and sum(p.values()) % 5 == 3 else 100 * 0.7**away
+
+
+def two_hills(p):
+    """A made-up rate: 20 at the first point, whose neighbours are all lower, and a hill of 100 elsewhere."""
+    return 20 if not any(p.values()) else one_hill(p) if sum(map(bool, p.values())) > 1 else 10
+
+
+def wrong_search(best, tried, landscape):
+    """What is wrong with a search that tried these points and returned `best`: a Finding, or None."""
+    rates = [landscape(p) or 0 for p in tried]
+    if best is None or best is ...:
+        return Finding("not yet", "It returns nothing so far.")
+    if len(tried) > TRIES:
+        return Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
+    if len({tuple(p.values()) for p in tried}) < len(tried):
+        return Finding("twice", "it tries a point a second time")
+    if best not in tried or landscape(best) != max(rates):
+        return Finding("not the best", f"it returns {best!r}, which is not the best point that it tried")
+    return None
 
 
 class Answer(Report):

@@ -51,7 +51,7 @@ def test_the_ladder_is_numpy_then_each_rung():
     timings = measure_ladder(upto="tiled", size=16, dialects=["OpenCL"], each=lambda k: seen.append(str(k)))
     rungs = ladder.steps("OpenCL")
     rungs = rungs[: rungs.index("tiled") + 1]
-    assert [t.step for t in timings] == ["numpy_matmul", *rungs] and rungs[:2] == ["naive", "coalesced"]
+    assert [t.step for t in timings] == ["numpy_matmul", *rungs] and rungs[:2] == ("naive", "coalesced")
     assert seen == ["numpy_matmul", *(f"{name} (OpenCL)" for name in rungs)]
 
 

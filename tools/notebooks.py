@@ -206,7 +206,7 @@ def keep_times(notebook, stored):
     """Give the cells that ask the machine the outputs back that were stored of them, if any were; in place."""
     before = {cell.id: cell for cell in stored.cells}
     for cell in notebook.cells:
-        stored_outputs = before[cell.id].outputs if cell.id in before else []
+        stored_outputs = before[cell.id].get("outputs") if cell.id in before else None
         if stored_outputs and MACHINES in cell.metadata.get("tags", []):
             cell.outputs = stored_outputs
 

@@ -128,3 +128,5 @@ def test_readme_says_the_minutes_that_each_page_says():
         head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         said = re.search(r"\*\*You need\*\*.*?\b(\d+) minutes", head, re.DOTALL)
         assert said and listed.get(path.stem) == said[1], path.name
+    [hours] = re.findall(r"([\d.]+) hours in all", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert float(hours) == round(sum(map(int, listed.values())) / 30) / 2

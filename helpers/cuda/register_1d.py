@@ -15,7 +15,7 @@ def register_1d(BM=64, BN=64, BK=16, TM=16):
         N = B.shape[1]
         As = cuda.shared.array((BM, BK), float32)
         Bs = cuda.shared.array((BK, BN), float32)
-        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        # Unsigned, never negative: Numba tests a signed index each time, since -1 would mean the last element.
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         row0, col = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN + tx)
 

@@ -15,7 +15,7 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
         N = B.shape[1]
         As = cuda.shared.array((BM, BK), float32)
         Bs = cuda.shared.array((BK, BN), float32)
-        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        # Unsigned, never negative: Numba tests a signed index each time, since -1 would mean the last element.
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
         a_reg = cuda.local.array(TM, float32)

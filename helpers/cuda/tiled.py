@@ -14,7 +14,7 @@ def tiled(TILE=16):
         N = B.shape[1]
         As = cuda.shared.array((TILE, TILE), float32)
         Bs = cuda.shared.array((TILE, TILE), float32)
-        # Unsigned, since Numba tests a signed index, each time, for counting from the end.
+        # Unsigned, never negative: Numba tests a signed index each time, since -1 would mean the last element.
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         row, col = cuda.blockIdx.y * TILE + ty, cuda.blockIdx.x * TILE + tx
 

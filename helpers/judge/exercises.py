@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import trace
-from ..instruments.traffic import predicted_traffic, traffic
+from ..instruments.traffic import predicted_traffic
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
@@ -207,7 +207,14 @@ def judge_transposed(k: Kernel) -> Report:
                 if given != wanted:
                     text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
                     return Report(str(k), (Finding("wrong index", text),), 1)
-    return Answer(str(k), (), 1)
+    return RightAddresses(str(k), (), 1)
+
+
+class RightAddresses(Report):
+    """The verdict on a kernel whose addresses are right, and whose numbers nobody looked at."""
+
+    def __repr__(self):
+        return f"✓ {self.subject} reads and writes the right elements. (Its numbers were not looked at.)"
 
 
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
@@ -216,11 +223,12 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     if not report:
         return report
     try:
-        loads = traffic(k, M, N, K)
-    except KernelError as error:
+        accesses = trace(k, M, N, K).accesses  # as the source has them; a compiler may take some away
+    except (KernelError, ValueError) as error:
         return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
-    most = predicted_traffic(k, M, N, K)
-    counted = {"global": (loads.global_loads, most.global_loads), "shared": (loads.shared_loads, most.shared_loads)}
+    loads, most = accesses[~accesses["writes"]], predicted_traffic(k, M, N, K)
+    from_global = int(np.isin(loads["array"], ["A", "B", "C"]).sum())
+    counted = {"global": (from_global, most.global_loads), "shared": (len(loads) - from_global, most.shared_loads)}
     findings = [
         Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
         for memory, (mine, needed) in counted.items()

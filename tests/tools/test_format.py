@@ -305,7 +305,7 @@ def replace(number, old, new):
     return change
 
 
-SAID_OF_SPEED = ("It is half as fast.", "It is much faster.", "Faster than NumPy.", "The library is ahead.")
+SAID_OF_SPEED = ("It is half as fast.", "It is clearly faster.", "Faster than NumPy.", "The library is ahead.")
 
 
 def beside_a_timed_cell(said):

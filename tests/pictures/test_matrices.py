@@ -203,22 +203,33 @@ def test_each_warps_patch_has_its_shade_and_its_sum(drawn):
     assert ax.get_title() == "C (8 x 16), coalesced: rows + columns of a warp's patch"
 
 
+def laid_out(work):
+    """The boxes for (lane, colour) in order, with a wait before each store that follows its load; and where each is."""
+    boxes, places, x = [], [], 0
+    for n, (lane, colour) in enumerate(work):
+        if lane == 1 and n and work[n - 1][0] == 0:
+            boxes.append((x, 0.15, 4, 2.6, PAPER))
+            x += 4
+        boxes.append((x, lane + 0.15, 1, 0.6, colour))
+        places.append(x)
+        x += 1
+    return boxes, places
+
+
 def test_the_order_of_a_threads_work(drawn):
     pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=5)
     (ax,) = drawn[0].axes
     # Each of three tiles: load A, store As, load B, store Bs; a barrier; four times As and Bs; a barrier.
     tile = [(0, A), (1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4
-    expected = [(x, lane + 0.15, 1, 0.6, colour) for x, (lane, colour) in enumerate(tile * 3)]
-    assert rectangles(ax) == expected
-    barriers = [4, 12, 16, 24, 28]
+    expected, places = laid_out(tile * 3)
+    assert rectangles(ax) == expected and len(expected) == 3 * (12 + 2)
+    barriers = [places[n] for n in (4, 12, 16, 24, 28)]
     assert [(list(xs), list(ys), colour) for xs, ys, colour in lines(ax)] == [([x, x], [0, 3], INK) for x in barriers]
     assert arrows(ax) == []
-    assert [(y, text) for _, y, text in texts(ax)] == [
-        (0.45, "asks for numbers"),
-        (1.45, "stores in the tile"),
-        (2.45, "reads the tile"),
-    ]
-    assert ax.get_xlim() == (0, 36) and ax.get_ylim() == (3, 0)
+    said = [(0.45, "asks for numbers"), (1.45, "stores in the tile"), (2.45, "reads the tile")]
+    assert [(y, text) for _, y, text in texts(ax) if text != "waits"] == said
+    assert [text for *_, text in texts(ax)].count("waits") == 6
+    assert ax.get_xlim() == (0, 36 + 6 * 4) and ax.get_ylim() == (3, 0)
     said = "thread 5 of tiled, from left to right; dashed: a barrier (5)"
     assert [t.get_text() for t in drawn[0].texts] == [said]
 
@@ -226,23 +237,24 @@ def test_the_order_of_a_threads_work(drawn):
 def test_the_order_is_that_of_the_thread_asked_for(drawn):
     pictures.picture_order(kernel("tiled", TILE=4), 3, 4, 4, thread=12)  # the fourth row, where A and C have none
     (ax,) = drawn[0].axes
-    tile = [(1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4  # it stores a zero in As, and asks for nothing of A
-    assert rectangles(ax) == [(x, lane + 0.15, 1, 0.6, colour) for x, (lane, colour) in enumerate(tile)]
+    work = [(1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4  # it stores a zero in As, and asks for nothing of A
+    assert rectangles(ax) == laid_out(work)[0]
 
 
 def test_an_arrow_spans_what_is_read_between_asking_and_storing(drawn):
     pictures.picture_order(kernel("prefetched", BM=8, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8), 8, 8, 24)
     (ax,) = drawn[0].axes
-    lanes = [int(y) for _, y, *_ in rectangles(ax)]
+    boxes = [(x, int(y)) for x, y, width, *_ in rectangles(ax) if width == 1]
     spans, asked = [], None
-    for x, lane in enumerate(lanes):
+    for n, (x, lane) in enumerate(boxes):
         if lane == 0:
-            asked = x
+            asked = n
         elif lane == 1 and asked is not None:
-            if 2 in lanes[asked:x]:
-                spans.append(((x, 1.1), (asked + 1, 0.9)))
+            if 2 in [other for _, other in boxes[asked:n]]:
+                spans.append(((x, 1.1), (boxes[asked][0] + 1, 0.9)))
             asked = None
     assert arrows(ax) == spans and len(spans) == 2  # of three tiles, the first has nothing to compute meanwhile
+    assert len(rectangles(ax)) == len(boxes) + 1  # and waits
 
 
 # ---------------------------------------------------------------------------------------------- film

@@ -5,7 +5,7 @@ BENCH_FLAGS ?=
 # What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
 CUDA ?= cuda13
 # What `make quick` runs: what most changes break first.
-QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/04_tiling.ipynb
+QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 

@@ -176,10 +176,8 @@ def machine_words():
     """A regular expression for what only this machine, or only some machine, would say."""
     words = [
         r"/home/\w",
-        r"/root/",
-        r"/tmp/",
         r"/Users/\w",
-        r"/var/folders/",
+        r"/(?:root|tmp|var/folders)/",
         r"site-packages",
         r"\b[A-Z]:\\{1,2}[A-Z]\w",
     ]

@@ -305,6 +305,12 @@ class Blocks:
         holds = self.registers["pred"][op.guard][self.index(lanes)] != op.negated
         return lanes if holds.all() else lanes[holds]
 
+    def doing(self, op, number, lanes):
+        """The lanes among these that do the instruction, each of them counted."""
+        doing = self.guarded(op, lanes)
+        self.launch.executed[number] += doing.size
+        return doing
+
     # ---------------------------------------------------------------- control
 
     def branch(self, op, number, lanes):
@@ -324,8 +330,7 @@ class Blocks:
 
     def leave(self, op, number, lanes):
         """`ret` and `exit`."""
-        gone = self.guarded(op, lanes)
-        self.launch.executed[number] += gone.size
+        gone = self.doing(op, number, lanes)
         if gone.size < lanes.size:
             self.arrive(self.ready, number + 1, np.setdiff1d(lanes, gone, assume_unique=True))
         return None
@@ -339,8 +344,7 @@ class Blocks:
 
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""
-        here = self.guarded(op, lanes)
-        self.launch.executed[number] += here.size
+        here = self.doing(op, number, lanes)
         self.arrive(self.waiting, number, here)
         if here.size < lanes.size:
             self.arrive(self.ready, number + 1, np.setdiff1d(lanes, here, assume_unique=True))
@@ -370,8 +374,7 @@ class Blocks:
 
     def compute(self, op, number, lanes):
         """Arithmetic."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         if doing.size:
             index = self.index(doing)
             self.write(op.to[0], index, op.function(*[self.read(operand, index) for operand in op.of]))
@@ -379,8 +382,7 @@ class Blocks:
 
     def unpack(self, op, number, lanes):
         """`mov` of a register into its two halves."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         index = self.index(doing)
         value = self.read(op.of[0], index)
         for part, to in enumerate(op.to):
@@ -389,8 +391,7 @@ class Blocks:
 
     def parameter(self, op, number, lanes):
         """`ld.param`: what the launch gives."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         value = np.uint64(self.launch.parameters[op.target])
         self.write(op.to[0], self.index(doing), value.astype(TYPES[op.type]))
         return lanes
@@ -404,8 +405,7 @@ class Blocks:
 
     def load(self, op, number, lanes):
         """`ld`, of one element or several."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         if doing.size:
             memory, words, good, small = self.reach(op, number, doing)
             index = self.index(doing)
@@ -420,8 +420,7 @@ class Blocks:
 
     def store(self, op, number, lanes):
         """`st`, of one element or several."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         if doing.size:
             index = self.index(doing)
             values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
@@ -435,8 +434,7 @@ class Blocks:
 
     def atomic(self, op, number, lanes):
         """`atom.add` and `red.add`."""
-        doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        doing = self.doing(op, number, lanes)
         if doing.size:
             memory, words, good, _ = self.reach(op, number, doing)
             held, index = memory.words.view(TYPES[op.type]), self.index(doing)

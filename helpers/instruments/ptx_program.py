@@ -17,10 +17,7 @@ from .ptx_reader import Instruction, read_ptx
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
 SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
-KINDS = (
-    "FMA",
-    "other float",
-    "whole-number arithmetic",
+LOADS_AND_STORES = (
     "global load",
     "global store",
     "shared load",
@@ -28,10 +25,8 @@ KINDS = (
     "local",
     "load or store of any memory",
     "atomic",
-    "branch",
-    "barrier",
-    "other",
 )
+KINDS = ("FMA", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
 
 
 @dataclass

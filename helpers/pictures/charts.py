@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
 from ..instruments import GPUS, WARP, CompiledRun, CompilerReport
+from ..instruments.ptx_program import LOADS_AND_STORES
 from ..launch import sizes
 from .drawing import (
     A_COLOUR,
@@ -416,19 +417,7 @@ def picture_occupancy(report: CompilerReport) -> Picture:
 # What instructions are for, as a chart colours them: (name, colour, kinds of `CompiledRun.executed`; () for the rest)
 PURPOSES = (
     ("multiply-adds", C_COLOUR, ("FMA",)),
-    (
-        "loads and stores",
-        A_COLOUR,
-        (
-            "global load",
-            "global store",
-            "shared load",
-            "shared store",
-            "local",
-            "load or store of any memory",
-            "atomic",
-        ),
-    ),
+    ("loads and stores", A_COLOUR, LOADS_AND_STORES),
     ("whole numbers", B_COLOUR, ("whole-number arithmetic",)),
     ("the rest", PEER, ()),
 )

@@ -1,9 +1,11 @@
 """Is it right? The verdict on a kernel or on an answer, hard to fool, with the cause and the line when it is wrong."""
 
 from .checking import check
-from .exercises import ANSWERS, check_answer, check_loads, judge_search, judge_transposed, with_part
+from .exercises import ANSWERS, check_answer, judge_search
+from .parts import with_part
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report
+from .touched import check_loads, judge_transposed
 
 __all__ = [
     "ANSWERS",

@@ -1,25 +1,17 @@
-"""Judges the exercises: answers that are numbers, and kernels that must not only be right but load little.
+"""Judges the exercises whose answer is a function: of numbers, or a search. (Kernels are judged by `check`.)
 
 Do look here once you have tried: each answer is one line.
 """
 
 import itertools
 import random
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from math import isqrt
-from textwrap import dedent, indent
 
 import numpy as np
 
-from .. import ladder
-from ..instruments import trace
-from ..instruments.traffic import predicted_traffic
 from ..ladder import ceil_div
-from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
-from .checking import check
 from .report import Report
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
@@ -176,112 +168,3 @@ class Answer(Report):
 
     def __repr__(self):
         return f"✓ {self.subject} is right."
-
-
-def judge_transposed(k: Kernel) -> Report:
-    """Judge a kernel for C = A @ B.T, with B stored as N rows of K, by the addresses that each thread touches.
-
-    It may not run: `check` knows A @ B only. Returns a `Report`, true when right.
-    """
-    M, N, K = 5, 7, 3
-    try:
-        touched = trace(k, M, N, K).accesses
-    except (KernelError, ValueError) as error:
-        return Report(str(k), (Finding("error", str(error)),), 1)
-    owned, read = {}, {}
-    for a in touched:
-        thread = (*a["block"].tolist(), a["thread"].item())
-        if a["writes"]:
-            owned.setdefault(a["index"].item(), thread)
-        else:
-            read.setdefault((thread, str(a["array"])), []).append(a["index"].item())
-    if not owned:
-        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1)
-    for row in range(M):
-        for col in range(N):
-            if row * N + col not in owned:
-                return Report(str(k), (Finding("wrong index", f"nobody stores C[{row}, {col}]."),), 1)
-            for name, first in (("A", row * K), ("B", col * K)):
-                wanted = list(range(first, first + K))
-                given = sorted(read.get((owned[row * N + col], name), []))
-                if given != wanted:
-                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
-                    return Report(str(k), (Finding("wrong index", text),), 1)
-    return RightAddresses(str(k), (), 1)
-
-
-class RightAddresses(Report):
-    """The verdict on a kernel whose addresses are right, and whose numbers nobody looked at."""
-
-    def __repr__(self):
-        return f"✓ {self.subject} reads and writes the right elements. (Its numbers were not looked at.)"
-
-
-def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
-    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`."""
-    report = check(k)
-    if not report:
-        return report
-    try:
-        accesses = trace(k, M, N, K).accesses  # as the source has them; a compiler may take some away
-    except (KernelError, ValueError) as error:
-        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
-    loads, most = accesses[~accesses["writes"]], predicted_traffic(k, M, N, K)
-    from_global = int(np.isin(loads["array"], ["A", "B", "C"]).sum())
-    counted = {"global": (from_global, most.global_loads), "shared": (len(loads) - from_global, most.shared_loads)}
-    findings = [
-        Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
-        for memory, (mine, needed) in counted.items()
-        if mine > needed
-    ]
-    return LoadsTooMuch(report.subject, tuple(findings), report.shapes) if findings else report
-
-
-class LoadsTooMuch(Report):
-    """The verdict on a kernel that is right and still misses the idea."""
-
-    def __repr__(self):
-        return f"✗ {self.subject} computes the right C, and loads too much." + "".join(
-            f"\n  {finding.kind}: {finding.message}." for finding in self.findings
-        )
-
-
-PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
-
-
-def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> str:
-    """The source of a step in that dialect, with a learner's text in place of one of its numbered parts.
-
-    `parts`: the number in the comment that begins the part, or (first, last). The last one ends where the next part
-    begins, or the block of lines around that part or around this one. Raises ValueError for a part that the kernel
-    has not.
-    """
-    lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
-    first, last = parts if isinstance(parts, tuple) else (parts, parts)
-    begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
-    if not first <= last or not {first, last} <= begins.keys():
-        raise ValueError(f"{step} in {name} has no part {parts}; its parts are {', '.join(map(str, begins))}.")
-    depth = margin(lines[begins[first]])
-    if any(margin(line) < depth and not line.isspace() for line in lines[begins[first] : begins[last] + 1]):
-        raise ValueError(f"parts {first} to {last} of {step} do not stand in one block of lines; take fewer.")
-    end = begins[last] + 1
-    while lines[end].isspace() or (margin(lines[end]) >= depth and part_of(lines[end]) != last + 1):
-        end += 1
-    if margin(lines[begins[last]]) == depth < margin(lines[end]):  # the next part is in a block that begins before it
-        while margin(lines[end]) > depth or lines[end].isspace():
-            end -= 1
-    while lines[end - 1].isspace():
-        end -= 1
-    mine = indent(dedent(text).strip("\n"), depth * " ").rstrip()
-    return "".join(lines[: begins[first]]) + mine + "\n" + "".join(lines[end:])
-
-
-def margin(line):
-    """The number of spaces that a line begins with."""
-    return len(line) - len(line.lstrip(" "))
-
-
-def part_of(line):
-    """The number of the part that the line begins; None if it begins none."""
-    found = PART.match(line)
-    return int(found["alone"] or found["beside"]) if found else None

@@ -107,6 +107,12 @@ def test_on_a_cpu_launches_go_on_until_half_a_second_is_over(clock, kind):
     assert t.transfer_seconds == pytest.approx(UPLOAD + DOWNLOAD if kind else 0)  # the host's copies are no transfer
 
 
+def test_repeats_go_on_for_as_many_seconds_as_are_asked_for(clock):
+    k = StandIn(clock, "CPU", 1 / 1024)
+    measure(k, 8, seconds=1 / 4)
+    assert launches(k) == [1] * (1 + 256)
+
+
 def test_there_are_three_repeats_however_long_one_takes(clock):
     k = StandIn(clock, "CPU", 60.0)
     assert measure(k, 8).seconds == 60.0 and launches(k) == [1] * (1 + 3)

@@ -211,11 +211,11 @@ def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
     assert (one.M, two.M) == (8, 16) and one.seconds == made().seconds[:3] and one.timings[2].seconds == 1.0
     assert one.times(2, 1) == made().times(2, 1) and one.of_peak(2) == made().of_peak(2) and one.library(2) == 1
     changed = made()
-    object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (3.0,), ()))
+    object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (5.0, 3.0, 4.0), ()))
     write_results([changed], tmp_path)
-    assert [b.M for b in read_results(tmp_path)[0].boards] == [8, 16] and read_results(tmp_path)[0].boards[0].seconds[
-        2
-    ] == (3.0,)
+    one, two = read_results(tmp_path)[0].boards
+    assert (one.M, two.M) == (8, 16)
+    assert one.seconds[2] == (5.0, 3.0, 4.0) and one.timings[2].seconds == 4.0  # the median of its rounds
 
 
 def test_a_file_names_the_device_and_no_machine(tmp_path):

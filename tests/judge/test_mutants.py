@@ -20,7 +20,7 @@ EQUIVALENT = [
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
     (
         "[BM + 16]",
-        "right at small sizes: the padding of As has room for what BM lacks, while BK is no more than BM + 16",
+        "right while BK is no more than BM + 16: the padding of As has room for what BM lacks",
     ),
     ("[BN + 16]", "the same"),
 ]

@@ -59,7 +59,7 @@ def test_each_package_that_the_course_imports_is_declared():
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 imported.add(node.module.partition(".")[0])
-    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER}
+    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers"}
     names = importlib.metadata.packages_distributions()
     needed = {canonicalize_name(names[package][0]) for package in imported}
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *EXTRAS["lab"]]}

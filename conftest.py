@@ -1,8 +1,17 @@
-"""Imported first, so that helpers settles the CUDA target and the OpenCL drivers before anything else loads them."""
+"""Imported first, so that helpers settles the CUDA target and the OpenCL drivers before anything else loads them.
+
+The tests of the clock have the real one. The processes that tests start, such as those of the pages, have a brief one,
+since nothing compares their times.
+"""
+
+import os
 
 import pytest
 
+import helpers.clock.timing  # noqa: F401
 from helpers import devices
+
+os.environ["HELPERS_CLOCK"] = "brief"
 
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 

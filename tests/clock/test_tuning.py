@@ -392,3 +392,11 @@ def test_two_equal_gpus_have_a_file_each():
     kept.remember(TILED, first, source, {"TILE": 8})
     kept.remember(TILED, second, source, {"TILE": 16})
     assert [kept.entry(TILED, one, source)["parameters"]["TILE"] for one in (first, second)] == [8, 16]
+
+
+def test_what_was_tuned_with_another_driver_does_not_count():
+    source, newer = DIALECTS["OpenCL"].source_of("tiled"), dataclasses.replace(DEVICE, driver="a newer one")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8})
+    assert kept.entry(TILED, DEVICE, source)["parameters"] == {"TILE": 8}
+    with pytest.warns(UserWarning, match="another version of the kernel or of the driver"):
+        assert kept.entry(TILED, newer, source) == {}

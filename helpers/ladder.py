@@ -45,6 +45,8 @@ class Step:
     dialects  those it is written in
     adds      True: C is stored after each K-tile, and loaded again for the next
     needs     what its parameters must fulfil, {expression: why}
+    by_shape  (parameters, device, M, N, K) -> parameters for that product, made from those for large ones; None where
+              one choice suits all
     shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
               spare some of them
     """
@@ -62,6 +64,7 @@ class Step:
     dialects: tuple = ("CUDA", "OpenCL")
     adds: bool = False
     needs: dict = field(default_factory=dict)
+    by_shape: Callable | None = None
     shared: Callable | None = None
 
     def grid(self, p, M, N):
@@ -74,6 +77,10 @@ class Step:
         """The parameters for that device when none are given, a new dict."""
         default = self.defaults[device.kind]
         return dict(default(device) if callable(default) else default)
+
+    def fitted(self, p, device, M, N, K):
+        """The parameters for one product, when none are given: `p`, or what the step makes of them for that shape."""
+        return self.by_shape(p, device, M, N, K) if self.by_shape else p
 
     def global_loads(self, p, M, N, K):
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken."""
@@ -96,6 +103,9 @@ class Step:
         return tiles * self.read(p), tiles * self.staged(p)
 
 
+SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not worth another core's way to it
+
+
 def packed_defaults(device):
     """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 256 KiB of it."""
     VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
@@ -103,7 +113,26 @@ def packed_defaults(device):
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
     fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
-    return dict(BM=256 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+    return dict(BM=512 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+
+
+def packed_by_shape(p, device, M, N, K):
+    """For one product: the largest tile that is no larger than C needs, and leaves two for every core.
+
+    A large tile packs less: what it packs of B serves BM rows, what it packs of A BN columns. Its sides are a patch's,
+    doubled and doubled again, so that a few variants serve all shapes.
+    """
+    BM, BN = doubled(p["TM"], M, p["BM"]), doubled(p["TN"] * p["VW"], N, p["BN"])
+    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * device.units and BM * BN > SMALLEST_PACKED:
+        BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
+    return p | dict(BM=BM, BN=BN)
+
+
+def doubled(side, covered, most):
+    """`side`, doubled until it covers so many, or would be more than `most`."""
+    while side < covered and 2 * side <= most:
+        side *= 2
+    return side
 
 
 def shared_in_fours(p, M, N, K):
@@ -306,6 +335,7 @@ STEPS = {
                 "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
                 "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
             },
+            by_shape=packed_by_shape,
             shared=packed_shared,
         ),
     ]

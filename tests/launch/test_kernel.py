@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, with_part
+from helpers import check, cuda_kernel, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw, kernel, sizes
 
@@ -72,6 +72,30 @@ def test_a_kernel_says_what_it_is(build):
     assert (k.step, k.parameters, k.own) == ("tiled", {"TILE": 4}, False)
     assert "barrier" in k.source or "syncthreads" in k.source
     assert k.device.dialect == k.dialect
+
+
+def test_sizes_follow_from_the_shape_unless_some_are_given():
+    k = opencl_kernel("packed")
+    small, large = (k.fitted(n, n, n) for n in (40, 4096))
+    assert small.parameters["BM"] < large.parameters["BM"] == k.parameters["BM"]
+    assert k.fitted(39, 38, 41) is small  # built once
+    assert small.fitted(4096, 4096, 4096) is small
+    work = k.upload(*draw(40, 40, 40))
+    assert work.global_size == small.grid(40, 40) and work.function is small.function
+    assert measure(k, 40, 0.001).parameters == small.parameters
+    assert predicted_traffic(k, 300, 300, 30) == predicted_traffic(k.fitted(300, 300, 30), 300, 300, 30)
+    given = opencl_kernel("packed", **k.parameters)
+    assert given.fitted(40, 40, 40) is given
+    assert predicted_traffic(given, 300, 300, 300) != predicted_traffic(k, 300, 300, 300)
+
+
+def test_a_kernel_of_your_own_is_fitted_too_once_it_is_right():
+    own = opencl_kernel(opencl_kernel("packed").source, like="packed")
+    with pytest.raises(KernelError, match="has not passed a check"):
+        own(*draw(5, 6, 7))
+    assert not own.fitted(5, 6, 7).checked
+    assert check(own)
+    assert own.fitted(5, 6, 7).checked
 
 
 @both

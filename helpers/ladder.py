@@ -117,15 +117,24 @@ def packed_defaults(device):
 
 
 def packed_by_shape(p, device, M, N, K):
-    """For one product: the largest tile that is no larger than C needs, and leaves two for every core.
+    """For one product: a patch with few rows and columns to spare, and the largest tile that leaves two for every core.
 
-    A large tile packs less: what it packs of B serves BM rows, what it packs of A BN columns. Its sides are a patch's,
-    doubled and doubled again, so that a few variants serve all shapes.
+    A patch keeps its number of sums: where C is thin, it is long the other way. A large tile packs less: what it packs
+    of B serves BM rows, what it packs of A BN columns. Its sides are a patch's, doubled and doubled again, so that a
+    few variants serve all shapes.
     """
-    BM, BN = doubled(p["TM"], M, p["BM"]), doubled(p["TN"] * p["VW"], N, p["BN"])
+    sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
+    TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
+    TM = min(M, sums // TN)
+    BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, p["BN"])
     while ceil_div(M, BM) * ceil_div(N, BN) < 2 * device.units and BM * BN > SMALLEST_PACKED:
-        BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
-    return p | dict(BM=BM, BN=BN)
+        if BM >= BN:
+            BM //= 2
+        elif BN > TN * VW:
+            BN //= 2
+        else:
+            break
+    return p | dict(BM=BM, BN=BN, TM=TM, TN=TN, VW=VW)
 
 
 def doubled(side, covered, most):
@@ -149,8 +158,9 @@ def packed_shared(p, M, N, K):
         for columns in pieces(N, p["BN"]):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
-                written += depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
-                read += patches * panels * depth * (p["TM"] + panel)
+                packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
+                written += packs * depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
+                read += patches * panels * depth * (p["TM"] + packs * panel)
     return read, written
 
 

@@ -137,11 +137,24 @@ class OpenCLBuffers:
     def guarded(self, X, behind=np.nan):
         """X on the device, with a guard behind it, full of `behind`."""
         guard = 4 * operands.guard_elements()
-        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=X.nbytes + guard)
+        flags = cl.mem_flags.READ_WRITE
+        if self.device.kind == "GPU":
+            buffer = cl.Buffer(self.context, flags, size=X.nbytes + guard)
+        else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
+            memory = aligned(X.nbytes + guard)
+            buffer = cl.Buffer(self.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=memory)
         cl.enqueue_copy(self.queue, buffer, X)
         if guard:
             cl.enqueue_fill_buffer(self.queue, buffer, np.float32(behind), X.nbytes, guard)
         return buffer
+
+
+def aligned(nbytes, page=1 << 21):
+    """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
+    page = page if nbytes >= page else 1 << 12
+    memory = np.empty(nbytes + page, np.uint8)
+    start = -memory.ctypes.data % page
+    return memory[start : start + nbytes]
 
 
 class OpenCLWork(OpenCLBuffers, Work):

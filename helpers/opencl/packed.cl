@@ -6,6 +6,7 @@
 #define vloadv JOIN(vload, VW)
 #define vstorev JOIN(vstore, VW)
 #define PANEL (TN * VW)
+#define ONCE (BM == TM)  // a single patch takes all rows of the tile
 
 // The first n of VW floats, and zeros for the others.
 floatv load_some(__global const float *from, const int n)
@@ -35,8 +36,8 @@ void packed(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
-        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence.
-        for (int k = 0; k < depth; k++)
+        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
+        for (int k = 0; k < depth && !ONCE; k++)
             for (int c = 0; c < columns; c += PANEL)
                 for (int j = 0; j < TN; j++)
                     Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
@@ -58,7 +59,9 @@ void packed(const int M, const int N, const int K,
                 for (int k = 0; k < depth; k++) {
                     floatv b_reg[TN];
                     #pragma unroll
-                    for (int j = 0; j < TN; j++) b_reg[j] = Bs[c / PANEL][k][j];
+                    for (int j = 0; j < TN; j++)
+                        b_reg[j] = ONCE ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW)
+                                        : Bs[c / PANEL][k][j];
                     #pragma unroll
                     for (int i = 0; i < TM; i++) {
                         const floatv a_reg = As[i][k];  // one number in every lane

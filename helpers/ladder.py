@@ -112,8 +112,13 @@ def packed_defaults(device):
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
+    return dict(BM=512 // TM * TM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+
+
+def packed_depth(device, TM, BN, VW):
+    """How many rows of B, BN wide, fill local memory beside TM rows of A; of 256 KiB at most."""
     fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
-    return dict(BM=512 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+    return max(VW, fits // 32 * 32)
 
 
 def packed_by_shape(p, device, M, N, K):
@@ -123,6 +128,10 @@ def packed_by_shape(p, device, M, N, K):
     of B serves BM rows, what it packs of A BN columns. Its sides are a patch's, doubled and doubled again, so that a
     few variants serve all shapes.
     """
+    if N == 1:  # no vector lies along so short a row: the lanes run along K, and all of B is one short column
+        TM = min(M, p["TM"])
+        BM = doubled(TM, ceil_div(M, 2 * device.units), p["BM"])
+        return p | dict(BM=BM, BN=1, BK=packed_depth(device, TM, 1, p["VW"]), TM=TM, TN=1)
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
     TM = min(M, sums // TN)
@@ -158,6 +167,10 @@ def packed_shared(p, M, N, K):
         for columns in pieces(N, p["BN"]):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
+                if p["BN"] == 1:  # the lanes run along K, over A where it lies
+                    written += p["BK"]
+                    read += patches * ceil_div(depth, p["VW"]) * p["VW"]
+                    continue
                 packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
                 written += packs * depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
                 read += patches * panels * depth * (p["TM"] + packs * panel)
@@ -342,7 +355,9 @@ STEPS = {
             needs={
                 "VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are",
                 **TM_DIVIDES,
-                "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
+                "BN % (TN * VW) == 0 or BN == 1 and TN == 1": (
+                    "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels (or BN and TN be 1)"
+                ),
                 "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
             },
             by_shape=packed_by_shape,

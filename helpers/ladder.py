@@ -168,7 +168,7 @@ def packed_shared(p, M, N, K):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
                 if p["BN"] == 1:  # the lanes run along K, over A where it lies
-                    written += p["BK"]
+                    written += ceil_div(depth, p["VW"]) * p["VW"]
                     read += patches * ceil_div(depth, p["VW"]) * p["VW"]
                     continue
                 packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies

@@ -47,8 +47,11 @@ void packed(const int M, const int N, const int K,
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
         // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
-        for (int k = 0; ALONG_K && k < BK; k++)
-            ((__local float *)Bs)[k] = k < depth ? B[(k0 + k) * N + col0] : 0.0f;
+        for (int k = 0; ALONG_K && k < depth; k += VW) {
+            float some[VW];
+            EACH(v, VW) some[v] = k + v < depth ? B[(k0 + k + v) * N + col0] : 0.0f;
+            Bs[0][k / VW][0] = vloadv(0, some);
+        }
         for (int k = 0; !ALONG_K && !ONCE && k < depth; k++)
             for (int c = 0; c < columns; c += PANEL)
                 EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
@@ -78,8 +81,8 @@ void packed(const int M, const int N, const int K,
                 EACH(i, TM) EACH(j, TN) {
                     __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
                     const int n = r + i < rows ? columns - c - j * VW : 0;
-                    const floatv sum = ALONG_K ? sum_of(acc[i][j]) : acc[i][j];
-                    store_some(k0 > 0 ? sum + load_some(to, n) : sum, to, n);
+                    if (ALONG_K) acc[i][j] = sum_of(acc[i][j]);
+                    store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
                 }
             }
         }

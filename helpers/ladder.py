@@ -131,7 +131,7 @@ def packed_by_shape(p, device, M, N, K):
     if N == 1:  # no vector lies along so short a row: the lanes run along K, and all of B is one short column
         TM = min(M, p["TM"])
         BM = doubled(TM, ceil_div(M, 2 * device.units), p["BM"])
-        return p | dict(BM=BM, BN=1, BK=packed_depth(device, TM, 1, p["VW"]), TM=TM, TN=1)
+        return p | dict(BM=BM, BN=1, BK=packed_depth(device, TM, p["VW"], p["VW"]), TM=TM, TN=1)
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
     TM = min(M, sums // TN)
@@ -349,7 +349,7 @@ STEPS = {
             ),
             block=Formula("1, 1"),
             tile=Formula("BM, BN, BK"),
-            staged=Formula("BK * BN + TM * (BK + 16)"),
+            staged=Formula("(BN + TN * VW - 1) // (TN * VW) * TN * VW * BK + TM * (BK + 16)"),
             dialects=("OpenCL",),
             adds=True,
             needs={

@@ -39,7 +39,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void packed(const int M, const int N, const int K,
             __global const float *A, __global const float *B, __global float *C)
 {
-    __local floatv Bs[BN / PANEL + ALONG_K][ALONG_K ? BK / VW : BK][TN];
+    __local floatv Bs[(BN + PANEL - 1) / PANEL][BK][TN];
     __local float As[TM][BK + 16];  // 16 more, so that its rows do not compete for the same lines of the cache
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     const int rows = min(BM, M - row0), columns = min(BN, N - col0);

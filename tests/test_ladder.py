@@ -76,6 +76,21 @@ def test_packed_takes_the_largest_tile_that_leaves_two_for_every_core():
     }
 
 
+def test_packed_keeps_its_sums_where_c_is_thin():
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 16, 2)
+    step = ladder.STEPS["packed"]
+    default = step.defaults_for(cpu)
+
+    def patch(M, N):
+        p = step.fitted(default, cpu, M, N, 2048)
+        return p["TM"], p["TN"], p["VW"]
+
+    assert patch(2048, 16) == (16, 1, 16)  # higher
+    assert patch(4, 2048) == (4, 4, 16)  # wider
+    assert patch(2048, 7) == (16, 1, 8)  # no lane without a column that a narrower vector spares
+    assert step.fitted(default, cpu, 2048, 1, 2048)["BN"] == 1  # lanes along K
+
+
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 @pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
 def test_the_grid_covers_c_and_no_more(step, M, N):

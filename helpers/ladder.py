@@ -103,6 +103,7 @@ class Step:
         return tiles * self.read(p), tiles * self.staged(p)
 
 
+LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not worth another core's way to it
 
 
@@ -133,6 +134,10 @@ def packed_by_shape(p, device, M, N, K):
         BM = doubled(TM, ceil_div(M, 2 * device.units), p["BM"])
         return p | dict(BM=BM, BN=1, BK=packed_depth(device, TM, p["VW"], p["VW"]), TM=TM, TN=1)
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
+    if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
+        TN = min(4, ceil_div(N, VW))
+        BN = doubled(TN * VW, ceil_div(N, device.units), LONGEST_ROW)
+        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
     TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
     TM = min(M, sums // TN)
     BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, p["BN"])

@@ -57,11 +57,10 @@ void packed(const int M, const int N, const int K,
                 EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
 
         for (int r = 0; r < rows; r += TM) {
-            // 2. Pack TM rows of A, and ask for those of the next round: they arrive meanwhile.
+            // 2. Pack TM rows of A.
             for (int i = 0; !ALONG_K && i < min(TM, rows - r); i++) {
                 __global const float *from = A + (row0 + r + i) * K + k0;
                 for (int k = 0; k < depth; k += VW) vstorev(load_some(from + k, depth - k), 0, &As[i][k]);
-                if (r + i + TM < rows) prefetch(from + TM * K, depth);
             }
             for (int c = 0; c < columns; c += PANEL) {
                 // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.

@@ -136,7 +136,7 @@ def packed_by_shape(p, device, M, N, K):
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
         TN = min(4, ceil_div(N, VW))
-        BN = doubled(TN * VW, ceil_div(N, device.units), LONGEST_ROW)
+        BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
     TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
     TM = min(M, sums // TN)

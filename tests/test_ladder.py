@@ -44,14 +44,14 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 256 << 10) / 2  # and fills it
 
 
-@pytest.mark.parametrize("units", [1, 2, 8, 64])
+@pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize(
-    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (2048, 1, 9), (16, 2048, 4), (4096,) * 3]
+    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 1, 9), (16, 2048, 4), (4096,) * 3]
 )
-def test_packed_follows_the_shape(units, width, M, N, K):
+def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     """A tile reaches no further than its last patch must; every core gets two, as long as they are worth it."""
-    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, width, units)
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, shared_bytes, None, None, width, units)
     step = ladder.STEPS["packed"]
     default = ladder.parameters(step, cpu, {})
     p = step.fitted(default, cpu, M, N, K)

@@ -49,6 +49,7 @@ class Step:
               one choice suits all
     shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
               spare some of them
+    column    the name of the step that takes over where B is a single column; None where this step does it itself
     """
 
     name: str
@@ -66,6 +67,7 @@ class Step:
     needs: dict = field(default_factory=dict)
     by_shape: Callable | None = None
     shared: Callable | None = None
+    column: str | None = None
 
     def grid(self, p, M, N):
         """Blocks along (x, y): as many as cover C of M x N, and no more."""
@@ -109,11 +111,21 @@ SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not 
 
 def packed_defaults(device):
     """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 256 KiB of it."""
-    VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
+    VW = vector(device)
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
     return dict(BM=512 // TM * TM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+
+
+def column_defaults(device):
+    """For a CPU: as many rows of A at a time as keep its memory busy, a sum for each in registers."""
+    return dict(TM=8, VW=vector(device))
+
+
+def vector(device):
+    """Floats in a vector of OpenCL that fills that device's vector register, 4 at least."""
+    return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
 
 
 def packed_depth(device, TM, BN, VW):
@@ -129,10 +141,6 @@ def packed_by_shape(p, device, M, N, K):
     of B serves BM rows, what it packs of A BN columns. Its sides are a patch's, doubled and doubled again, so that a
     few variants serve all shapes.
     """
-    if N == 1:  # no vector lies along so short a row: the lanes run along K, and all of B is one short column
-        TM = min(M, p["TM"])
-        BM = doubled(TM, ceil_div(M, 2 * device.units), p["BM"])
-        return p | dict(BM=BM, BN=1, BK=packed_depth(device, TM, p["VW"], p["VW"]), TM=TM, TN=1)
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
         TN = min(4, ceil_div(N, VW))
@@ -172,10 +180,6 @@ def packed_shared(p, M, N, K):
         for columns in pieces(N, p["BN"]):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
-                if p["BN"] == 1:  # the lanes run along K, over A where it lies
-                    written += ceil_div(depth, p["VW"]) * p["VW"]
-                    read += patches * ceil_div(depth, p["VW"]) * p["VW"]
-                    continue
                 packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
                 written += packs * depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
                 read += patches * panels * depth * (p["TM"] + packs * panel)
@@ -187,6 +191,7 @@ def pieces(length, piece):
     return [min(piece, length - start) for start in range(0, length, piece)]
 
 
+VECTORS = {"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are"}
 TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
 TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
 IN_FOURS = (
@@ -354,19 +359,28 @@ STEPS = {
             ),
             block=Formula("1, 1"),
             tile=Formula("BM, BN, BK"),
-            staged=Formula("(BN + TN * VW - 1) // (TN * VW) * TN * VW * BK + TM * (BK + 16)"),
+            staged=Formula("BN * BK + TM * (BK + 16)"),
             dialects=("OpenCL",),
             adds=True,
             needs={
-                "VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are",
+                **VECTORS,
                 **TM_DIVIDES,
-                "BN % (TN * VW) == 0 or BN == 1 and TN == 1": (
-                    "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels (or BN and TN be 1)"
-                ),
+                "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
                 "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
             },
             by_shape=packed_by_shape,
             shared=packed_shared,
+            column="column",
+        ),
+        Step(
+            "column",
+            "for CPUs: a B of one column, with the vectors along K",
+            {"CPU": column_defaults, "CPU (PoCL)": column_defaults, "simulator": dict(TM=2, VW=4)},
+            space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
+            block=Formula("1, 1"),
+            tile=Formula("TM, 1, VW"),
+            dialects=("OpenCL",),
+            needs=VECTORS,
         ),
     ]
 }
@@ -375,6 +389,12 @@ STEPS = {
 def steps(dialect):
     """The names of the steps that are written in "CUDA" or "OpenCL", in order."""
     return tuple(name for name, step in STEPS.items() if dialect in step.dialects)
+
+
+def rungs():
+    """The names of the steps that one climbs, in order: all but those that take over from another for some shape."""
+    instead = {step.column for step in STEPS.values()}
+    return tuple(name for name in STEPS if name not in instead)
 
 
 def step(name, dialect=None):

@@ -47,7 +47,7 @@ def test_packed_fits_any_cpu(width, shared_bytes):
 @pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize(
-    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 1, 9), (16, 2048, 4), (4096,) * 3]
+    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (4096,) * 3]
 )
 def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     """A tile reaches no further than its last patch must; every core gets two, as long as they are worth it."""
@@ -88,9 +88,13 @@ def test_packed_keeps_its_sums_where_c_is_thin():
     assert patch(2048, 16) == (16, 1, 16)  # higher
     assert patch(4, 2048) == (4, 4, 16)  # wider
     assert patch(2048, 7) == (16, 1, 8)  # no lane without a column that a narrower vector spares
-    assert step.fitted(default, cpu, 2048, 1, 2048)["BN"] == 1  # lanes along K
     row = step.fitted(default, cpu, 1, 2048, 2048)
     assert (row["BN"], row["BK"]) == (1024, 16)  # half of the row for each core, and long pieces of B
+
+
+def test_what_takes_over_for_one_column_is_no_rung():
+    assert ladder.STEPS["packed"].column in ladder.steps("OpenCL")
+    assert [name for name in ladder.STEPS if name not in ladder.rungs()] == ["column"]
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)

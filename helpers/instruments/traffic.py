@@ -87,7 +87,8 @@ def count(job: Job, M: int, N: int, K: int) -> dict | None:
 
 def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
-    step, k = ladder.step(k.step), k.fitted(M, N, K)
+    k = k.fitted(M, N, K)
+    step = ladder.step(k.step)
     return Traffic(
         M,
         N,

@@ -62,7 +62,8 @@ class OpenCLKernel(Kernel):
         self.context, self.queue = context_and_queue(device)
         start = time.perf_counter()
         try:
-            kernels = cl.Program(self.context, source).build(macros(parameters)).all_kernels()
+            self.program = cl.Program(self.context, source).build(macros(parameters))
+            kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), source)}") from None
         if len(kernels) != 1:
@@ -84,12 +85,17 @@ class OpenCLKernel(Kernel):
         """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
         if not self.by_shape:
             return self
-        p = ladder.STEPS[self.step].fitted(self.parameters, self.device, M, N, K)
-        sizes = tuple(p.values())
-        if sizes not in self.variants:
-            self.variants[sizes] = OpenCLKernel(self.step, p, self.source, self.device, self.own)
-        self.variants[sizes].checked = self.checked
-        return self.variants[sizes]
+        step = ladder.STEPS[self.step]
+        if N == 1 and step.column and not self.own:
+            step = ladder.STEPS[step.column]
+            source, p = OPENCL.source_of(step.name), step.defaults_for(self.device)
+        else:
+            source, p = self.source, step.fitted(self.parameters, self.device, M, N, K)
+        key = step.name, *p.values()
+        if key not in self.variants:
+            self.variants[key] = OpenCLKernel(step.name, p, source, self.device, self.own)
+        self.variants[key].checked = self.checked
+        return self.variants[key]
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
@@ -162,13 +168,14 @@ class OpenCLWork(OpenCLBuffers, Work):
 
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
-        self.function, self.local_size = k.function, k.block
-        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.local_size = k.block
+        # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
+        self.function = cl.Kernel(k.program, k.function.function_name)
+        self.function.set_args(*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 
     def timed(self, launches):
         """Run the kernel so many times. Returns seconds a launch: by a GPU's profile of each, on a CPU by the wall."""
-        self.function.set_args(*self.arguments)
         start = time.perf_counter()
         events = [
             cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)

@@ -7,8 +7,7 @@
 #define vstorev JOIN(vstore, VW)
 #define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 #define PANEL (TN * VW)
-#define ONCE (BM == TM)    // a single patch takes all rows of the tile
-#define ALONG_K (BN == 1)  // one column: the lanes run along K, and are summed at the end
+#define ONCE (BM == TM)  // a single patch has all rows of the tile, and uses its piece of B only once
 
 // The first n of VW floats, and zeros for the others.
 floatv load_some(__global const float *from, const int n)
@@ -27,19 +26,11 @@ void store_some(const floatv x, __global float *to, const int n)
     for (int v = 0; v < n; v++) to[v] = some[v];
 }
 
-floatv sum_of(const floatv x)
-{
-    float sum = 0.0f, lanes[VW];
-    vstorev(x, 0, lanes);
-    EACH(v, VW) sum += lanes[v];
-    return sum;
-}
-
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void packed(const int M, const int N, const int K,
             __global const float *A, __global const float *B, __global float *C)
 {
-    __local floatv Bs[(BN + PANEL - 1) / PANEL][BK][TN];
+    __local floatv Bs[BN / PANEL][BK][TN];
     __local float As[TM][BK + 16];  // 16 more, so that its rows do not compete for the same lines of the cache
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     const int rows = min(BM, M - row0), columns = min(BN, N - col0);
@@ -47,18 +38,13 @@ void packed(const int M, const int N, const int K,
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
         // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
-        for (int k = 0; ALONG_K && k < depth; k += VW) {
-            float some[VW];
-            EACH(v, VW) some[v] = k + v < depth ? B[(k0 + k + v) * N + col0] : 0.0f;
-            Bs[0][k / VW][0] = vloadv(0, some);
-        }
-        for (int k = 0; !ALONG_K && !ONCE && k < depth; k++)
+        for (int k = 0; !ONCE && k < depth; k++)
             for (int c = 0; c < columns; c += PANEL)
                 EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
 
         for (int r = 0; r < rows; r += TM) {
             // 2. Pack TM rows of A.
-            for (int i = 0; !ALONG_K && i < min(TM, rows - r); i++) {
+            for (int i = 0; i < min(TM, rows - r); i++) {
                 __global const float *from = A + (row0 + r + i) * K + k0;
                 for (int k = 0; k < depth; k += VW) vstorev(load_some(from + k, depth - k), 0, &As[i][k]);
             }
@@ -66,13 +52,12 @@ void packed(const int M, const int N, const int K,
                 // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
                 floatv acc[TM][TN];
                 EACH(i, TM) EACH(j, TN) acc[i][j] = 0.0f;
-                for (int k = 0; k < depth; k += ALONG_K ? VW : 1) {
+                for (int k = 0; k < depth; k++) {
                     floatv b_reg[TN];
-                    EACH(j, TN) b_reg[j] = ALONG_K ? Bs[0][k / VW][0] : !ONCE ? Bs[c / PANEL][k][j]
-                        : load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+                    EACH(j, TN) b_reg[j] = ONCE
+                        ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW) : Bs[c / PANEL][k][j];
                     EACH(i, TM) {
-                        const floatv a_reg = !ALONG_K ? (floatv)(As[i][k])  // one number in every lane
-                            : load_some(A + (row0 + r + i) * K + k0 + k, r + i < rows ? depth - k : 0);
+                        const floatv a_reg = As[i][k];  // one number in every lane
                         EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                     }
                 }
@@ -80,7 +65,6 @@ void packed(const int M, const int N, const int K,
                 EACH(i, TM) EACH(j, TN) {
                     __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
                     const int n = r + i < rows ? columns - c - j * VW : 0;
-                    if (ALONG_K) acc[i][j] = sum_of(acc[i][j]);
                     store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
                 }
             }

@@ -82,7 +82,7 @@ def test_sizes_follow_from_the_shape_unless_some_are_given():
     assert k.fitted(39, 38, 41) is small  # built once
     assert small.fitted(4096, 4096, 4096) is small
     work = k.upload(*draw(40, 40, 40))
-    assert work.global_size == small.grid(40, 40) and work.function is small.function
+    assert work.global_size == small.grid(40, 40)
     assert measure(k, 40, 0.001).parameters == small.parameters
     assert predicted_traffic(k, 300, 300, 30) == predicted_traffic(k.fitted(300, 300, 30), 300, 300, 30)
     given = opencl_kernel("packed", **k.parameters)
@@ -101,9 +101,27 @@ def test_packed_is_right_on_thin_products(M, N, K):
     assert k.device.units == k.device.handle.max_compute_units
 
 
-@pytest.mark.parametrize("given", [dict(BM=8, BN=1, BK=64, TM=4, TN=1), dict(BM=4, TM=4), dict(BM=1, TM=1, TN=8)])
+@pytest.mark.parametrize("given", [dict(BM=4, TM=4), dict(BM=1, TM=1, TN=8)])
 def test_packed_with_sizes_for_thin_products_is_right_on_any(given):
     assert check(opencl_kernel("packed", **given), [(1, 1, 1), (9, 3, 130), (70, 1, 65), (33, 300, 40)])
+
+
+def test_products_of_one_kernel_keep_their_own_arguments():
+    k = opencl_kernel("packed")
+    (A, B), (X, Y) = draw(9, 8, 7), draw(8, 9, 7)
+    first, second = k.upload(A, B), k.upload(X, Y)
+    first.launch(), second.launch(), first.launch()
+    assert not wrong_elements(first.download(), A, B).any() and not wrong_elements(second.download(), X, Y).any()
+
+
+def test_one_column_has_a_kernel_of_its_own():
+    k = opencl_kernel("packed")
+    assert k.fitted(300, 1, 40).step == "column" and k.fitted(300, 2, 40).step == "packed"
+    assert k.fitted(7, 1, 9) is k.fitted(300, 1, 40)  # built once
+    assert measure(k, (40, 1, 30), 0.001).step == "column"
+    own = opencl_kernel(k.source, like="packed")
+    assert own.fitted(300, 1, 40).source == k.source  # a kernel of your own does it itself
+    assert check(own, [(1, 1, 1), (70, 1, 65), (9, 1, 700)])
 
 
 @pytest.mark.parametrize("nbytes", [4, 4096, 1 << 21, (1 << 22) + 4])

@@ -178,8 +178,10 @@ BUGS += [
 BUGS += [
     (bug, ["column"], None, *rest)
     for bug, *rest in [
-        ("no row guard", ("if (row0 + i < M) C[", "C["), 0, "out of bounds"),
+        ("no row guard", ("EACH(i, TM) if (i < rows) {", "EACH(i, TM) {"), 0, "out of bounds"),
         ("length of B's row", ("load_some(B + k * N + col, N,", "load_some(B + k * N + col, 1,"), 0, "wrong index"),
+        ("a row too many", ("rows = min(TM, M - row0)", "rows = TM"), 0, "out of bounds"),
+        ("the rest forgotten", ("k = whole; k < K;", "k = whole; k < K / VW * VW;"), 0, "K is cut"),
         ("one lane left out", ("EACH(v, VW) sum", "EACH(v, VW - 1) sum"), 0, "K is cut"),
     ]
 ]

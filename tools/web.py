@@ -94,7 +94,7 @@ def web_page(path, here, figures):
 
 
 def front(readme, here):
-    """The first page: the README without its badges and the line of languages, and the list of pages that Sphinx wants."""
+    """The first page: the README without badges and languages, and the list of pages that Sphinx wants."""
     text = re.sub(r"^\[(?:!\[|English\]|简体中文\]).*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
     listed = "\n".join([path.stem for path in here] + ["glossary"])
     return f"{web_prose(text, here)}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"

@@ -129,7 +129,8 @@ class Links(HTMLParser):
 
 def test_no_link_within_the_site_is_broken(site):
     folder, _ = site
-    read = {file: Links(file.read_text("utf-8")) for file in folder.rglob("*.html")}
+    files = [file for file in folder.rglob("*.html") if "_static" not in file.parts]  # the theme keeps a template there
+    read = {file: Links(file.read_text("utf-8")) for file in files}
     broken, count = [], 0
     for file, links in read.items():
         for link in links.to:

@@ -171,7 +171,8 @@ class OpenCLWork(OpenCLBuffers, Work):
         self.local_size = k.block
         # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
         self.function = cl.Kernel(k.program, k.function.function_name)
-        self.function.set_args(*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.function.set_args(*self.arguments)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 
     def timed(self, launches):

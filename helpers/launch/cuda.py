@@ -14,6 +14,7 @@ from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
 from .kernel import Kernel, no_room
+from .operands import OnDevice
 from .resolve import Dialect
 
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
@@ -87,6 +88,14 @@ class CudaKernel(Kernel):
         """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
         return CudaWork(self, A, B, fill)
 
+    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
+        """Copy X to the device, over another matrix of that shape, or into memory of its own."""
+        with told_plainly():
+            if over is None:
+                return OnDevice(X.shape, guarded(X)[0])
+            over.memory.copy_to_device(X)
+            return over
+
 
 # What the driver says, after which it refuses whatever this process asks next; and what that means.
 STOPPED = {
@@ -124,8 +133,8 @@ class CudaArrays(Work):
         self.shape = (A.shape[0], B.shape[1])
         try:
             with told_plainly():
-                self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
-                self.d_C, self.d_guard = guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
+                self.d_A, self.d_B = placed(A), placed(B)
+                self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
@@ -152,6 +161,11 @@ class CudaArrays(Work):
             stop.record()
             stop.synchronize()
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
+
+    def memory(self):
+        """Bytes of each array and its guard, by the array."""
+        guard = 4 * operands.guard_elements()
+        return {id(d_X): d_X.nbytes + guard for d_X in (self.d_A, self.d_B, self.d_C)}
 
 
 class CudaWork(CudaArrays):
@@ -182,12 +196,18 @@ class CudaWork(CudaArrays):
         return None
 
 
+def placed(X):
+    """X on the device: copied there, unless it is there already."""
+    return X.memory if isinstance(X, OnDevice) else guarded(X)[0]
+
+
 def guarded(X, behind=np.nan):
-    """X on the device, and the guard behind it, full of `behind`."""
-    guard = operands.guard_elements()
-    d_all = cuda.device_array(X.size + guard, np.float32)
-    d_X, d_guard = d_all[: X.size], d_all[X.size :]
-    d_X.copy_to_device(X.ravel())
+    """X on the device, or room for it where X is only a shape, and the guard behind it, full of `behind`."""
+    guard, size = operands.guard_elements(), X.nbytes // 4
+    d_all = cuda.device_array(size + guard, np.float32)
+    d_X, d_guard = d_all[:size], d_all[size:]
+    if isinstance(X, np.ndarray):
+        d_X.copy_to_device(X.ravel())
     if guard:
         d_guard.copy_to_device(np.full(guard, behind, np.float32))
     return d_X.reshape(*X.shape), d_guard

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
+from ..ladder import ceil_div
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
 from ..launch.operands import guard_elements
-from ..ladder import ceil_div
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 STEPS = (
@@ -122,7 +122,7 @@ def whole(n: int, tile: int, end: int) -> int:
 
 
 class Streamed(Contestant):
-    """A kernel whose operands pass through its device within a budget: C = k(A, B), checked and timed like any other."""
+    """A kernel whose operands pass through its device within a budget: C = k(A, B), checked and timed as any is."""
 
     def __init__(self, k: Kernel, budget: int):
         self.kernel, self.budget = k, budget
@@ -131,7 +131,7 @@ class Streamed(Contestant):
         self.last = None
 
     def refuse(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size: the kernel's own objections to a block, or a budget that is too small."""
+        """Raise what speaks against that size: what the kernel has against a block, or too small a budget."""
         if 0 in (M, N, K):
             return
         p = plan(self.kernel, M, N, K, self.budget)
@@ -143,7 +143,7 @@ class Streamed(Contestant):
 
 
 def streamed(k: Kernel, budget: int) -> Streamed:
-    """The kernel `k`, with at most `budget` bytes of A, B and C on its device at the same time: C = streamed(k, b)(A, B).
+    """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
     Any M, N and K. Raises TypeError for what is no kernel of the ladder or of yours, ValueError for a budget that is no
     number of bytes; a call, for one that holds not even a tile of each, with the least that would do.

@@ -253,6 +253,23 @@ def is_installed(package: str) -> bool:
         return False
 
 
+def mpiexec() -> str | None:
+    """The path of MPI's launcher: that of this Python's environment, or of the system; None if there is none."""
+    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+
+
+def engines() -> dict[str, str | None]:
+    """What page 14 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
+    mpi = None if mpiexec() else "mpiexec"
+    return {
+        "MPI": mpi or (None if is_installed("mpi4py") else "mpi4py"),
+        "Dask": next((name for name in ("dask", "distributed") if not is_installed(name)), None),
+    }
+
+
+ADD_ENGINES = 'pip install -e ".[many]"'
+
+
 def load_problem(library: Path) -> str | None:
     """Why that library cannot be loaded, in the system's words; None if it can."""
     try:

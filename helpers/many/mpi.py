@@ -1,10 +1,8 @@
 """A product on several processes: MPI's ranks, launched from a notebook, and never left running."""
 
 import contextlib
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,24 +17,11 @@ from ..launch import KernelError
 from ..launch.operands import validate
 from . import summa as script
 
-ADD = 'pip install -e ".[many]"'
 LIMIT = 120  # seconds
 
 
 class RunFailed(KernelError):
     """A run of several processes that did not end well; the message is theirs."""
-
-
-def missing_engines() -> list[str]:
-    """Which of MPI and Dask are not installed."""
-    mpi = mpiexec() and importlib.util.find_spec("mpi4py")
-    dask = importlib.util.find_spec("dask") and importlib.util.find_spec("distributed")
-    return ["MPI"] * (not mpi) + ["Dask"] * (not dask)
-
-
-def mpiexec() -> str | None:
-    """The path of `mpiexec`: that of this Python's environment, or of the system; None if there is none."""
-    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
 
 
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
@@ -47,10 +32,10 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise ValueError(f"ranks={ranks!r} is no number of processes; give a whole number, 1 or more.")
-    if "MPI" in missing_engines():
-        raise RunFailed(f"there is no {'mpi4py' if mpiexec() else 'mpiexec'} here. To add it: {ADD}")
+    if lacks := devices.engines()["MPI"]:
+        raise RunFailed(f"there is no {lacks} here. To add it: {devices.ADD_ENGINES}")
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
-    run = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
+    run = [devices.mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
     process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         said, _ = process.communicate(timeout=limit + 10)
@@ -107,14 +92,14 @@ def summa(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run
 def summa_all(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]:
     """All products of a list of (A, B), in one run of `summa.py` on so many ranks of this machine.
 
-    Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed where
-    there is no MPI, or a rank fails.
+    Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
+    where there is no MPI, or a rank fails.
     """
     sizes = [validate(A, B) for A, B in pairs]
     for size in sizes:
         if 0 in size:
             raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
-        if ranks >= 1:
+        if isinstance(ranks, int) and ranks >= 1:  # mpirun refuses what is not
             script.choose_grid(ranks, *size)
     with tempfile.TemporaryDirectory(prefix="summa-") as folder:
         folders = [Path(folder, str(number)) for number in range(len(pairs))]

@@ -9,6 +9,7 @@ report. With `-m mpi4py` a rank that fails ends all others, too.
 import json
 import sys
 from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 
@@ -60,7 +61,7 @@ def summa(world, A, B, k):
     )  # a panel of A has one owner in each row, one of B in each column
     world.Barrier()
     start = perf_counter()
-    for k0, k1 in zip(cuts, cuts[1:]):
+    for k0, k1 in pairwise(cuts):
         left, top = bisect_right(of_A, k0) - 1, bisect_right(of_B, k0) - 1  # the owners
         panel_A, panel_B = np.empty((len(C), k1 - k0), np.float32), np.empty((k1 - k0, C.shape[1]), np.float32)
         if j == left:

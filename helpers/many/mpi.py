@@ -13,15 +13,11 @@ import numpy as np
 import psutil
 
 from .. import devices
-from ..launch import KernelError
 from ..launch.operands import validate
-from . import summa as script
+from . import summa
+from .engines import RunFailed, need
 
 LIMIT = 120  # seconds
-
-
-class RunFailed(KernelError):
-    """A run of several processes that did not end well; the message is theirs."""
 
 
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
@@ -32,8 +28,7 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise ValueError(f"ranks={ranks!r} is no number of processes; give a whole number, 1 or more.")
-    if lacks := devices.engines()["MPI"]:
-        raise RunFailed(f"there is no {lacks} here. To add it: {devices.ADD_ENGINES}")
+    need("MPI")
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
     run = [devices.mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
     process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -84,12 +79,12 @@ class Run:
         return max(report["seconds"] for report in self.reports)
 
 
-def summa(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
-    """C = A @ B by `summa.py` on so many ranks of this machine. Raises what `summa_all` raises."""
-    return summa_all([(A, B)], ranks, limit)[0]
+def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
+    """C = A @ B by `summa.py` on so many ranks of this machine. Raises what `all_on_ranks` raises."""
+    return all_on_ranks([(A, B)], ranks, limit)[0]
 
 
-def summa_all(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]:
+def all_on_ranks(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]:
     """All products of a list of (A, B), in one run of `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
@@ -100,14 +95,14 @@ def summa_all(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]
         if 0 in size:
             raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
         if isinstance(ranks, int) and ranks >= 1:  # mpirun refuses what is not
-            script.choose_grid(ranks, *size)
+            summa.choose_grid(ranks, *size)
     with tempfile.TemporaryDirectory(prefix="summa-") as folder:
         folders = [Path(folder, str(number)) for number in range(len(pairs))]
         for one, pair in zip(folders, pairs, strict=True):
             one.mkdir()
             for name, X in zip("AB", pair, strict=True):
                 np.save(one / f"{name}.npy", X)
-        mpirun(ranks, "-m", script.__name__, *map(str, folders), limit=limit)
+        mpirun(ranks, "-m", summa.__name__, *map(str, folders), limit=limit)
         return [collected(one, ranks, size) for one, size in zip(folders, sizes, strict=True)]
 
 

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "memory": ["peak_bytes"],
         "model": ["INFINIBAND_NDR", "Network", "predicted_seconds", "this_machine"],
         "mpi": ["Run", "all_on_ranks", "bytes_moved", "mpirun", "on_ranks"],
-        "on_dask": ["block_product", "bytes_received", "cluster"],
+        "on_dask": ["block_product", "bytes_received", "cluster", "from_file"],
         "sharing": ["Together", "together"],
         "streaming": ["Plan", "Streamed", "plan", "streamed"],
     },

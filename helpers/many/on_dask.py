@@ -3,6 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +20,21 @@ def cluster(workers: int) -> Iterator:
     local = LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with local, Client(local) as client:
         yield client
+
+
+def from_file(path: str | Path, chunks: tuple):
+    """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
+    import dask.array as da
+
+    shape = np.load(path, mmap_mode="r").shape
+    blocks = da.core.normalize_chunks(chunks, shape, dtype=np.float32)
+    return da.map_blocks(read_block, chunks=blocks, meta=np.empty((0, 0), np.float32), path=str(path))
+
+
+def read_block(path: str, block_info: dict | None = None) -> np.ndarray:
+    """The block of that file that Dask says this task is for."""
+    rows, columns = block_info[None]["array-location"]
+    return np.array(np.load(path, mmap_mode="r")[slice(*rows), slice(*columns)])
 
 
 @functools.cache

@@ -77,7 +77,7 @@ class Plan:
 
 
 def plan(k: Kernel, M: int, N: int, K: int, budget: int) -> Plan:
-    """The plan with the fewest bytes over the bus that keeps within the budget, and of those the one with fewest steps.
+    """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
@@ -89,8 +89,8 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: int) -> Plan:
             f"a budget of {budget:,} bytes holds no tile of {k} in {lanes} lane{'s' * (lanes > 1)}, "
             f"with the guards behind the buffers. The least that would do: {least.bytes_on_device:,}."
         )
-    found = [widest(stays, (M, N, K), tile, BK, lanes, budget) for stays in "AB" for BK in cuts(K, tile[2])]
-    return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, p.steps))
+    found = [widest(stays, (M, N, K), tile, BK, lanes, budget) for stays in "BA" for BK in cuts(K, tile[2])]
+    return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, -p.BK, p.steps))
 
 
 def cuts(K: int, depth: int) -> list[int]:

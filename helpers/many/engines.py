@@ -25,3 +25,9 @@ def problem(engine: str) -> str:
     """What keeps that engine from running here, and the remedy; empty where nothing does."""
     lacks = devices.engines()[engine]
     return f"{engine} is not installed: there is no {lacks}. To add it: {devices.ADD_ENGINES}" if lacks else ""
+
+
+def refuse_no_number(processes: object) -> None:
+    """Raise ValueError unless that is a number of processes: whole, and 1 or more."""
+    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
+        raise ValueError(f"{processes!r} is no number of processes; give a whole number, 1 or more.")

@@ -15,7 +15,7 @@ import psutil
 from .. import devices
 from ..launch.operands import validate
 from . import summa
-from .engines import RunFailed, need
+from .engines import RunFailed, need, refuse_no_number
 
 LIMIT = 120  # seconds
 
@@ -26,8 +26,7 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
     there is no MPI, and where the run fails, with what the ranks said.
     """
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise ValueError(f"ranks={ranks!r} is no number of processes; give a whole number, 1 or more.")
+    refuse_no_number(ranks)
     need("MPI")
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
     run = [devices.mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
@@ -90,12 +89,12 @@ def all_on_ranks(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[R
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
     where there is no MPI, or a rank fails.
     """
+    refuse_no_number(ranks)
     sizes = [validate(A, B) for A, B in pairs]
     for size in sizes:
         if 0 in size:
             raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
-        if isinstance(ranks, int) and ranks >= 1:  # mpirun refuses what is not
-            summa.choose_grid(ranks, *size)
+        summa.choose_grid(ranks, *size)
     with tempfile.TemporaryDirectory(prefix="summa-") as folder:
         folders = [Path(folder, str(number)) for number in range(len(pairs))]
         for one, pair in zip(folders, pairs, strict=True):

@@ -7,18 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from .engines import need
+from .engines import need, refuse_no_number
 from .summa import local_product
 
 
 @contextlib.contextmanager
 def cluster(workers: int) -> Iterator:
-    """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context."""
+    """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
+
+    Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
+    """
+    refuse_no_number(workers)
     need("Dask")
     from distributed import Client, LocalCluster
 
     local = LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with local, Client(local) as client:
+        client.run(get_ready)
         yield client
 
 
@@ -38,16 +43,21 @@ def read_block(path: str, block_info: dict | None = None) -> np.ndarray:
 
 
 @functools.cache
-def kernel():
-    """This worker's kernel, built once."""
-    from distributed import get_worker
+def kernel(worker: str):
+    """The kernel of that worker, built once. Workers of a `cluster` are numbered, and take one core or GPU each."""
+    return local_product(int(worker) if worker.isdigit() else 0)
 
-    return local_product(int(get_worker().name))
+
+def get_ready(dask_worker) -> None:
+    """Build the worker's kernel, and call it once. `client.run` passes the worker."""
+    kernel(str(dask_worker.name))(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
 
 
 def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A block of C, by the ladder's kernel: the function that each task calls."""
-    return kernel()(np.ascontiguousarray(A), np.ascontiguousarray(B))
+    from distributed import get_worker
+
+    return kernel(str(get_worker().name))(np.ascontiguousarray(A), np.ascontiguousarray(B))
 
 
 def bytes_received(dask_worker) -> int:

@@ -110,7 +110,7 @@ def widest(stays: str, size: tuple, tile: list, BK: int, lanes: int, budget: int
     wide = whole(min(widest, end), width, end)
     if wide == 0:
         return None
-    wide = whole(ceil_div(end, ceil_div(end, wide)) + width - 1, width, end)  # as many passes, all as wide
+    wide = min(wide, whole(ceil_div(end, ceil_div(end, wide)) + width - 1, width, end))  # as many passes, as wide each
     thick = (room - wide * BK) // (lanes * (BK + wide))
     thick = whole(min(thick, ceil_div(other_end, STEPS) + thickness - 1), thickness, other_end)
     return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, lanes)

@@ -1,6 +1,7 @@
 """CUDA kernels: on a real GPU, or in Numba's simulator where there is none."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,7 +94,8 @@ class CudaKernel(Kernel):
         with told_plainly():
             if over is None:
                 return OnDevice(X.shape, guarded(X)[0])
-            over.memory.copy_to_device(X)
+            over.memory.copy_to_device(X, stream=stream())
+            wait(stream())
             return over
 
 
@@ -126,11 +128,32 @@ def told_plainly() -> Iterator[None]:
         raise
 
 
+STREAMS = threading.local()
+
+
+def stream():
+    """This thread's stream: what two threads ask of the GPU can run at the same time, such as a copy beside a kernel.
+
+    The main thread's is the default one, on which libraries compute as well.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return 0
+    if not hasattr(STREAMS, "own"):
+        STREAMS.own = cuda.stream()
+    return STREAMS.own
+
+
+def wait(on):
+    """Wait for what was asked on that stream; on the default one nobody need."""
+    if on:
+        on.synchronize()
+
+
 class CudaArrays(Work):
     """A, B and C on the device that Numba computes on, each with a guard behind it."""
 
     def __init__(self, device, A, B, fill):
-        self.shape = (A.shape[0], B.shape[1])
+        self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
         try:
             with told_plainly():
                 self.d_A, self.d_B = placed(A), placed(B)
@@ -143,8 +166,10 @@ class CudaArrays(Work):
     def download(self):
         """C as a new NumPy array. Raises KernelError if something wrote past its end, or if the GPU is lost."""
         with told_plainly():
-            operands.refuse_past_the_end(self.d_guard.copy_to_host())
-            return self.d_C.copy_to_host()
+            guard, C = (d_X.copy_to_host(stream=self.stream) for d_X in (self.d_guard, self.d_C))
+            wait(self.stream)
+            operands.refuse_past_the_end(guard)
+            return C
 
     def timed(self, launches):
         """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
@@ -155,10 +180,10 @@ class CudaArrays(Work):
         """
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
-            start.record()
+            start.record(self.stream)
             for _ in range(launches):
                 self.multiply()
-            stop.record()
+            stop.record(self.stream)
             stop.synchronize()
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
@@ -174,7 +199,7 @@ class CudaWork(CudaArrays):
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
         self.simulated = k.simulated
-        self.configured = k.function[k.grid(*self.shape), k.block]
+        self.configured = k.function[k.grid(*self.shape), k.block, self.stream]
 
     def multiply(self):
         """Run the kernel once; on a GPU, ask for it."""
@@ -207,7 +232,8 @@ def guarded(X, behind=np.nan):
     d_all = cuda.device_array(size + guard, np.float32)
     d_X, d_guard = d_all[:size], d_all[size:]
     if isinstance(X, np.ndarray):
-        d_X.copy_to_device(X.ravel())
+        d_X.copy_to_device(X.ravel(), stream=stream())
     if guard:
-        d_guard.copy_to_device(np.full(guard, behind, np.float32))
+        d_guard.copy_to_device(np.full(guard, behind, np.float32), stream=stream())
+    wait(stream())
     return d_X.reshape(*X.shape), d_guard

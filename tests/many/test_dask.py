@@ -1,4 +1,4 @@
-"""A product on Dask's workers: right, with the kernel of the ladder, also when a worker dies; and none is left running."""
+"""A product on Dask's workers: right, with the ladder's kernel, also when a worker dies; and none is left running."""
 
 import os
 
@@ -21,7 +21,8 @@ def client():
     before = set(psutil.Process().children(recursive=True))
     with many.cluster(workers=2) as client:
         yield client
-        workers = set(psutil.Process().children(recursive=True)) - before
+        begun = set(psutil.Process().children(recursive=True)) - before
+        workers = [process for process in begun if "spawn_main" in " ".join(process.cmdline())]
         assert len(workers) >= 2
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert not alive

@@ -61,6 +61,21 @@ def test_cuda_is_right_and_within_the_budget():
     assert k.last.plan.lanes == (1 if devices.simulating() else 2)
 
 
+def test_a_lane_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
+    asked, (A, B) = [], draw(5, 6, 7)
+    k = cuda_kernel("tiled", TILE=4)
+
+    def from_here():
+        asked.append(k.upload(k.place(A), k.place(B)).stream)
+
+    from_here()
+    for _ in range(2):
+        other = threading.Thread(target=from_here)
+        other.start()
+        other.join()
+    assert asked[0] == 0 and asked[1] and asked[2] and asked[1] is not asked[2]
+
+
 def test_the_two_lanes_have_threads_and_queues_of_their_own(monkeypatch):
     """Neither lane goes on until the other has come: with one thread, or one queue, they would never meet."""
     k, queues, copy = streamed(opencl_kernel(**TILED), 2e6), set(), cl.enqueue_copy

@@ -1,6 +1,6 @@
 """A product larger than a device's memory: A, B and C pass through it in blocks, within a budget of bytes.
 
-A block of A or of B stays on the device, and blocks of the other pass by it, in two lanes: while one lane computes, the
+A block of A or of B stays on the device, and blocks of the other pass by it, in two tracks: while one track computes, the
 other copies. Each pair makes a block of C, which comes back to the host. Where K is cut, the host adds up.
 """
 
@@ -25,11 +25,11 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """How a product of M x K times K x N passes through a device: blocks, lanes, and the bytes that follow from them.
+    """How a product of M x K times K x N passes through a device: blocks, tracks, and the bytes that follow from them.
 
     stays       "A" or "B": whose block stays while the other's pass by
     BM, BN, BK  rows of a block of A and C, columns of one of B and C, and what of K they have
-    lanes       pairs of a passing block and its block of C on the device at the same time
+    tracks       pairs of a passing block and its block of C on the device at the same time
     """
 
     M: int
@@ -39,7 +39,7 @@ class Plan:
     BM: int
     BN: int
     BK: int
-    lanes: int
+    tracks: int
 
     @property
     def bytes_up(self) -> int:
@@ -64,8 +64,8 @@ class Plan:
         """The most that lies there at the same time, with the guard behind each buffer."""
         A, B, C = self.BM * self.BK, self.BK * self.BN, self.BM * self.BN
         stays, passes = (A, B) if self.stays == "A" else (B, A)
-        guards = (1 + 2 * self.lanes) * guard_elements()
-        return 4 * (stays + self.lanes * (passes + C) + guards)
+        guards = (1 + 2 * self.tracks) * guard_elements()
+        return 4 * (stays + self.tracks * (passes + C) + guards)
 
     def __str__(self):
         pieces = ceil_div(self.K, self.BK)
@@ -81,15 +81,15 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: int) -> Plan:
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
-    lanes = 1 if k.simulated else 2  # the simulator runs one kernel at a time
+    tracks = 1 if k.simulated else 2  # the simulator runs one kernel at a time
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
-    least = min((Plan(M, N, K, stays, *tile, lanes) for stays in "AB"), key=lambda p: p.bytes_on_device)
+    least = min((Plan(M, N, K, stays, *tile, tracks) for stays in "AB"), key=lambda p: p.bytes_on_device)
     if not budget >= least.bytes_on_device:
         raise ValueError(
-            f"a budget of {budget:,} bytes holds no tile of {k} in {lanes} lane{'s' * (lanes > 1)}, "
+            f"a budget of {budget:,} bytes holds no tile of {k} in {tracks} track{'s' * (tracks > 1)}, "
             f"with the guards behind the buffers. The least that would do: {least.bytes_on_device:,}."
         )
-    found = [widest(stays, (M, N, K), tile, BK, lanes, budget) for stays in "BA" for BK in cuts(K, tile[2])]
+    found = [widest(stays, (M, N, K), tile, BK, tracks, budget) for stays in "BA" for BK in cuts(K, tile[2])]
     return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, -p.BK, p.steps))
 
 
@@ -98,22 +98,22 @@ def cuts(K: int, depth: int) -> list[int]:
     return sorted({min(K, depth * ceil_div(ceil_div(K, pieces), depth)) for pieces in range(1, PIECES + 1)} | {depth})
 
 
-def widest(stays: str, size: tuple, tile: list, BK: int, lanes: int, budget: int) -> Plan | None:
+def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
     """The plan of that depth whose staying block is the widest, so that the others pass by the fewest times; or None.
 
     The passing block's thickness changes no count of bytes. So it is one tile at first, and takes what is left then.
     """
     M, N, K = size
-    room = budget // 4 - (1 + 2 * lanes) * guard_elements()
+    room = budget // 4 - (1 + 2 * tracks) * guard_elements()
     (end, width), (other_end, thickness) = ((M, tile[0]), (N, tile[1]))[:: 1 if stays == "A" else -1]
-    widest = (room - lanes * thickness * BK) // (BK + lanes * thickness)
+    widest = (room - tracks * thickness * BK) // (BK + tracks * thickness)
     wide = whole(min(widest, end), width, end)
     if wide == 0:
         return None
     wide = min(wide, whole(ceil_div(end, ceil_div(end, wide)) + width - 1, width, end))  # as many passes, as wide each
-    thick = (room - wide * BK) // (lanes * (BK + wide))
+    thick = (room - wide * BK) // (tracks * (BK + wide))
     thick = whole(min(thick, ceil_div(other_end, STEPS) + thickness - 1), thickness, other_end)
-    return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, lanes)
+    return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
 
 
 def whole(n: int, tile: int, end: int) -> int:
@@ -187,18 +187,18 @@ class StreamedWork(Work):
         p, self.bytes_up, self.bytes_down, self.peak = self.plan, 0, 0, 0
         stays = [(k, block) for k in pieces(p.K, p.BK) for block in pieces(*((p.M, p.BM), (p.N, p.BN))[p.stays == "B"])]
         passes = pieces(*((p.N, p.BN), (p.M, p.BM))[p.stays == "B"])
-        self.lanes = [Lane() for _ in range(p.lanes)]
+        self.tracks = [Track() for _ in range(p.tracks)]
         self.staying, self.stopped = None, False
-        with ThreadPoolExecutor(p.lanes) as threads:
+        with ThreadPoolExecutor(p.tracks) as threads:
             for k, block in stays:
                 self.stay(self.cut(p.stays, block, k))
-                turns = [(lane, passes[number :: p.lanes], block, k) for number, lane in enumerate(self.lanes)]
+                turns = [(track, passes[number :: p.tracks], block, k) for number, track in enumerate(self.tracks)]
                 try:
                     list(threads.map(self.let_pass, turns))
                 except BaseException:
-                    self.stopped = True  # the other lane need not finish its blocks
+                    self.stopped = True  # the other track need not finish its blocks
                     raise
-        self.lanes, self.staying = [], None  # and with them what they hold on the device
+        self.tracks, self.staying = [], None  # and with them what they hold on the device
 
     def cut(self, name, block, k):
         """A block of A or B, C-contiguous: `block` of A's rows or B's columns, `k` of what they have in common."""
@@ -208,23 +208,23 @@ class StreamedWork(Work):
         """Put X where the last block that stayed was; if that was of another shape, let go of everything first."""
         if self.staying and self.staying.shape != X.shape:
             self.staying = None
-            for lane in self.lanes:
-                lane.let_go()
+            for track in self.tracks:
+                track.let_go()
         self.staying = self.kernel.place(X, self.staying)
         self.count(up=X.nbytes)
 
     def let_pass(self, turn):
-        """In one lane: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
-        lane, blocks, staying, k = turn
+        """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
+        track, blocks, staying, k = turn
         other = "B" if self.plan.stays == "A" else "A"
         for block in blocks:
             if self.stopped:
                 return
             X = self.cut(other, block, k)
-            lane.put(self.kernel, X, self.staying, other)
+            track.put(self.kernel, X, self.staying, other)
             self.count(up=X.nbytes)
-            lane.work.launch()
-            part = lane.work.download()
+            track.work.launch()
+            part = track.work.download()
             self.count(down=part.nbytes)
             rows, columns = (block, staying) if other == "A" else (staying, block)
             if k.start == 0:
@@ -236,12 +236,12 @@ class StreamedWork(Work):
         """Note bytes that were copied, and what lies on the device now."""
         with self.counting:
             self.bytes_up, self.bytes_down = self.bytes_up + up, self.bytes_down + down
-            works = [work for lane in self.lanes if (work := lane.work)]
+            works = [work for track in self.tracks if (work := track.work)]
             buffers = {name: size for work in works for name, size in work.memory().items()}
             self.peak = max(self.peak, sum(buffers.values()))
 
 
-class Lane:
+class Track:
     """A block that passes, on the device, and the work that it is part of."""
 
     def __init__(self):

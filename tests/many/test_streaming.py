@@ -21,13 +21,14 @@ SHAPES = [(1, 1, 1), (700, 30, 20), (33, 1000, 700), (257, 255, 2000), (1000, 17
 def counted(monkeypatch):
     """The bytes of all OpenCL buffers: how many there are, and the most there were."""
     count, lock = {"now": 0, "most": 0}, threading.Lock()
+    devices.opencl_device()  # which proves itself once, with a buffer of its own
 
     class Buffer(cl.Buffer):
-        def __init__(self, *args, size, **others):
-            super().__init__(*args, size=size, **others)
-            self.counted = size
+        def __init__(self, *args, **others):
+            super().__init__(*args, **others)
+            self.counted = self.size
             with lock:
-                count["now"] += size
+                count["now"] += self.size
                 count["most"] = max(count["most"], count["now"])
 
         def __del__(self):
@@ -58,10 +59,10 @@ def test_cuda_is_right_and_within_the_budget():
     k, (A, B) = streamed(cuda_kernel("tiled", TILE=4), 1.4e6), draw(13, 17, 19)
     assert not wrong_elements(k(A, B), A, B).any()
     assert 0 < k.last.peak <= 1.4e6
-    assert k.last.plan.lanes == (1 if devices.simulating() else 2)
+    assert k.last.plan.tracks == (1 if devices.simulating() else 2)
 
 
-def test_a_lane_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
+def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
     asked, (A, B) = [], draw(5, 6, 7)
     k = cuda_kernel("tiled", TILE=4)
 
@@ -76,8 +77,8 @@ def test_a_lane_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_defa
     assert asked[0] == 0 and asked[1] and asked[2] and asked[1] is not asked[2]
 
 
-def test_the_two_lanes_have_threads_and_queues_of_their_own(monkeypatch):
-    """Neither lane goes on until the other has come: with one thread, or one queue, they would never meet."""
+def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):
+    """Neither track goes on until the other has come: with one thread, or one queue, they would never meet."""
     k, queues, copy = streamed(opencl_kernel(**TILED), 2e6), set(), cl.enqueue_copy
     meet = threading.Barrier(2)
 
@@ -154,7 +155,7 @@ def test_what_is_no_kernel_and_what_does_not_multiply_is_refused():
     assert k(np.ones((3, 0), np.float32), np.ones((0, 5), np.float32)).tolist() == [[0.0] * 5] * 3
 
 
-def test_an_error_in_one_lane_ends_both(monkeypatch):
+def test_an_error_in_one_track_ends_both(monkeypatch):
     k = streamed(opencl_kernel(**TILED), 2e6)
     A, B = draw(3000, 100, 100)
     k(A, B)

@@ -1,6 +1,6 @@
 """A product larger than a device's memory: A, B and C pass through it in blocks, within a budget of bytes.
 
-A block of A or of B stays on the device, and blocks of the other pass by it, in two tracks: while one track computes, the
+A block of A or of B stays on the device, and blocks of the other pass by it, in two tracks: while one computes, the
 other copies. Each pair makes a block of C, which comes back to the host. Where K is cut, the host adds up.
 """
 

@@ -47,7 +47,7 @@ class Device:
 
     `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
     block; `memory_bytes` is all of its memory, None where that is simply the machine's. `vector_width` is float32 in
-    a vector register, 1 on a GPU.
+    a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their place.
     """
 
     dialect: str
@@ -59,6 +59,7 @@ class Device:
     memory_bytes: int | None
     handle: object = field(default=None, compare=False, repr=False)
     vector_width: int = 1
+    units: int = 1
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -404,6 +405,7 @@ class Candidate:
             handle.global_mem_size,
             handle,
             1 if self.kind == "GPU" else max(1, handle.native_vector_width_float),
+            handle.max_compute_units,
         )
 
 
@@ -427,7 +429,7 @@ def parts(device: Device, units: int = 1) -> list[Device]:
             f"units ({error})."
         ) from None
     names = [f"{device.name}, part {number + 1} of {len(handles)}" for number in range(len(handles))]
-    return [replace(device, name=name, handle=handle) for name, handle in zip(names, handles, strict=True)]
+    return [replace(device, name=name, handle=handle, units=units) for name, handle in zip(names, handles, strict=True)]
 
 
 def numbered(name: str, number: int) -> str:

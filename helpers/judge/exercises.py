@@ -1,6 +1,6 @@
 """Judges the exercises whose answer is a function: of numbers, or a search. (Kernels are judged by `check`.)
 
-Do look here once you have tried: each answer is one line.
+Do look here once you have tried: each answer is a few lines at most.
 """
 
 import itertools
@@ -10,9 +10,18 @@ from math import isqrt
 
 import numpy as np
 
-from ..ladder import ceil_div
+from ..ladder import SMALLEST_PACKED, ceil_div
 from ..sandbox import Finding
 from .report import Report
+
+
+def tile_elements(M, N, cores):
+    """Elements of C in a tile of `packed`: 512 x 256, its longer side halved until there are two for every core."""
+    BM, BN = 512, 256
+    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * cores and BM * BN > SMALLEST_PACKED:
+        BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
+    return BM * BN
+
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
 ANSWERS = {
@@ -35,12 +44,20 @@ ANSWERS = {
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": (
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
-        [(32, 8), (33, 8), (81, 8), (123, 8), (255, 2), (43, 12)],
+        [(32, 8), (33, 8), (81, 8), (123, 8), (255, 4), (43, 12)],
     ),
     # 09: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
     "trap": (
         lambda stack, spilled, fma, whole: 1 if spilled else 2 if stack else 3 if 2 * whole > fma else 0,
-        [(0, 0, 64, 8), (288, 0, 4, 58), (1168, 440, 256, 11), (0, 0, 64, 46), (64, 0, 64, 8), (0, 0, 256, 6)],
+        [
+            (0, 0, 64, 8),
+            (288, 0, 4, 58),
+            (1168, 440, 256, 11),
+            (0, 0, 64, 46),
+            (64, 0, 64, 8),
+            (0, 0, 256, 6),
+            (0, 0, 64, 32),
+        ],
     ),
     # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": (
@@ -57,6 +74,11 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (5, 2), (3, 1), (1, 1)]),
+    # 11: elements of C in a tile, which is halved from 512 x 256 until there are two for every core, or it is small
+    "tile_elements": (
+        tile_elements,
+        [(64, 64, 2), (128, 128, 2), (256, 256, 2), (1000, 200, 2), (40, 3000, 4), (4096, 4096, 8)],
+    ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),

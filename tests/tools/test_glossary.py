@@ -1,5 +1,6 @@
 """The glossary and the links to it."""
 
+import ast
 import re
 
 import glossary
@@ -8,6 +9,12 @@ import pytest
 from nbformat import v4
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
+
+
+def link(text, anchor):
+    """The link that a first use becomes: its title is what the glossary says in English."""
+    row = next(row for row in ROWS if f'id="{anchor}"' in row)
+    return f'[{text}](glossary.md#{anchor} "{row.split(" | ")[1].split("<br>")[0]}")'
 
 
 def linked(*cells):
@@ -30,6 +37,36 @@ def test_each_term_has_one_line_in_both_languages_and_four_dialects(row):
         and translated.endswith("。")
     )
     assert len(words) == 4 and all(words)
+
+
+def kinds():
+    """What the judges call the faults that they find: the first argument of each Finding, as it is written there."""
+    for file in (notebooks.ROOT / "helpers").rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+            name = getattr(getattr(call, "func", None), "id", None) or getattr(getattr(call, "func", None), "attr", "")
+            if isinstance(call, ast.Call) and name in ("Finding", "find") and call.args:
+                yield from re.findall(r"^f?['\"](.*)['\"]$", ast.unparse(call.args[0]))
+
+
+def test_each_verdict_is_explained():
+    said = set(kinds())
+    assert {"race", "K is cut", "wrong {what}", "misaligned"} <= said and len(said) > 25
+    said |= {f"wrong {what}" for what in ("row", "column", "place")}
+    assert said - {"wrong {what}"} <= set(glossary.verdicts())
+    assert len(set(glossary.verdicts())) == len(glossary.verdicts())
+
+
+@pytest.mark.parametrize(
+    "output, words",
+    [
+        ("✓ k is right: 6 shapes.\n  (not looked for here: races)", {"is right", "not looked for here"}),
+        ("✗ k is wrong.\n  race: two threads.\n      12 | hang: x", {"is wrong", "race"}),
+        ("… f: not yet. It returns nothing.", {"not yet"}),
+        ("  race: no verdict", set()),
+    ],
+)
+def test_the_verdicts_of_an_output(output, words):
+    assert glossary.verdicts_in(output) == words
 
 
 def test_each_term_stands_once():
@@ -55,7 +92,7 @@ def linked_notebook(text):
 
 def test_the_first_use_is_linked_and_no_other():
     assert linked("A warp. Warps are 32 threads.", "A **warp**, and a thread.") == [
-        "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).",
+        f"A {link('warp', 'warp')}. Warps are 32 {link('threads', 'thread')}.",
         "A **warp**, and a thread.",
     ]
 
@@ -80,8 +117,8 @@ def test_no_link_where_none_belongs(text):
 def test_the_longest_term_wins_and_linking_twice_changes_nothing():
     once = linked("A bank conflict in shared memory, **Bank conflicts**; banks.")
     assert once == [
-        "A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), "
-        "**Bank conflicts**; [banks](glossary.md#bank)."
+        f"A {link('bank conflict', 'bank-conflict')} in {link('shared memory', 'shared-memory')}, "
+        f"**Bank conflicts**; {link('banks', 'bank')}."
     ]
     assert linked(*once) == once
 
@@ -89,5 +126,9 @@ def test_the_longest_term_wins_and_linking_twice_changes_nothing():
 @pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
 def test_every_page_links_its_terms(path):
     """That each first use is linked is part of the normal form; here, that there are links that lead somewhere."""
-    anchors = re.findall(r"\]\(glossary\.md#([^)]+)\)", "".join(cell.source for cell in notebooks.read(path).cells))
+    notebook = notebooks.read(path)
+    anchors = glossary.anchors(notebook)
+    for cell in notebook.cells:
+        for text, anchor in re.findall(r"\[([^\]]*)\]\(glossary\.md#([\w-]+)", cell.source):
+            assert link(text, anchor) in cell.source  # with the glossary's own words for a title
     assert len(anchors) == len(set(anchors)) > 3 and set(anchors) <= set(glossary.terms().values())

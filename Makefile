@@ -55,7 +55,7 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	$(PIP) install -q -c constraints.txt -e '.[lab,test,web,$(CUDA)]'
+	$(PIP) install -q -c constraints.txt -e '.[lab,test,many,web,$(CUDA)]'
 	@touch $@
 
 # The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
@@ -64,7 +64,7 @@ constraints:
 	rm -rf $(VENV)-constraints
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,web,peers,cuda13]'
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,many,web,peers,cuda13]'
 	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
 	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
 	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new

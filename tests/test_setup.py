@@ -40,7 +40,7 @@ def pip_section():
     return next(part["pip"] for part in conda()["dependencies"] if isinstance(part, dict))
 
 
-@pytest.mark.parametrize("line", [*LAB_AND_TEST, EXTRAS["cuda12"][0], *EXTRAS["cuda13"]])
+@pytest.mark.parametrize("line", [*LAB_AND_TEST, EXTRAS["cuda12"][0], *EXTRAS["cuda13"], *EXTRAS["many"]])
 def test_each_dependency_has_a_pin_that_satisfies_it(line):
     wanted = Requirement(line)
     (pin,) = pins()[canonicalize_name(wanted.name)].specifier

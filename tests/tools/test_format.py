@@ -35,6 +35,8 @@ MACHINE_NAMES = {
     "ladder_roofline",
     "roofline",
     "machine_limits",
+    "dashboard_link",
+    "this_machine",
     "doctor",
     "devices",
     "cuda_device",

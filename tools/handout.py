@@ -40,11 +40,12 @@ Your copy of the pages. Everything you write stays in these files: save them, an
 |---|---|
 {table}
 
-Open a page in JupyterLab, run its cells from the top (Shift + Enter), and at *Your turn* replace what says `your turn`. Each exercise
-judges itself, as often as you like, and its hints are folded below it. Leave the line `# Exercise …` at the top of a cell as it is.
+Open a page in JupyterLab, run its cells from the top (Shift + Enter), and at *Your turn* replace what says `your turn`.
+Each exercise judges itself, as often as you like, and its hints are folded below it. Leave the line `# Exercise …` at the
+top of a cell as it is.
 
-`python -m helpers progress .` says which exercises of this folder are done. `python -m helpers doctor` says what your machine has.
-The course is the package `matmul-ladder`; `{install}` installs it. The terms are in [glossary.md](glossary.md).
+`python -m helpers progress .` says which exercises of this folder are done, and `python -m helpers doctor` what your
+machine has. The course is the package `matmul-ladder`; `{install}` installs it. The terms are in [glossary.md](glossary.md).
 """
 
 
@@ -104,7 +105,7 @@ def title(page):
 
 
 def write(folder, paths, solutions_after=False):
-    """Write the hand-out of these notebooks into the folder, which is made anew. Raises FileExistsError for another's."""
+    """Write the hand-out of these notebooks into the folder, which is made anew. FileExistsError: another's."""
     if folder.exists() and any(folder.iterdir()) and not (folder / MADE_HERE).exists():
         raise FileExistsError(f"{folder} holds something that this command did not make; name another --folder.")
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A teacher's own check: every stub is not right, every solution is, and what a cell does beside its answer is nothing."""
+"""A teacher's own check: every solution is right, no stub is, and only the answer in a cell counts."""
 
 import ast
 

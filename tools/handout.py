@@ -41,11 +41,12 @@ Your copy of the pages. Everything you write stays in these files: save them, an
 {table}
 
 Open a page in JupyterLab, run its cells from the top (Shift + Enter), and at *Your turn* replace what says `your turn`.
-Each exercise judges itself, as often as you like, and its hints are folded below it. Leave the line `# Exercise …` at the
-top of a cell as it is.
+Each exercise judges itself, as often as you like, and its hints are folded below it. Leave the line `# Exercise …` at
+the top of a cell as it is.
 
 `python -m helpers progress .` says which exercises of this folder are done, and `python -m helpers doctor` what your
-machine has. The course is the package `matmul-ladder`; `{install}` installs it. The terms are in [glossary.md](glossary.md).
+machine has. `{install}` installs the course.
+The terms are in [glossary.md](glossary.md).
 """
 
 

@@ -5,6 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "homework": ["EXERCISES", "Exercise", "judge_source", "pages"],
+        "homework": ["EXERCISES", "Exercise", "judge_source"],
+        "progress": ["Progress", "progress"],
     },
 )

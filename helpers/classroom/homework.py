@@ -13,7 +13,10 @@ from functools import partial
 
 from ..judge import Report, check, check_answer, check_loads, judge_search, judge_transposed, with_part
 from ..launch import KernelError, cuda_kernel, opencl_kernel
-from ..sandbox import Finding
+from ..sandbox import Errand, Finding, apart
+
+SECONDS = 120  # of computing, for one answer; a kernel's own trial has a limit of its own
+LONGEST = 100_000  # characters of the cells of one answer
 
 # What answers may use without importing it, as on their pages.
 GIVEN = """
@@ -204,25 +207,40 @@ EXERCISES = {
 }
 
 
-def pages() -> list[str]:
-    """The numbers of the pages that have exercises, in order."""
-    return sorted({exercise.page for exercise in EXERCISES.values()})
-
-
 def judge_source(label: str, source: str) -> Report:
-    """Judge the answer that is in a cell's text, which is run here: call it in a child process.
+    """Judge the answer that is in the text of an exercise's cells, in a child process. Returns a `Report`."""
+    answer = answer_in(label, source)
+    return answer if isinstance(answer, Report) else judge_apart(label, answer)
 
-    Returns a `Report`; what the text or the judge raises is its finding.
-    """
-    exercise = EXERCISES[label]
+
+def answer_in(label: str, source: str) -> str | Report:
+    """The text of the answer that those cells hold, of which nothing is run; a `Report` where there is none."""
+    names = EXERCISES[label].names
+    if len(source) > LONGEST:
+        return refused(label, "too long", f"{len(source):,} characters; an answer has at most {LONGEST:,}")
     try:
-        answer = answer_of(source, exercise.names)
+        answer = answer_of(source, names)
+        missing = [name for name in names if name not in names_bound(ast.parse(answer).body)]
     except SyntaxError as error:
         return refused(label, "does not compile", f"line {error.lineno}: {error.msg}")
-    missing = [name for name in exercise.names if name not in names_bound(ast.parse(answer).body)]
+    except (ValueError, RecursionError, MemoryError) as error:  # zeros in the text, brackets a thousand deep
+        return refused(label, "does not compile", str(error) or type(error).__name__)
     if missing:
         return refused(label, "not yet", f"There is no {' and no '.join(missing)}.")
-    namespace = {"__name__": "__main__"}
+    return answer
+
+
+def judge_apart(label: str, answer: str) -> Report:
+    """Judge the text of an answer in a child process, which is stopped where it never ends. Returns a `Report`."""
+    outcome = apart(judge_here, f"exercise {label}", SECONDS, label=label, answer=answer)
+    if isinstance(outcome.value, Report):
+        return outcome.value
+    return Report(label, tuple(outcome.findings), 0)
+
+
+def judge_here(errand: Errand, label: str, answer: str) -> Report:
+    """In the child: run the answer, and judge it. What the text or the judge raises is a finding."""
+    exercise, namespace = EXERCISES[label], {"__name__": "__main__"}
     try:
         run(GIVEN + exercise.given, namespace, f"<given to {label}>")
         run(answer, namespace, f"<answer to {label}>")

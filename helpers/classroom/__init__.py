@@ -5,6 +5,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "board": ["Board", "board"],
+        "entries": ["NotEntered", "enter"],
         "homework": ["EXERCISES", "Exercise", "judge_source"],
         "progress": ["Progress", "progress"],
     },

@@ -53,7 +53,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     files.try_writing(path)
     source = k.source if "import" in k.source or k.dialect == "OpenCL" else JIT + k.source
     again = DIALECTS[k.dialect].build(source, like=k.step, **k.parameters)
-    if report := wrong_with(again):
+    if (report := wrong_with(again)) is not None:
         raise NotEntered(f"It does not enter yet.\n{report!r}")
     entry = {
         "name": name,
@@ -100,7 +100,7 @@ def machine_of(k: Kernel) -> str:
 
 def times_of(k: Kernel) -> dict:
     """{"square", "thin": {"shape", "gflops", "of_numpy", "of_rung"}, "peak_gflops"}, each measured in turns."""
-    rung = DIALECTS[k.dialect].build(k.step)
+    rung = DIALECTS[k.dialect].build(k.step, **k.parameters)
     found, peaks = {}, [machine_limits().flops_per_s]
     for what, shape in SIZES.items():
         rounds = contest([HostKernel(numpy_matmul), rung, k], shape, ROUNDS)
@@ -166,7 +166,7 @@ def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, sourc
         k = build(source, like=like, **parameters)
     except (KernelError, ValueError, TypeError) as error:
         return f"not built: {error}"
-    if report := wrong_with(k):
+    if (report := wrong_with(k)) is not None:
         return spelled(report.findings[0])
     A, B = operands()
     claimed = np.broadcast_to(np.asarray(answer, np.float32), (1, ANSWER[1]))

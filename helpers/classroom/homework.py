@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..judge import Report, check, check_answer, check_loads, judge_search, judge_transposed, with_part
-from ..launch import KernelError, cuda_kernel, opencl_kernel
+from ..launch import DIALECTS, KernelError, cuda_kernel, opencl_kernel
 from ..sandbox import Errand, Finding, apart
 
 SECONDS = 120  # of computing, for one answer; a kernel's own trial has a limit of its own
@@ -34,6 +34,11 @@ from helpers.devices import opencl_device
 context, flags = cl.Context([opencl_device().handle]), cl.mem_flags
 queue = cl.CommandQueue(context)
 naive_cl = cl.Program(context, opencl_kernel("naive").source).build().naive
+"""
+# ... and what page 15 has at hand.
+PAGE_15 = """
+source = opencl_kernel("packed").source
+ask_ahead = "if (r + i + TM < rows) prefetch(from + TM * K, depth);"
 """
 
 
@@ -150,6 +155,15 @@ def ported(my_lines, frame):
     return wishes(report.subject, {"every access is coalesced": all(row.pieces == row.fewest for row in rows)})
 
 
+def own_rung(k):
+    """15.1: a kernel that is right and is not the course's."""
+    from .entries import code_of
+
+    if code_of(k.source, k.dialect) == code_of(DIALECTS[k.dialect].source_of(k.step), k.dialect):
+        return refused("15.1", "not yet", f"It is the course's own {k.step}.")
+    return check(k)
+
+
 def wishes(subject, met):
     """A Report: right if every wish, {what: whether it is met}, is met; "wrong" names those that are not."""
     return Right(subject, tuple(Finding("not met", wish) for wish, done in met.items() if not done), len(met))
@@ -203,6 +217,7 @@ EXERCISES = {
         number("12.1", "12-c20", "least_seconds"),
         Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3)),
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
+        Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),
     )
 }
 

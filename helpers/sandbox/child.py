@@ -160,19 +160,21 @@ def read_text(path):
 def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
-    It is out of time once it has computed for `seconds`, or has not computed at all for so long: what another process
-    takes of the machine does not count. A driver on many cores computes more than one second in a second; then the
+    It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
+    so long: what another process takes of the machine does not count. A driver on many cores computes more than one second in a second; then the
     wall's clock counts. Raises Crowd once it has started more processes than a job needs.
     """
     start = moved = time.monotonic()
-    computed = 0.0
+    computed = everyones = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, so_far, crowd = time.monotonic(), cpu_seconds(child.pid), descendants(child.pid)
-            if crowd > MOST:
-                raise Crowd(f"it started {crowd} processes, and was stopped")
-            if so_far > computed:
-                computed, moved = so_far, now
+            now, so_far, below = time.monotonic(), cpu_seconds(child.pid), descendants(child.pid)
+            if len(below) > MOST:
+                raise Crowd(f"it started {len(below)} processes, and was stopped")
+            together = so_far + sum(map(cpu_seconds, below))
+            if together != everyones:  # it waits for a child of its own, which computes or has ended
+                everyones, moved = together, now
+            computed = max(computed, so_far)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= seconds:
                 return False
@@ -181,11 +183,11 @@ def wait_patiently(what, child, seconds):
 
 
 def descendants(pid):
-    """How many processes it has started, and these have; 0 once it is gone."""
+    """The process ids of what it has started, and these have; none once it is gone."""
     try:
-        return len(psutil.Process(pid).children(recursive=True))
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
-        return 0
+        return []
 
 
 def cpu_seconds(pid):

@@ -96,7 +96,7 @@ def with_notes(cell):
 
 def test_every_cell_of_the_table_is_right_for_thirty_students(tmp_path, pages, monkeypatch):
     """Each with a stub, a solution or a mutant in each exercise, in files that editors have changed."""
-    monkeypatch.setattr(homework, "SECONDS", 5)
+    monkeypatch.setattr(homework, "SECONDS", 15)
     rng, wanted, options = random.Random(30), {}, choices()
     spoils = itertools.cycle([as_it_was, without_ids, with_another_id, without_marks, with_notes])
     rounds = {label: itertools.cycle(rng.sample(options[label], len(options[label]))) for label in LABELS}

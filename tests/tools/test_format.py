@@ -18,6 +18,7 @@ import pytest
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
     "measure",
+    "board",
     "measure_ladder",
     "compare",
     "tune",

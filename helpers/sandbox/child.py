@@ -161,8 +161,8 @@ def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
     It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
-    so long: what another process takes of the machine does not count. A driver on many cores computes more than one second in a second; then the
-    wall's clock counts. Raises Crowd once it has started more processes than a job needs.
+    so long: what another process takes of the machine does not count. A driver on many cores computes more than one
+    second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job needs.
     """
     start = moved = time.monotonic()
     computed = everyones = 0.0

@@ -36,7 +36,6 @@ from pathlib import Path
 exec(Path({config!r}).read_text())
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = {homes!r} + "/{{username}}"
-c.Spawner.course_home = lambda self: Path({homes!r}) / self.user.name
 c.Spawner.args = ["--allow-root"] if __import__("os").geteuid() == 0 else []
 c.Spawner.pre_spawn_hook = None
 c.JupyterHub.authenticator_class = "dummy"

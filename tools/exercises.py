@@ -13,9 +13,7 @@ from handout import ABOUT_THE_FOLD, FOLDED, title
 from helpers.classroom import EXERCISES
 
 FILE = notebooks.ROOT / "teaching" / "exercises.md"
-HEAD = (
-    "# All exercises\n\nMade by `python tools/exercises.py` from the pages; do not edit. Solutions are in the pages.\n"
-)
+HEAD = "# All exercises\n\nMade by `python tools/exercises.py`; do not edit. Solutions are in the pages.\n"
 HINT = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 

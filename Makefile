@@ -10,7 +10,7 @@ QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test quick lowest notebooks bench handout constraints clean
+.PHONY: lab test quick lowest notebooks zh bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -37,6 +37,9 @@ lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks 
 
 notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
 	$(VENV)/bin/python tools/notebooks.py
+
+zh: $(VENV)/test.stamp  ## the Chinese pages, from the English ones and po/zh_CN/
+	$(VENV)/bin/python tools/translate.py
 
 bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 	$(VENV)/bin/python -m helpers bench $(BENCH_FLAGS)

@@ -5,11 +5,12 @@ python tools/notebooks.py --format    also puts the glossary's rows in the order
 
 import functools
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
 ROW = re.compile(r'\| <a id="([^"]+)"></a>')
-LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)?glossary\.md#[^)]*\)")
 # Where no link belongs: code, other links and images, HTML, formulas, and headings.
 KEPT = re.compile(
     "|".join(
@@ -30,42 +31,83 @@ KEPT = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Language:
+    """How the pages of one language use the glossary's terms."""
+
+    column: int  # of a term's name and of its meaning: the first line of the cell, or the second
+    place: str  # of the glossary, as its pages see it
+    word: str  # a regular expression of what is linked in running text: {} are the terms
+
+
+ENGLISH = Language(0, "glossary.md", r"(?<![\w-])(?P<term>{})(?:e?s)?(?![\w-])")
+# With its asterisks: between Chinese characters, Markdown takes `**[…](…)**` for no emphasis, and `[**…**](…)` for one.
+CHINESE = Language(1, "../glossary.md", r"(?P<stars>\*\*?)?(?P<term>{})(?(stars)(?P=stars))")
+EMPHASIS = re.compile(r"(\*\*?)([^*\n]+)\1")
+
+
 @functools.cache
-def terms():
+def terms(language=ENGLISH):
     """{term as one writes it, in lower case: its anchor}, as the glossary has them."""
-    return {
-        term.lower(): anchor
-        for anchor, term in re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*', GLOSSARY.read_text("utf-8"))
-    }
+    rows = re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*<br>([^|]+) \|', GLOSSARY.read_text("utf-8"))
+    return {row[1 + language.column].lower(): row[0] for row in rows}
 
 
 @functools.cache
-def pattern():
-    """Any term, the longest first, also in the plural."""
-    longest_first = sorted(terms(), key=len, reverse=True)
-    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?:e?s)?(?![\w-])", re.IGNORECASE)
+def pattern(language=ENGLISH):
+    """Any term, the longest first; in English also in the plural."""
+    longest_first = sorted(terms(language), key=len, reverse=True)
+    return re.compile(language.word.format("|".join(map(re.escape, longest_first))), re.IGNORECASE)
 
 
-def link_terms(notebook):
-    """Link each term's first use in the notebook's prose, and no other, in place."""
-    linked = set()
+def without_links(text):
+    """The text without its links to the glossary."""
+    return LINK.sub(r"\1", text)
+
+
+def link_terms(notebook, language=ENGLISH, only=None):
+    """Link each term's first use in the notebook's prose, and no other, in place. `only`: these anchors."""
+    linked = set() if only is None else set(terms(language).values()) - set(only)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = with_links(LINK.sub(r"\1", cell.source), linked)
+            cell.source = with_links(without_links(cell.source), linked, language)
 
 
-def with_links(text, linked):
+def with_links(text, linked, language):
     """The text with a link at each term whose anchor is not yet in `linked`, a set, which it is then added to."""
     kept = [m.span() for m in KEPT.finditer(text)]
+    if language is CHINESE:  # a link in the midst of emphasised words would end the emphasis
+        kept += [m.span() for m in EMPHASIS.finditer(text) if not pattern(language).fullmatch(m[0])]
 
     def link(match):
-        anchor = terms()[match[1].lower()]
+        anchor = terms(language)[match["term"].lower()]
         if anchor in linked or any(start < match.end() and match.start() < end for start, end in kept):
             return match[0]
         linked.add(anchor)
-        return f"[{match[0]}](glossary.md#{anchor})"
+        return f"[{match[0]}]({language.place}#{anchor})"
 
-    return pattern().sub(link, text)
+    return pattern(language).sub(link, text)
+
+
+def anchors(notebook):
+    """The anchors that the notebook's prose links to, in order."""
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return re.findall(r"\]\((?:\.\./)?glossary\.md#([^)\s]*)", prose)
+
+
+@functools.cache
+def verdicts():
+    """The words of the verdicts that `check` and the exercises give, as the glossary's second table has them."""
+    _, table = GLOSSARY.read_text("utf-8").split("| verdict", 1)
+    return re.findall(r"^\| ([^|]+) \|", table.partition("|---|")[2], re.MULTILINE)
+
+
+def verdicts_in(output):
+    """Those of them that the text of an output says: behind a ✓, ✗ or …, or at the beginning of an indented line."""
+    said = "\n".join(re.findall(r"^[✓✗…] .*(?:\n  .*)*", output, re.MULTILINE))
+    return {
+        words for words in verdicts() if re.search(rf"^(?:[✓✗…] .* |  \(?){re.escape(words)}[:.]", said, re.MULTILINE)
+    }
 
 
 def in_order(text, pages):
@@ -73,13 +115,7 @@ def in_order(text, pages):
 
     Terms that no page uses come last.
     """
-    uses = [
-        anchor
-        for notebook in pages
-        for cell in notebook.cells
-        if cell.cell_type == "markdown"
-        for anchor in re.findall(r"\]\(glossary\.md#([^)]*)\)", cell.source)
-    ]
+    uses = [anchor for notebook in pages for anchor in anchors(notebook)]
     first = {anchor: at for at, anchor in reversed(list(enumerate(uses)))}
     lines = text.splitlines(keepends=True)
     rows = [line for line in lines if line.startswith("| <a")]

@@ -64,6 +64,12 @@ def badges(stem, url=None):
     )
 
 
+def without_badges(source):
+    """The title cell's text without the line of badges: the heading, an empty line, the rest if there is any."""
+    heading, *lines = [line for line in source.split("\n") if not line.startswith("[![")]
+    return "\n\n".join(filter(None, [heading, "\n".join(lines).strip("\n")]))
+
+
 def setup_lines(url=None):
     """The first lines of every notebook's first code cell: what makes it work alone on Colab."""
     return [
@@ -105,9 +111,8 @@ def normalise(notebook, stem):
     renumber(notebook)
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if title is not None:
-        lines = [line for line in title.source.split("\n") if not line.startswith("[![")]
-        rest = "\n".join(lines[1:]).strip("\n")
-        title.source = "\n\n".join(filter(None, [lines[0], badges(stem), rest]))
+        heading, *rest = without_badges(title.source).split("\n\n", 1)
+        title.source = "\n\n".join([heading, badges(stem), *rest])
     link_terms(notebook)
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:

@@ -35,7 +35,7 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = warp * uint32(LANES) + lane
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
-        # A warp owns a patch of WM x WN; in it, a thread's rows and columns come in fours.
+        # LANES threads, on a GPU a warp, own a patch of WM x WN; in it, a thread's rows and columns come in fours.
         ty = uint32(warp // ACROSS * WM + lane % LANES_Y * 4)
         tx = uint32(warp % ACROSS * WN + lane // LANES_Y * 4)
         a_next = cuda.local.array((A_FOURS, 4), float32)
@@ -50,7 +50,7 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
         now, k0 = uint32(0), 0
         fetch(A, B, row0, col0, k0, thread, a_next, b_next)
         while k0 < K:
-            # 1. What was asked for has arrived: out of the registers, into one half.
+            # 1. Take what was asked for, and wait if it is still on its way: out of the registers, into one half.
             for i in range(A_FOURS):
                 q = thread + uint32(i * THREADS)
                 r, c = q // 2 % BM, now + q // (2 * BM) * 8 + q % 2 * 4

@@ -44,7 +44,7 @@ def vectorized(BM=128, BN=128, BK=16, TM=8, TN=8):
 
         k0 = 0
         while k0 < K:
-            # 1. Each thread brings four numbers at a time. Two threads share a row of A: whole sectors, different banks.
+            # 1. Each thread brings four numbers at a time. Two threads share a row of A: 32 bytes, different banks.
             for q in range(0, BM * BK // 4, THREADS):
                 r, c = (thread + q) // 2 % BM, (thread + q) // (2 * BM) * 8 + (thread + q) % 2 * 4
                 As[c, r], As[c + 1, r], As[c + 2, r], As[c + 3, r] = four(A, row0 + r, k0 + c)

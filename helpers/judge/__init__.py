@@ -5,7 +5,7 @@ from .exercises import ANSWERS, check_answer, judge_search
 from .parts import with_part
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report
-from .touched import check_loads, judge_transposed
+from .touched import check_loads, judge_prefetching, judge_transposed, judge_turned
 
 __all__ = [
     "ANSWERS",
@@ -14,8 +14,10 @@ __all__ = [
     "check_answer",
     "check_loads",
     "error_bound",
+    "judge_prefetching",
     "judge_search",
     "judge_transposed",
+    "judge_turned",
     "right_within_bound",
     "with_part",
     "wrong_elements",

@@ -51,6 +51,48 @@ class RightAddresses(Report):
         return f"✓ {self.subject} reads and writes the right elements. (Its numbers were not looked at.)"
 
 
+def judge_prefetching(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
+
+    Three tiles of K: one barrier a tile, and a whole other tile is read between asking for a tile and storing it.
+    """
+    report = check(k)
+    if not report:
+        return report
+    tile = k.parameters["TILE"]
+    a = trace(k, tile, tile, 3 * tile).where(thread=0)
+    stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
+    barriers = len(set(a["phase"].tolist())) - 1
+    if barriers > 3:
+        return MissesTheIdea(report.subject, (Finding("barriers", f"{barriers} for 3 tiles; one a tile is enough"),), 1)
+    for name in "AB":
+        for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
+            read = int((a[asked:stored]["memory"] == "shared").sum())
+            if read < 2 * tile:
+                text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
+                return MissesTheIdea(report.subject, (Finding("waits", text),), 1)
+    return report
+
+
+def judge_turned(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then that its tile of A is turned round: A[row, k] in As[k, row]."""
+    report = check(k)
+    if not report:
+        return report
+    tile = k.parameters["TILE"]
+    a = trace(k, tile, tile, tile)
+    width = a.shapes["As"][1]
+    stored = a.where(array="As", writes=True)
+    for access in stored:
+        asked = a.where(array="A", thread=access["thread"])
+        place = divmod(int(access["index"]), width)
+        turned = divmod(int(asked["index"][0]), tile)[::-1]
+        if place != turned:
+            text = f"A[{turned[1]}, {turned[0]}] is stored at As[{place[0]}, {place[1]}]"
+            return MissesTheIdea(report.subject, (Finding("not turned", text),), 1)
+    return report
+
+
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`."""
     report = check(k)
@@ -68,13 +110,13 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
         for memory, (mine, needed) in counted.items()
         if mine > needed
     ]
-    return LoadsTooMuch(report.subject, tuple(findings), report.shapes) if findings else report
+    return MissesTheIdea(report.subject, tuple(findings), report.shapes) if findings else report
 
 
-class LoadsTooMuch(Report):
+class MissesTheIdea(Report):
     """The verdict on a kernel that is right and still misses the idea."""
 
     def __repr__(self):
-        return f"✗ {self.subject} computes the right C, and loads too much." + "".join(
+        return f"✗ {self.subject} computes the right C, but misses the idea." + "".join(
             f"\n  {finding.kind}: {finding.message}." for finding in self.findings
         )

@@ -46,12 +46,15 @@ def trial(k: Kernel, shapes: list, look_again: bool = True) -> Trial:
     if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
         outcome = in_child(k, examine_watched, SECONDS, None, shapes=tried)
     # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
-    findings = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
+    seen = oclgrind_findings(outcome.log, k.source) or outcome.findings
+    findings = seen or outcome.value
     if k.dialect == "CUDA":
         return Trial(findings, (), tried)
     unseen = () if outcome.oclgrind else ("races", "reads outside a local array")
-    if look_again and outcome.oclgrind and (not findings or findings[0].kind == "wrong numbers"):
-        causes, looked_for_unset = unoptimised(k, tried, small and not thorough)
+    unset = small and not thorough
+    # What nobody has set may look like any mistake, so each verdict on numbers waits for that.
+    if look_again and outcome.oclgrind and not seen and (unset or not findings or findings[0].kind == "wrong numbers"):
+        causes, looked_for_unset = unoptimised(k, tried, unset)
         findings, thorough = causes or findings, thorough or looked_for_unset
     if not outcome.oclgrind or not thorough:
         unseen += ("numbers that nobody has set",)

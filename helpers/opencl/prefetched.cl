@@ -36,7 +36,8 @@ void prefetched(const int M, const int N, const int K,
     __local float4 Bs[2 * BK][BN / 4];
     const int lane = get_local_id(0), warp = get_local_id(1), item = warp * LANES + lane;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
-    // A warp owns a patch of WM x WN; in it, a work-item's rows and columns come in fours. ty, tx count those.
+    // LANES work-items, on a GPU a warp, own a patch of WM x WN. In it, a work-item's rows and columns come in fours;
+    // ty, tx count those.
     const int ty = warp / (BN / WN) * (WM / 4) + lane % LANES_Y, tx = warp % (BN / WN) * (WN / 4) + lane / LANES_Y;
     float4 a_next[A_FOURS], b_next[B_FOURS], acc[TM][TN / 4];
     for (int i = 0; i < TM; i++)
@@ -44,7 +45,7 @@ void prefetched(const int M, const int N, const int K,
 
     fetch(M, N, K, A, B, row0, col0, 0, item, a_next, b_next);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK, now = BK - now) {
-        // 1. What was asked for has arrived: out of the registers, into one half.
+        // 1. Take what was asked for, and wait if it is still on its way: out of the registers, into one half.
         for (int i = 0, q = item; i < A_FOURS; i++, q += THREADS) {
             const int r = q / 2 % BM, c = now + q / (2 * BM) * 8 + q % 2 * 4;
             ((__local float *)As[c])[r] = a_next[i].s0;

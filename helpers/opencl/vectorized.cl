@@ -27,7 +27,7 @@ void vectorized(const int M, const int N, const int K,
         for (int j = 0; j < TN / 4; j++) acc[i][j] = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // 1. Each work-item brings four numbers at a time. Two share a row of A: whole sectors, different banks.
+        // 1. Each work-item brings four numbers at a time. Two share a row of A: 32 bytes, different banks.
         for (int q = item; q < BM * BK / 4; q += THREADS) {
             const int r = q / 2 % BM, c = q / (2 * BM) * 8 + q % 2 * 4;
             const float4 x = four(A, M, K, row0 + r, k0 + c);

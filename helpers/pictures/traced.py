@@ -321,7 +321,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         fontsize=TEXT,
         color=INK,
     )
-    least = f"{max(meanwhile)} reads of the other tile" if any(meanwhile) else "nothing"
+    least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
     waits = meanwhile.count(0)
     return Picture(
         figure,

@@ -8,6 +8,7 @@ the simulator happens to run its threads, so the verdict is the same each time.
 import itertools
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,6 +20,8 @@ from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, plain_function, simulator_with
 from .accesses import Access
 from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
+
+NOT_KERNELS = (*INSIDE, threading.__file__)  # what a thread runs besides
 
 
 class Watch:
@@ -38,7 +41,7 @@ class Watch:
         self.note_reads_of = frozenset(note_reads_of)
         self.shapes = {}
         self.counts = {(memory, writes): 0 for memory in ("global", "shared") for writes in (False, True)}
-        self.rounds = {}  # (block, thread, code, line) -> times run
+        self.rounds = {}  # (block, thread, code) -> {line: times run}
         self.races = set()
         self.divergent = set()
         self.aliased = set()
@@ -56,7 +59,7 @@ class Watch:
 
     def barrier(self, thread: threading.Thread, line: int) -> None:
         """Note that the thread has reached the barrier on that line."""
-        block = tuple(thread.blockIdx)
+        block = block_of(thread)
         with self.lock:
             passed = self.barriers.setdefault(block, {})
             passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
@@ -64,7 +67,7 @@ class Watch:
 
     def epoch(self, thread: threading.Thread) -> tuple:
         """Between which two barriers of which block the thread is now."""
-        block = tuple(thread.blockIdx)
+        block = block_of(thread)
         return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
 
     def note_order(self, thread: threading.Thread, line: int) -> tuple:
@@ -80,9 +83,9 @@ class Watch:
         self.counts[memory, writes] += 1
         if self.accesses is not None:
             thread = threading.current_thread()
-            block, line = tuple(thread.blockIdx), frame.f_lineno
-            name, flat = name_of(array, frame), int(np.ravel_multi_index(index, array.shape))
-            before = self.rounds[block, thread.thread_id, frame.f_code, line] - 1
+            block, line = block_of(thread), frame.f_lineno
+            name, flat = name_of(array, frame), flat_index(index, array.shape)
+            before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
             self.shapes[name] = tuple(map(int, array.shape))
             self.accesses.append(
                 Access(
@@ -102,13 +105,13 @@ class Watch:
     def trace_lines(self, frame: FrameType, event: str, arg: object) -> Callable | None:
         """For threading.settrace: count how often each thread runs each line of its kernel."""
         thread = threading.current_thread()
-        if not hasattr(thread, "blockIdx") or frame.f_code.co_filename in INSIDE:
+        if frame.f_code.co_filename in NOT_KERNELS or not hasattr(thread, "blockIdx"):
             return None
+        times = self.rounds.setdefault((block_of(thread), thread.thread_id, frame.f_code), defaultdict(int))
 
         def line_event(frame, event, arg):
             if event == "line":
-                key = tuple(thread.blockIdx), thread.thread_id, frame.f_code, frame.f_lineno
-                self.rounds[key] = self.rounds.get(key, 0) + 1
+                times[frame.f_lineno] += 1
             return line_event
 
         return line_event
@@ -157,6 +160,20 @@ class Watch:
             first, second = sorted(lines, key=self.lines_in_order(*lines).index)
             what = f"two threads touch the same element of {array.name}, one of them writing, {why}"
             self.races.add((array.name, first, second, what))
+
+
+def block_of(thread):
+    """The indices (x, y, z) of the thread's block."""
+    block = thread.blockIdx
+    return block.x, block.y, block.z
+
+
+def flat_index(index, shape):
+    """Elements from the array's start to that one."""
+    flat = 0
+    for i, n in zip(index, shape, strict=True):
+        flat = flat * n + int(i)
+    return flat
 
 
 def at_odds(one, other):

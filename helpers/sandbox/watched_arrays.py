@@ -24,6 +24,7 @@ class GlobalArray:
         self.notes_reads = place in watch.note_reads_of
         self.read = False
         self.name = None  # known once an access is noted
+        self.names = {}  # code that touches it -> what the kernel calls it
         self.touched = {}  # element -> {(line, writes, atomic, value written): {(block, phase, thread)}}
 
     def __len__(self):
@@ -119,7 +120,10 @@ def kernel_frame():
 
 def is_outside(array, index):
     """Whether the index lies outside the array; noted, if it does, with the line of the kernel."""
-    if all(i < n for i, n in zip(index, array.shape, strict=True)):
+    for i, n in zip(index, array.shape, strict=True):
+        if i >= n:
+            break
+    else:
         return False
     frame = own = kernel_frame()[0]
     not_its_own = (simulator_folder(), threading.__file__, *INSIDE)
@@ -133,11 +137,13 @@ def is_outside(array, index):
 
 def name_of(array, frame):
     """What the kernel calls the array; a function that it handed the array to may call it something else."""
-    name = "a shared array"
-    while frame is not None:
-        name = next((n for n, value in frame.f_locals.items() if value is array), name)
-        frame = frame.f_back
-    return name
+    if frame.f_code not in array.names:  # looked for once: to list a frame's variables is slow
+        name, outer = "a shared array", frame
+        while outer is not None:
+            name = next((n for n, value in outer.f_locals.items() if value is array), name)
+            outer = outer.f_back
+        array.names[frame.f_code] = name
+    return array.names[frame.f_code]
 
 
 def as_tuple(index):
@@ -147,8 +153,9 @@ def as_tuple(index):
 
 def refuse_negative(index):
     """Raise NegativeIndex if any of the numbers is."""
-    if any(i < 0 for i in index):
-        raise NegativeIndex(f"index {tuple(map(int, index))}")
+    for i in index:
+        if i < 0:
+            raise NegativeIndex(f"index {tuple(map(int, index))}")
 
 
 class SharedArray:
@@ -159,11 +166,10 @@ class SharedArray:
         self.shape, self.dtype, self.watch = self.array.shape, self.array.dtype, watch
         self.ndim = self.array.ndim
         self.touched = {}  # element -> (epoch, [(thread, line, writes, atomic)])
+        self.names = {}  # code that touches it -> what the kernel calls it
 
     def note(self, index, writes):
         """Note the access, and whether it conflicts with another since the last barrier."""
-        index = as_tuple(index)
-        refuse_negative(index)
         thread, (frame, in_fours, atomic) = threading.current_thread(), kernel_frame()
         line = frame.f_lineno
         with self.watch.lock:
@@ -181,10 +187,9 @@ class SharedArray:
 
     def __getitem__(self, index):
         index = as_tuple(index)
-        if len(index) < self.ndim:
-            refuse_negative(index)
-            return Row(self, index)
         refuse_negative(index)
+        if len(index) < self.ndim:
+            return Row(self, index)
         if is_outside(self, index):
             return self.dtype.type(np.nan if self.dtype.kind == "f" else 0)
         value = self.array[index]

@@ -1,12 +1,15 @@
 """Timings say what was measured, and nothing where a time would be a lie. (No test here depends on speed.)"""
 
 import importlib
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, measure, measure_ladder, opencl_kernel
-from helpers.clock import compare
+from helpers.clock import compare, timing
 from helpers.clock.timing import REPEATS, Timing, spell_seconds
 from helpers.launch import KernelError
 
@@ -86,3 +89,14 @@ def test_what_is_simulated_cannot_be_compared():
         pytest.skip("CUDA runs on a GPU here")
     with pytest.raises(ValueError, match="has no speed to compare"):
         compare(cuda_kernel("naive"), np.matmul, 8)
+
+
+@pytest.mark.parametrize("clock, least", [("brief", 0.01), (None, 0.5)])
+def test_only_the_processes_of_tests_have_a_brief_clock(clock, least):
+    """What a learner starts is timed in full; HELPERS_CLOCK is set by conftest.py alone."""
+    assert timing.LONG_ENOUGH == 0.5 and os.environ["HELPERS_CLOCK"] == "brief"
+    told = {name: value for name, value in os.environ.items() if name != "HELPERS_CLOCK"}
+    told |= {"HELPERS_CLOCK": clock} if clock else {}
+    code = "from helpers.clock import timing; print(timing.LONG_ENOUGH)"
+    child = subprocess.run([sys.executable, "-c", code], env=told, capture_output=True, text=True, check=True)
+    assert float(child.stdout) == least

@@ -11,7 +11,8 @@ from helpers.judge import trials
 from helpers.judge.other_sizes import other_sizes
 from helpers.judge.trials import examine_watched, small_enough, trial
 from helpers.launch import KernelError
-from helpers.sandbox import in_child, oclgrind_findings, progress
+from helpers.sandbox import Finding, in_child, oclgrind_findings, progress
+from helpers.sandbox.child import Outcome
 
 SHAPES = [(5, 6, 7)]
 
@@ -81,6 +82,20 @@ def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_eve
     assert "not looked for" not in repr(check(opencl_kernel(source, like="vectorized", **small)))
     report = check(opencl_kernel(source.replace("acc[i][j] = 0.0f;", ";"), like="vectorized", **small))
     assert report.findings[0].kind == "uninitialised", report
+
+
+def test_numbers_that_nobody_has_set_are_named_whatever_those_numbers_look_like(monkeypatch):
+    """They may be wrong only at an edge: what happened to be in memory is up to the machine."""
+
+    def in_a_child(k, task, seconds, ask, shapes):
+        if "OCLGRIND_BUILD_OPTIONS" in ask:
+            return Outcome([], [], "Uninitialized value written to global memory\n\tAt line 27 of input.cl\n", True)
+        unknown = "Uninitialized.cpp" if "OCLGRIND_UNINITIALIZED" in ask else ""
+        return Outcome([Finding("edge", "wrong only in the last rows")], [], unknown, True)
+
+    monkeypatch.setattr(trials, "in_child", in_a_child)
+    k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
+    assert [f.kind for f in trial(k, SHAPES).findings] == ["uninitialised"]
 
 
 def test_a_cuda_function_reaches_the_child_with_what_it_uses():

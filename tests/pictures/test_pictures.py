@@ -73,7 +73,7 @@ def test_what_happens_between_asking_and_storing_is_counted():
     )
     assert "K = 24: 5 barriers" in waits and "it does nothing. It waits 24 times." in waits
     assert (
-        "K = 24: 3 barriers" in works and "it does 16 reads of the other tile. It waits 1 time." in works
+        "K = 24: 3 barriers" in works and "it does 16 reads of a tile. It waits 1 time." in works
     )  # 8 of As, 8 of Bs, each of four
 
 

@@ -1,5 +1,6 @@
 """The glossary and the links to it."""
 
+import ast
 import re
 
 import glossary
@@ -30,6 +31,36 @@ def test_each_term_has_one_line_in_both_languages_and_four_dialects(row):
         and translated.endswith("。")
     )
     assert len(words) == 4 and all(words)
+
+
+def kinds():
+    """What the judges call the faults that they find: the first argument of each Finding, as it is written there."""
+    for file in (notebooks.ROOT / "helpers").rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+            name = getattr(getattr(call, "func", None), "id", None) or getattr(getattr(call, "func", None), "attr", "")
+            if isinstance(call, ast.Call) and name in ("Finding", "find") and call.args:
+                yield from re.findall(r"^f?['\"](.*)['\"]$", ast.unparse(call.args[0]))
+
+
+def test_each_verdict_is_explained():
+    said = set(kinds())
+    assert {"race", "K is cut", "wrong {what}", "misaligned"} <= said and len(said) > 25
+    said |= {f"wrong {what}" for what in ("row", "column", "place")}
+    assert said - {"wrong {what}"} <= set(glossary.verdicts())
+    assert len(set(glossary.verdicts())) == len(glossary.verdicts())
+
+
+@pytest.mark.parametrize(
+    "output, words",
+    [
+        ("✓ k is right: 6 shapes.\n  (not looked for here: races)", {"is right", "not looked for here"}),
+        ("✗ k is wrong.\n  race: two threads.\n      12 | hang: x", {"is wrong", "race"}),
+        ("… f: not yet. It returns nothing.", {"not yet"}),
+        ("  race: no verdict", set()),
+    ],
+)
+def test_the_verdicts_of_an_output(output, words):
+    assert glossary.verdicts_in(output) == words
 
 
 def test_each_term_stands_once():

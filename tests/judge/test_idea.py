@@ -1,0 +1,66 @@
+"""Exercises on what no number of C shows: a turned tile, and a tile that is asked for early."""
+
+import pytest
+
+from helpers import cuda_kernel, with_part
+from helpers.judge import judge_prefetching, judge_turned
+
+TURNED = """
+As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
+Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
+cuda.syncthreads()
+for k in range(TILE):
+    acc += As[k, ty] * Bs[k, tx]
+"""
+EARLY = """
+As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next
+cuda.syncthreads()
+k0 += TILE
+a_next = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
+b_next = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
+for k in range(TILE):
+    acc += As[now + ty, k] * Bs[now + k, tx]
+now = TILE - now
+"""
+ASKED = [line for line in EARLY.splitlines(keepends=True) if "_next =" in line]
+
+
+def prefetching(text):
+    """As page 08 builds it."""
+    source = with_part("CUDA", "tiled", (1, 4), text).replace("(TILE, TILE), float32)", "(DEEP, TILE), float32)")
+    source = source.replace("    @cuda.jit", "    DEEP = 2 * TILE\n\n    @cuda.jit")
+    first = """acc, now = float32(0), 0
+        a_next = A[row, tx] if row < M and tx < K else float32(0)
+        b_next = B[ty, col] if ty < K and col < N else float32(0)"""
+    return judge_prefetching(cuda_kernel(source.replace("acc = float32(0)", first), like="tiled", TILE=4))
+
+
+def turned(text):
+    return judge_turned(cuda_kernel(with_part("CUDA", "tiled", (1, 3), text), like="tiled", TILE=4))
+
+
+def test_the_solutions_pass():
+    assert prefetching(EARLY) and turned(TURNED)
+
+
+def test_what_nobody_has_written_is_not_yet():
+    assert prefetching("k0 += TILE").findings[0].kind == "not yet"
+    assert turned("pass").findings[0].kind == "not yet"
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        (EARLY.replace("now = TILE - now", "cuda.syncthreads()"), "barriers"),  # one tile
+        (EARLY.replace("".join(ASKED), "") + "".join(ASKED), "waits"),
+        (EARLY.replace(ASKED[1], "") + ASKED[1], "waits"),  # B alone is asked for late
+        (EARLY.replace("cuda.syncthreads()\n", ""), "race"),
+    ],
+)
+def test_a_right_product_without_the_idea_is_named(text, kind):
+    assert prefetching(text).findings[0].kind == kind
+
+
+def test_a_tile_that_is_not_turned_is_named():
+    report = turned(TURNED.replace("As[tx, ty]", "As[ty, tx]").replace("As[k, ty]", "As[ty, k]"))
+    assert report.findings[0].kind == "not turned" and "misses the idea" in repr(report)

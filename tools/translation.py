@@ -1,0 +1,98 @@
+"""What a Chinese cell must have in common with its English one, and how Chinese is set beside Latin letters."""
+
+import re
+from collections import Counter
+
+from glossary import CHINESE, pattern, terms
+from markdown_it import MarkdownIt
+
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+NOTE = re.compile(r"^> 译注：.*\n?", re.MULTILINE)  # for Chinese readers only; compared with nothing
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+MONTHS = {"November": "11"}  # Chinese writes months in figures
+# Where no term is meant: code, tags, addresses, and a package's name.
+NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|<[^>]*>|\]\([^)]*\)|https?://\S+|Kernel Tuner", re.DOTALL)
+HAN = "\u4e00-\u9fff"
+
+
+def facts(text):
+    """{what: what of it the text has, in order or as a Counter}: all that translating changes nothing of."""
+    blocks, found = [], {what: Counter() for what in ("code", "link", "emphasis", "tag", "number")}
+
+    def numbers(words):
+        for month, figure in MONTHS.items():
+            words = words.replace(month, f" {figure} ")
+        found["number"].update(NUMBER.findall(words))
+
+    for token in MARKDOWN.parse(text):
+        if token.nesting == 1 or token.type in ("fence", "code_block"):
+            blocks.append((token.type, token.tag, token.content))
+        elif token.type == "html_block":
+            blocks.append((token.type, "", ""))
+            found["code"].update(re.findall(r"<code>(.*?)</code>", token.content, re.DOTALL))
+            found["tag"].update(re.findall(r"<[^>]+>", token.content))
+            numbers(re.sub(r"<code>.*?</code>|<[^>]+>", " ", token.content, flags=re.DOTALL))
+        for part in token.children or ():
+            if part.type == "code_inline":
+                found["code"][part.content] += 1
+            elif part.type in ("link_open", "image"):
+                found["link"][part.attrGet("href") or part.attrGet("src")] += 1
+            elif part.type in ("strong_open", "em_open"):
+                found["emphasis"][part.tag] += 1
+            elif part.type == "html_inline":
+                found["tag"][part.content] += 1
+        numbers(" ".join(part.content for part in token.children or () if part.type == "text"))
+    return {"block": blocks, "formula": Counter(re.findall(r"\$[^$\n]+\$", text)), **found}
+
+
+def differences(english, chinese, comment=""):
+    """What the Chinese cell lacks or has too much of, a line each.
+
+    `comment`: the translator's, in the file; "not a term: core, stack" says which words mean something else here.
+    """
+    ours, theirs = facts(english), facts(NOTE.sub("", chinese))
+    for what, there in ours.items():
+        here = theirs[what]
+        if what == "block" and here != there:
+            yield f"not the same headings, paragraphs, lists and tables: {shape(there)} in English, {shape(here)} here"
+        elif here != there:  # Counters
+            lost, extra = (
+                ", ".join(map(repr, (one - other).elements())) for one, other in ((there, here), (here, there))
+            )
+            yield f"{what}s differ" + f"; missing: {lost}" * bool(lost) + f"; only here: {extra}" * bool(extra)
+    words = {anchor: word for word, anchor in terms(CHINESE).items()}
+    excused = re.findall(r"not a term: (.*)", comment)
+    for term, anchor in used(english).items():
+        if words[anchor] not in chinese.lower() and term not in ", ".join(excused).split(", "):
+            yield f"{term!r} is {words[anchor]!r} in the glossary"
+
+
+def shape(blocks):
+    """The blocks of a cell, as one can compare them by eye."""
+    return " ".join(tag or kind for kind, tag, _ in blocks)
+
+
+def used(english):
+    """{term: its anchor} of the glossary's terms in the English text."""
+    found = (match["term"].lower() for match in pattern().finditer(NO_PROSE.sub(" ", english)))
+    return {term: terms()[term] for term in found}
+
+
+def manners(chinese):
+    """What is against the usage of Chinese print, a line each."""
+    text = re.sub(r"\]\([^)]*\)|<[^>]+>", " ", chinese.replace("*", ""))
+    for found in re.finditer(rf"[{HAN}][A-Za-z0-9`$]|[A-Za-z0-9`$%][{HAN}]", text):
+        yield f"a space is missing in {around(text, found)}"
+    for found in re.finditer(rf"[{HAN}][,;:?!.()]", text):
+        yield f"Chinese punctuation is missing in {around(text, found)}"
+    for found in re.finditer(rf"[{HAN}，。；：、？！）”]\n[{HAN}（“]", text):
+        yield f"a line break, which shows as a space, in {around(text, found)}"
+    stray = [part.content for token in MARKDOWN.parse(chinese) for part in token.children or () if part.type == "text"]
+    for words in stray:
+        if "**" in words:
+            yield f"asterisks that Markdown takes for no emphasis, in {words[:40]!r}; a space beside them helps"
+
+
+def around(text, found):
+    """The place in the text, with a few characters on both sides."""
+    return repr(text[max(found.start() - 8, 0) : found.end() + 8])

@@ -1,6 +1,6 @@
 """One server for a room: JupyterHub starts the course for each student who logs in, on one machine, without Docker.
 
-    sudo COURSE_HANDOUT=/srv/handout jupyterhub -f teaching/jupyterhub_config.py
+    sudo COURSE_HANDOUT=/srv/handout .venv/bin/jupyterhub -f teaching/jupyterhub_config.py
 
 Students log in with their accounts on the machine (PAM). Each gets a copy of the hand-out, without its solutions, in
 the folder `matmul-ladder` of their home; what is there already is left alone. `teaching/try_server.py` tries the server
@@ -9,6 +9,7 @@ with students that are made up.
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 GIGABYTE = 2**30
@@ -22,6 +23,7 @@ c.JupyterHub.bind_url = os.environ.get("COURSE_URL", "http://:8000")
 c.JupyterHub.authenticator_class = "pam"
 c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
 c.Authenticator.allow_all = True  # whoever has an account on the machine
+c.Spawner.cmd = [str(Path(sys.executable).parent / "jupyterhub-singleuser")]  # the course's own environment
 c.Spawner.default_url = "/lab/tree/matmul-ladder/README.md"
 c.Spawner.http_timeout = c.Spawner.start_timeout = 120  # thirty servers that start at once take their time
 c.JupyterHub.concurrent_spawn_limit = 8

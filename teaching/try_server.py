@@ -206,8 +206,11 @@ def student_memory(hub, name):
 
 async def one_student(hub, name, pages):
     """A student's afternoon. Returns {page: (seconds, memory, what differs)}."""
-    token = await start_student(hub, name)
-    return {number: await run_page(hub, name, token, page) for number, page in pages.items()}
+    token, done = await start_student(hub, name), {}
+    for number, page in pages.items():
+        done[number] = await run_page(hub, name, token, page)
+        print(f"{name}: page {number} in {done[number][0]:.0f} s", file=sys.stderr, flush=True)
+    return done
 
 
 async def afternoon(hub, students, pages):
@@ -226,11 +229,12 @@ def main():
     options = parser.parse_args()
     paths = [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path.name[:2] in options.pages]
     pages = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the hub is ended, too
     place = Path(tempfile.mkdtemp(prefix="course-hub-"))
     hub, wrong, left = Hub(place), 0, []
     try:
         done = asyncio.run(afternoon(hub, options.students, pages))
-    except Exception:
+    except Exception:  # the hub's own words say more than what followed from them
         print((place / "log").read_text()[-3000:], file=sys.stderr)
         raise
     finally:

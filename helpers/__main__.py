@@ -137,7 +137,7 @@ def show_board(arguments) -> None:
         found = board(arguments.folder, arguments.again, each)
     print(found)
     if arguments.chart:
-        from .classroom.board_chart import board_chart
+        from .classroom.ranking_chart import board_chart
 
         files.try_writing(arguments.chart)
         board_chart(found).save(arguments.chart)

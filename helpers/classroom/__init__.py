@@ -5,9 +5,9 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "board": ["Board", "board"],
+        "ranking": ["Board", "board"],
         "entries": ["NotEntered", "enter"],
         "homework": ["EXERCISES", "Exercise", "judge_source"],
-        "progress": ["Progress", "progress"],
+        "standing": ["Progress", "progress"],
     },
 )

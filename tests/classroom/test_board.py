@@ -10,8 +10,8 @@ import pytest
 from helpers import cuda_kernel, opencl_kernel
 from helpers.__main__ import main
 from helpers.classroom import NotEntered, board, enter, entries
-from helpers.classroom.board_chart import board_chart
 from helpers.classroom.entries import ANSWER, lines_of, operands, run_again, seal, wrong_with
+from helpers.classroom.ranking_chart import board_chart
 
 COALESCED = opencl_kernel("coalesced").source
 OWN = COALESCED.replace("float acc = 0.0f;", "float acc = 0.0f;  int unused_{};")

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, TEXT, Picture
-from .board import Board
+from .ranking import Board
 
 COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
 

@@ -10,16 +10,6 @@ import helpers
 
 # "" is helpers itself
 ROOMS = ("", "classroom", "clock", "instruments", "judge", "launch", "pictures", "roc", "sandbox")
-    "",
-    "classroom",
-    "clock",
-    "instruments",
-    "judge",
-    "launch",
-    "pictures",
-    "roc",
-    "sandbox",
-)  # "" is helpers itself
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 
 

@@ -10,7 +10,7 @@ QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test quick lowest notebooks zh bench handout constraints clean
+.PHONY: lab test quick lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -41,6 +41,9 @@ notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
 zh: $(VENV)/test.stamp  ## the Chinese pages, from the English ones and po/zh_CN/
 	$(VENV)/bin/python tools/translate.py
 
+web: $(VENV)/test.stamp  ## both languages as a web book, in web/, from the stored outputs; needs no network
+	$(VENV)/bin/python tools/web.py
+
 bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 	$(VENV)/bin/python -m helpers bench $(BENCH_FLAGS)
 
@@ -56,7 +59,7 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	$(PIP) install -q -c constraints.txt -e '.[lab,test,$(CUDA)]'
+	$(PIP) install -q -c constraints.txt -e '.[lab,test,web,$(CUDA)]'
 	@touch $@
 
 # The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
@@ -65,7 +68,7 @@ constraints:
 	rm -rf $(VENV)-constraints
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,peers,cuda13]'
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,web,peers,cuda13]'
 	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
 	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
 	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new
@@ -73,5 +76,5 @@ constraints:
 	rm -rf $(VENV)-constraints
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest handout build *.egg-info .pytest_cache screenshots
+	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest handout build web *.egg-info .pytest_cache screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,6 +8,8 @@ import os
 
 import pytest
 
+os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
+
 import helpers.clock.timing  # noqa: F401
 from helpers import devices
 

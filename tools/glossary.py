@@ -1,5 +1,7 @@
 """Links the first use of each glossary term on a page to its entry, whenever a page is brought to its normal form.
 
+The link's title is the term's meaning, so that it is read by pointing at the word.
+
 python tools/notebooks.py --format    also puts the glossary's rows in the order in which the pages use the terms
 """
 
@@ -10,7 +12,7 @@ from pathlib import Path
 
 GLOSSARY = Path(__file__).resolve().parent.parent / "notebooks" / "glossary.md"
 ROW = re.compile(r'\| <a id="([^"]+)"></a>')
-LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)?glossary\.md#[^)]*\)")
+LINK = re.compile(r'\[([^\]]*)\]\((?:\.\./)?glossary\.md#[\w-]+(?: "[^"]*")?\)')
 # Where no link belongs: code, other links and images, HTML, formulas, and headings.
 KEPT = re.compile(
     "|".join(
@@ -49,8 +51,21 @@ EMPHASIS = re.compile(r"(\*\*?)([^*\n]+)\1")
 @functools.cache
 def terms(language=ENGLISH):
     """{term as one writes it, in lower case: its anchor}, as the glossary has them."""
-    rows = re.findall(r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*<br>([^|]+) \|', GLOSSARY.read_text("utf-8"))
-    return {row[1 + language.column].lower(): row[0] for row in rows}
+    return {names[language.column].lower(): anchor for anchor, names, _ in rows()}
+
+
+@functools.cache
+def meanings(language=ENGLISH):
+    """{anchor: the term's meaning in one line}."""
+    return {anchor: meaning[language.column] for anchor, _, meaning in rows()}
+
+
+@functools.cache
+def rows():
+    """(anchor, (term in English, in Chinese), (meaning in English, in Chinese)) of each row of the first table."""
+    row = r'<a id="([^"]+)"></a>\*\*([^*]+)\*\*<br>([^|]+) \| ([^|"]+)<br>([^|"]+) \|'
+    found = re.findall(row, GLOSSARY.read_text("utf-8"))
+    return [(anchor, (term, name), (meaning, sense)) for anchor, term, name, meaning, sense in found]
 
 
 @functools.cache
@@ -84,7 +99,7 @@ def with_links(text, linked, language):
         if anchor in linked or any(start < match.end() and match.start() < end for start, end in kept):
             return match[0]
         linked.add(anchor)
-        return f"[{match[0]}]({language.place}#{anchor})"
+        return f'[{match[0]}]({language.place}#{anchor} "{meanings(language)[anchor]}")'
 
     return pattern(language).sub(link, text)
 

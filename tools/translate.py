@@ -154,6 +154,8 @@ def update(path):
 def make(path, only_check):
     """Write the Chinese page, or only compare it. Returns what is wrong, a list of lines; then nothing is written."""
     notebook, po = read(path), stored(path.stem)
+    if not any(entry.msgstr for entry in po):
+        return [f"is not translated; run: python tools/translate.py --update {path.stem[:2]}"]
     wrong = [*problems(notebook, po, path.stem), *unexplained(path, po)]
     if wrong:
         return wrong

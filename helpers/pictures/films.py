@@ -1,8 +1,7 @@
-"""A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider in a live notebook."""
+"""A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
-import contextlib
-import io
 from collections import Counter
+from html import escape
 
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
@@ -27,7 +26,27 @@ from .drawing import (
 
 WHO = ("thread", "warp", "block", "grid")
 FRAME = 4.2  # inches, the width of the slider's picture
-PRINTED = 3  # frames of the strip; the slider has them all
+FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
+PRINTED = 3  # frames of the strip
+
+# Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not.
+SHOW = (
+    "const images = this.closest('figure').querySelectorAll('img'), shown = images[this.value - 1]; "
+    "for (const image of images) image.style.display = image == shown ? 'block' : 'none'; "
+    "this.previousElementSibling.textContent = this.ariaValueText = shown.alt"
+)
+LOADED = (
+    "const film = this.closest('figure'), slider = film.querySelector('input'); "
+    "for (const image of film.querySelectorAll('img')) image.style.width = '100%'; "
+    f"film.style.maxWidth = '{FRAME * PIXELS:.0f}px'; slider.parentNode.style.display = 'block'; slider.oninput()"
+)
+FILM = """<figure aria-label="{text}" style="margin: 0">
+<figcaption>{legend}</figcaption>
+<label style="display: none"><span></span>
+<input type="range" min="1" max="{last}" value="1" style="display: block; width: 100%" oninput="{show}"></label>
+{images}
+</figure>"""
+IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
 def film(
@@ -43,7 +62,7 @@ def film(
     if who not in WHO:
         raise ValueError(f"who={who!r} is none of: {', '.join(WHO)}.")
     run = trace(k, M, N, K)
-    grid = k.grid(M, N)
+    grid = k.fitted(M, N, K).grid(M, N)
     if np.shape(block) != (2,) or not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
         raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
     refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
@@ -139,31 +158,40 @@ class Film:
             return f"{self.title}: it reads nothing"
         return f"{self.title}; n ×: how often an element was read so far, at most"
 
-    def frame(self, number: int) -> bytes:
-        """One frame as PNG bytes, for the slider."""
+    def frame(self, number: int) -> Picture:
+        """Frame `number`, from 0 on, as a picture of its own."""
         M, N, K = self.size
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.9, bottom=0.02)[0], number)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=2 * PIXELS, facecolor="white")
-        return buffer.getvalue()
+        now = Counter(array for array, _ in self.frames[number][1])
+        return Picture(
+            figure, f"step {number + 1} of {len(self.frames)} reads {now['A']} cells of A and {now['B']} of B"
+        )
 
-    def slider(self) -> object:
-        """An `ipywidgets` box with a slider over the steps. Raises ImportError where there is no ipywidgets."""
-        import ipywidgets
+    def html(self) -> str:
+        """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
 
-        picture = ipywidgets.Image(value=self.frame(0), format="png", layout={"width": f"{FRAME * PIXELS:.0f}px"})
-        step = ipywidgets.IntSlider(1, 1, len(self.frames), description="step", continuous_update=False)
-        step.observe(lambda change: setattr(picture, "value", self.frame(change["new"] - 1)), "value")
-        return ipywidgets.VBox([ipywidgets.Label(self.legend()), step, picture], layout={"align_items": "flex-start"})
+        Where a page's scripts do not run, all frames are seen side by side, without a slider.
+        """
+        shown = sorted({round(n) for n in np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES))})
+        pictures = [self.frame(number) for number in shown]
+        loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
+        images = [
+            IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
+            for picture, script in zip(pictures, loaded, strict=True)
+        ]
+        return FILM.format(
+            text=escape(self.text),
+            legend=escape(self.legend()),
+            last=len(shown),
+            show=SHOW,
+            images="\n".join(images),
+        )
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
-        if self.reads_nothing:  # and there is nothing to step through
-            return data, metadata
-        with contextlib.suppress(ImportError):  # no ipywidgets: the strip alone
-            data.update(self.slider()._repr_mimebundle_())
-        data["text/plain"] = self.text
+        if not self.reads_nothing:  # and there is something to step through
+            data["text/html"] = self.html()
         return data, metadata
 
     def __repr__(self):

@@ -414,16 +414,6 @@ def test_a_film_counts_what_is_read_by_whom():
     assert {row for row, _ in warp.stored} == {3} and len(warp.stored) == 32
 
 
-def test_a_film_has_a_slider_in_a_notebook_and_a_strip_in_print():
-    run = film(cuda_kernel("tiled", TILE=4), 4, 4, 8)
-    data, _ = run._repr_mimebundle_()
-    assert {"image/png", "text/plain", "application/vnd.jupyter.widget-view+json"} <= set(data)
-    _, step, picture = run.slider().children
-    before = picture.value
-    step.value = 2
-    assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG") and step.max == 2
-
-
 @pytest.mark.parametrize(
     "wrong, says",
     [

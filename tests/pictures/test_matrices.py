@@ -7,6 +7,7 @@ import base64
 import functools
 import io
 import itertools
+from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
@@ -345,25 +346,68 @@ def test_a_border_goes_around_a_shape_with_a_corner():
     assert len(ax.lines) == 8
 
 
-def test_the_slider_shows_the_frame_of_its_step(monkeypatch):
-    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid")
-    monkeypatch.setattr(run, "frame", lambda number: bytes([number]))
-    label, step, picture = run.slider().children
-    assert (step.min, step.value, step.max, picture.value, label.value) == (1, 1, 6, b"\0", run.legend())
-    step.value = 6
-    assert picture.value == b"\5"
+class Tags(HTMLParser):
+    """The elements of a piece of HTML, each as (name, attributes); `open`: those that nobody has closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self.open += [tag] if tag not in ("img", "input") else []
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_the_slider_has_every_frame_with_its_words():
+    run = film(kernel("tiled", TILE=4), 5, 9, 7, block=(1, 0))
+    html = run.html()
+    tags = Tags(html)
+    first, last = tags.of("img")
+    assert [image["alt"] for image in (first, last)] == [
+        "step 1 of 2 reads 16 cells of A and 16 of B",
+        "step 2 of 2 reads 12 cells of A and 12 of B",
+    ]
+    assert [image["src"].partition(",")[2] for image in (first, last)] == [run.frame(0).png, run.frame(1).png]
+    assert "onload" in last and "onload" not in first
+    (slider,) = tags.of("input")
+    assert [slider[name] for name in ("type", "min", "max", "value")] == ["range", "1", "2", "1"]
+    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend() in html and not tags.open
+    assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
+
+
+def test_a_film_needs_nothing_from_elsewhere_and_no_script_element():
+    tags = Tags(film(kernel("tiled", TILE=4), 4, 4, 8).html())
+    assert {name for name, _ in tags.found} == {"figure", "figcaption", "label", "span", "input", "img"}
+    assert all(image["src"].startswith("data:image/png;base64,") for image in tags.of("img"))
+
+
+def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):
+    run = film(kernel("coalesced", BM=4, BN=4), 4, 4, 60, who="thread")
+    monkeypatch.setattr(films, "FRAMES", 5)
+    html = run.html()
+    steps = [image["alt"].split()[1] for image in Tags(html).of("img")]
+    assert steps == ["1", "16", "31", "45", "60"] and len(html) / 5 * 24 < 1e6
 
 
 def test_a_frame_is_a_picture_of_its_own(monkeypatch):
     run, seen = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid"), []
     monkeypatch.setattr(run, "draw", lambda figure, slot, number: seen.append((figure.get_figwidth(), number)))
-    image = Image.open(io.BytesIO(run.frame(4)))
+    image = Image.open(io.BytesIO(base64.b64decode(run.frame(4).png)))
     assert seen == [(4.2, 4)] and image.width == round(2 * 96 * 4.2)
 
 
 def test_a_film_of_a_thread_that_computes_nothing_says_so(drawn):
     run = film(kernel("coalesced", BM=4, BN=4), 3, 3, 3, who="thread", thread=15)
     assert repr(run) == "coalesced, thread 15 of block (0, 0), 3 x 3 x 3: it reads nothing; it stores 0 elements of C."
+    assert set(run._repr_mimebundle_()[0]) == {"image/png", "text/plain"}  # no slider
+    drawn.clear()
     run.strip()
     assert [cells(ax) for ax in drawn[0].axes] == [matrix(3, 3, {})] * 3
     assert [t.get_text() for t in drawn[0].texts] == [

@@ -8,6 +8,7 @@ import ast
 import copy
 import re
 
+import glossary
 import nbformat
 import notebooks
 import pytest
@@ -76,7 +77,9 @@ def code_cells(notebook):
 
 
 def prose(notebook):
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    """The words of the page; not those of the glossary, which its links have as titles."""
+    sources = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return glossary.without_links(sources)
 
 
 def first_line(cell):

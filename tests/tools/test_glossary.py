@@ -11,6 +11,12 @@ from nbformat import v4
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 
 
+def link(text, anchor):
+    """The link that a first use becomes: its title is what the glossary says in English."""
+    row = next(row for row in ROWS if f'id="{anchor}"' in row)
+    return f'[{text}](glossary.md#{anchor} "{row.split(" | ")[1].split("<br>")[0]}")'
+
+
 def linked(*cells):
     notebook = v4.new_notebook(cells=[v4.new_markdown_cell(text) for text in cells])
     glossary.link_terms(notebook)
@@ -86,7 +92,7 @@ def linked_notebook(text):
 
 def test_the_first_use_is_linked_and_no_other():
     assert linked("A warp. Warps are 32 threads.", "A **warp**, and a thread.") == [
-        "A [warp](glossary.md#warp). Warps are 32 [threads](glossary.md#thread).",
+        f"A {link('warp', 'warp')}. Warps are 32 {link('threads', 'thread')}.",
         "A **warp**, and a thread.",
     ]
 
@@ -111,8 +117,8 @@ def test_no_link_where_none_belongs(text):
 def test_the_longest_term_wins_and_linking_twice_changes_nothing():
     once = linked("A bank conflict in shared memory, **Bank conflicts**; banks.")
     assert once == [
-        "A [bank conflict](glossary.md#bank-conflict) in [shared memory](glossary.md#shared-memory), "
-        "**Bank conflicts**; [banks](glossary.md#bank)."
+        f"A {link('bank conflict', 'bank-conflict')} in {link('shared memory', 'shared-memory')}, "
+        f"**Bank conflicts**; {link('banks', 'bank')}."
     ]
     assert linked(*once) == once
 
@@ -120,5 +126,9 @@ def test_the_longest_term_wins_and_linking_twice_changes_nothing():
 @pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
 def test_every_page_links_its_terms(path):
     """That each first use is linked is part of the normal form; here, that there are links that lead somewhere."""
-    anchors = re.findall(r"\]\(glossary\.md#([^)]+)\)", "".join(cell.source for cell in notebooks.read(path).cells))
+    notebook = notebooks.read(path)
+    anchors = glossary.anchors(notebook)
+    for cell in notebook.cells:
+        for text, anchor in re.findall(r"\[([^\]]*)\]\(glossary\.md#([\w-]+)", cell.source):
+            assert link(text, anchor) in cell.source  # with the glossary's own words for a title
     assert len(anchors) == len(set(anchors)) > 3 and set(anchors) <= set(glossary.terms().values())

@@ -125,12 +125,13 @@ def wrong(folder):
 
 def test_the_chinese_page_has_its_own_links_and_badges(page):
     first, code, last = notebooks.read(page / "zh_CN" / f"{STEM}.ipynb").cells
+    warp, tile = (glossary.meanings(glossary.CHINESE)[anchor] for anchor in ("warp", "tile"))
     assert first.source == (
         f"# 04 · 载入分块\n\n{notebooks.badges(f'zh_CN/{STEM}')}\n\n"
-        "由 32 个线程组成的[**线程束**](../glossary.md#warp)。"
+        f'由 32 个线程组成的[**线程束**](../glossary.md#warp "{warp}")。'
     )
     assert "notebooks/zh_CN/04_tiling.ipynb" in first.source
-    assert last.source == "[分块](../glossary.md#tile) `As`，见第 [03](03_coalescing.ipynb) 页。"
+    assert last.source == f'[分块](../glossary.md#tile "{tile}") `As`，见第 [03](03_coalescing.ipynb) 页。'
     assert code.outputs[0].text == "42\n"
 
 

@@ -1,0 +1,187 @@
+"""The web edition, built and opened in headless Chromium: on a phone and on a screen, in light and in dark."""
+
+import functools
+import http.server
+import re
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlparse
+
+import pytest
+import web
+from axe_playwright_python.sync_playwright import Axe
+from test_browser import SHOTS, browser  # noqa: F401
+
+pytestmark = pytest.mark.browser
+PAGES = [
+    *("index", "glossary", *(path.stem for path in web.pages(web.FOLDER))),
+    *(f"zh_CN/{name}" for name in ("index", "glossary", *(path.stem for path in web.pages(web.FOLDER / "zh_CN")))),
+]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server of files that says nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """(folder, address) of the web edition, built anew without a warning, and served."""
+    home = tmp_path_factory.mktemp("web")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(web, "WEB", home / "web")
+    patch.setattr(web, "SOURCES", home / "sources")
+    assert web.main() == 0
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home / "web"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield home / "web", f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    patch.undo()
+
+
+@pytest.fixture
+def look(site, browser):  # noqa: F811
+    """A function that opens a page of the site; after the test: nothing went wrong in any, and none left the site."""
+    _, address = site
+    said, left, contexts = [], [], []
+
+    def open_page(name, width, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: left.append(request.url) if not ours(request.url, address) else None)
+        page.goto(urljoin(address, name))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == [] and left == []
+
+
+def ours(url, address):
+    return url.startswith((address, "data:", "blob:"))
+
+
+WIDTH = "document.documentElement.scrollWidth"
+WIDE = """[...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.tagName + ' ' + e.textContent.trim().slice(0, 40)).slice(0, 3)"""
+IMAGES = """[...document.querySelectorAll('article img')].map(image => {image.loading = 'eager'; return image})
+    .map(image => [image.alt.trim().length > 0, image.complete && image.naturalWidth > 0])"""
+
+
+@pytest.mark.parametrize("width", [375, 1400])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_and_its_pictures_have_words(look, name, width):
+    page = look(f"{name}.html", width)
+    assert page.evaluate(WIDTH) <= width, page.evaluate(WIDE)
+    page.evaluate(IMAGES)
+    page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
+    assert all(alt for alt, _ in page.evaluate(IMAGES)), "a picture without words"
+
+
+# One page of each kind, in each language; axe takes seconds for a page.
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name", ["index", "glossary", "00_start_here", "04_tiling", "zh_CN/index", "zh_CN/00_start_here"]
+)
+def test_everybody_can_read_a_page(look, name, scheme):
+    page = look(f"{name}.html", 375, scheme)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert faults(page) == []
+
+
+def faults(page):
+    """The serious and critical faults that axe finds, each as (rule, where, what to do)."""
+    found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    return [
+        (fault["id"], fault["nodes"][0]["html"][:200], fault["nodes"][0]["failureSummary"][:300])
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
+def test_axe_sees_what_nobody_can_read(look):
+    page = look("index.html", 375)
+    page.evaluate("document.querySelector('article p').style.color = '#ddd'")
+    assert [rule for rule, *_ in faults(page)] == ["color-contrast"]
+
+
+class Links(HTMLParser):
+    """Where the links of a page lead, and the places in it that one can lead to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.to, self.places = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.to += [attrs[name] for name in ("href", "src") if attrs.get(name)]
+        self.places |= {attrs[name] for name in ("id", "name") if attrs.get(name)}
+
+
+def test_no_link_within_the_site_is_broken(site):
+    folder, _ = site
+    files = [file for file in folder.rglob("*.html") if "_static" not in file.parts]  # the theme keeps a template there
+    read = {file: Links(file.read_text("utf-8")) for file in files}
+    broken, count = [], 0
+    for file, links in read.items():
+        for link in links.to:
+            if urlparse(link).scheme or link.startswith("//"):
+                continue
+            path, place = urldefrag(link)
+            target = Path(folder, file.parent, unquote(path.partition("?")[0])).resolve() if path else file
+            count += 1
+            if not target.exists() or (place and target in read and unquote(place) not in read[target].places):
+                broken.append((file.name, link))
+    assert count > 500 and broken == []
+
+
+def test_the_film_moves_by_the_arrow_keys(look):
+    page = look("04_tiling.html", 375)
+    film = page.locator("article figure").first
+    slider = film.locator("input[type=range]")
+    slider.focus()
+    shown = film.locator("img:visible")
+    assert shown.count() == 1 and shown.get_attribute("alt").startswith("step 1 of 12")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert shown.count() == 1 and shown.get_attribute("alt").startswith("step 4 of 12")
+    assert film.locator("label").inner_text().startswith("step 4 of 12")
+
+
+@pytest.mark.parametrize(
+    "folder, words", [("", "shared memory"), ("zh_CN/", "共享内存"), ("zh_CN/", "核函数"), ("zh_CN/", "OpenCL")]
+)
+def test_the_search_finds(look, folder, words):
+    page = look(f"{folder}search.html?q={words}", 1400)
+    page.wait_for_selector("#search-results ul.search li a")
+    assert page.locator("#search-results ul.search li").count() >= 1
+
+
+def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
+    page = look("00_start_here.html", 1400)
+    page.locator("article h2").nth(1).evaluate("heading => heading.scrollIntoView()")
+    page.locator("a.language").click()
+    page.wait_for_url(re.compile("zh_CN/00_start_here.html#heading-3"))
+    top = page.locator("article h2").nth(1).evaluate("heading => heading.getBoundingClientRect().top")
+    assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
+    page.locator("a.language").click()
+    page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
+
+
+@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/00_start_here"])
+@pytest.mark.parametrize("width, scheme", [(375, "light"), (375, "dark"), (1400, "light"), (1400, "dark")])
+def test_pictures_for_a_person_to_look_at(look, name, width, scheme):
+    page = look(f"{name}.html", width, scheme)
+    SHOTS.mkdir(exist_ok=True)
+    page.evaluate(IMAGES)
+    page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
+    page.screenshot(path=SHOTS / f"web-{name.replace('/', '-')}-{width}-{scheme}.png", full_page=True)

@@ -47,7 +47,7 @@ class Device:
 
     `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
     block; `memory_bytes` is all of its memory, None where that is simply the machine's. `vector_width` is float32 in
-    a vector register, 1 on a GPU.
+    a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their place.
     """
 
     dialect: str
@@ -59,6 +59,7 @@ class Device:
     memory_bytes: int | None
     handle: object = field(default=None, compare=False, repr=False)
     vector_width: int = 1
+    units: int = 1
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -481,6 +482,7 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
                 handle.global_mem_size,
                 handle,
                 1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float),
+                handle.max_compute_units,
             )
     tried = (
         "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)

@@ -45,8 +45,11 @@ class Step:
     dialects  those it is written in
     adds      True: C is stored after each K-tile, and loaded again for the next
     needs     what its parameters must fulfil, {expression: why}
+    by_shape  (parameters, device, M, N, K) -> parameters for that product, made from those for large ones; None where
+              one choice suits all
     shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
               spare some of them
+    column    the name of the step that takes over where B is a single column; None where this step does it itself
     """
 
     name: str
@@ -62,7 +65,9 @@ class Step:
     dialects: tuple = ("CUDA", "OpenCL")
     adds: bool = False
     needs: dict = field(default_factory=dict)
+    by_shape: Callable | None = None
     shared: Callable | None = None
+    column: str | None = None
 
     def grid(self, p, M, N):
         """Blocks along (x, y): as many as cover C of M x N, and no more."""
@@ -74,6 +79,10 @@ class Step:
         """The parameters for that device when none are given, a new dict."""
         default = self.defaults[device.kind]
         return dict(default(device) if callable(default) else default)
+
+    def fitted(self, p, device, M, N, K):
+        """The parameters for one product, when none are given: `p`, or what the step makes of them for that shape."""
+        return self.by_shape(p, device, M, N, K) if self.by_shape else p
 
     def global_loads(self, p, M, N, K):
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken."""
@@ -96,14 +105,65 @@ class Step:
         return tiles * self.read(p), tiles * self.staged(p)
 
 
+LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
+SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not worth another core's way to it
+
+
 def packed_defaults(device):
     """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 256 KiB of it."""
-    VW = next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
+    VW = vector(device)
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
+    return dict(BM=512 // TM * TM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+
+
+def column_defaults(device):
+    """For a CPU: as many rows of A at a time as keep its memory busy, a sum for each in registers."""
+    return dict(TM=8, VW=vector(device))
+
+
+def vector(device):
+    """Floats in a vector of OpenCL that fills that device's vector register, 4 at least."""
+    return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
+
+
+def packed_depth(device, TM, BN, VW):
+    """How many rows of B, BN wide, fill local memory beside TM rows of A; of 256 KiB at most."""
     fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
-    return dict(BM=256 // TM * TM, BN=BN, BK=max(VW, fits // 32 * 32), TM=TM, TN=TN, VW=VW)
+    return max(VW, fits // 32 * 32)
+
+
+def packed_by_shape(p, device, M, N, K):
+    """For one product: a patch with few rows and columns to spare, and the largest tile that leaves two for every core.
+
+    A patch keeps its number of sums: where C is thin, it is long the other way. A large tile packs less: what it packs
+    of B serves BM rows, what it packs of A BN columns. Its sides are a patch's, doubled and doubled again, so that a
+    few variants serve all shapes.
+    """
+    sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
+    if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
+        TN = min(4, ceil_div(N, VW))
+        BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
+        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
+    TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
+    TM = min(M, sums // TN)
+    BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, p["BN"])
+    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * device.units and BM * BN > SMALLEST_PACKED:
+        if BM >= BN:
+            BM //= 2
+        elif BN > TN * VW:
+            BN //= 2
+        else:
+            break
+    return p | dict(BM=BM, BN=BN, TM=TM, TN=TN, VW=VW)
+
+
+def doubled(side, covered, most):
+    """`side`, doubled until it covers so many, or would be more than `most`."""
+    while side < covered and 2 * side <= most:
+        side *= 2
+    return side
 
 
 def shared_in_fours(p, M, N, K):
@@ -120,8 +180,9 @@ def packed_shared(p, M, N, K):
         for columns in pieces(N, p["BN"]):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
-                written += depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
-                read += patches * panels * depth * (p["TM"] + panel)
+                packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
+                written += packs * depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
+                read += patches * panels * depth * (p["TM"] + packs * panel)
     return read, written
 
 
@@ -130,6 +191,7 @@ def pieces(length, piece):
     return [min(piece, length - start) for start in range(0, length, piece)]
 
 
+VECTORS = {"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are"}
 TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
 TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
 IN_FOURS = (
@@ -297,16 +359,28 @@ STEPS = {
             ),
             block=Formula("1, 1"),
             tile=Formula("BM, BN, BK"),
-            staged=Formula("BK * BN + TM * (BK + 16)"),
+            staged=Formula("BN * BK + TM * (BK + 16)"),
             dialects=("OpenCL",),
             adds=True,
             needs={
-                "VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are",
+                **VECTORS,
                 **TM_DIVIDES,
                 "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
                 "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
             },
+            by_shape=packed_by_shape,
             shared=packed_shared,
+            column="column",
+        ),
+        Step(
+            "column",
+            "for CPUs: a B of one column, with the vectors along K",
+            {"CPU": column_defaults, "CPU (PoCL)": column_defaults, "simulator": dict(TM=2, VW=4)},
+            space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
+            block=Formula("1, 1"),
+            tile=Formula("TM, 1, VW"),
+            dialects=("OpenCL",),
+            needs=VECTORS,
         ),
     ]
 }
@@ -315,6 +389,12 @@ STEPS = {
 def steps(dialect):
     """The names of the steps that are written in "CUDA" or "OpenCL", in order."""
     return tuple(name for name, step in STEPS.items() if dialect in step.dialects)
+
+
+def rungs():
+    """The names of the steps that one climbs, in order: all but those that take over from another for some shape."""
+    instead = {step.column for step in STEPS.values()}
+    return tuple(name for name in STEPS if name not in instead)
 
 
 def step(name, dialect=None):

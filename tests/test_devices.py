@@ -181,7 +181,11 @@ def played(monkeypatch):
         for platform, model in names:
             number = sum(c.model == model for c in candidates)
             handle = SimpleNamespace(
-                driver_version="1", max_work_group_size=1024, local_mem_size=49152, global_mem_size=1 << 30
+                driver_version="1",
+                max_work_group_size=1024,
+                max_compute_units=2,
+                local_mem_size=49152,
+                global_mem_size=1 << 30,
             )
             candidates.append(devices.Candidate(platform, model, "GPU", handle, number))
         monkeypatch.setattr(devices, "listed_candidates", lambda: tuple(candidates))

@@ -44,6 +44,59 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 256 << 10) / 2  # and fills it
 
 
+@pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
+@pytest.mark.parametrize("width", [16, 8, 4])
+@pytest.mark.parametrize(
+    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (4096,) * 3]
+)
+def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
+    """A tile reaches no further than its last patch must; every core gets two, as long as they are worth it."""
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, shared_bytes, None, None, width, units)
+    step = ladder.STEPS["packed"]
+    default = ladder.parameters(step, cpu, {})
+    p = step.fitted(default, cpu, M, N, K)
+    assert ladder.parameters(step, cpu, p) == p  # legal
+    assert p["BM"] < max(2 * M, p["TM"] + 1) and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
+    tiles, area = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), p["BM"] * p["BN"]
+    assert tiles >= 2 * units or area <= ladder.SMALLEST_PACKED
+
+
+def test_packed_takes_the_largest_tile_that_leaves_two_for_every_core():
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 16, 2)
+    step = ladder.STEPS["packed"]
+    default = step.defaults_for(cpu)
+    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n))[:2] for n in (64, 128, 256, 512, 1024, 4096)}
+    assert tiles == {
+        64: (32, 64),
+        128: (64, 64),
+        256: (128, 128),
+        512: (256, 256),
+        1024: (512, 256),
+        4096: (512, 256),
+    }
+
+
+def test_packed_keeps_its_sums_where_c_is_thin():
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 16, 2)
+    step = ladder.STEPS["packed"]
+    default = step.defaults_for(cpu)
+
+    def patch(M, N):
+        p = step.fitted(default, cpu, M, N, 2048)
+        return p["TM"], p["TN"], p["VW"]
+
+    assert patch(2048, 16) == (16, 1, 16)  # higher
+    assert patch(4, 2048) == (4, 4, 16)  # wider
+    assert patch(2048, 7) == patch(2048, 8) == (16, 1, 8)  # no lane without a column that a narrower vector spares
+    row = step.fitted(default, cpu, 1, 2048, 2048)
+    assert (row["BN"], row["BK"]) == (1024, 16)  # half of the row for each core, and long pieces of B
+
+
+def test_what_takes_over_for_one_column_is_no_rung():
+    assert ladder.STEPS["packed"].column in ladder.steps("OpenCL")
+    assert [name for name in ladder.STEPS if name not in ladder.rungs()] == ["column"]
+
+
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 @pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
 def test_the_grid_covers_c_and_no_more(step, M, N):

@@ -1,5 +1,6 @@
 """What people install, pip, conda or Binder, is what was tested: the files that say so must agree."""
 
+import ast
 import importlib.metadata
 import importlib.util
 import json
@@ -44,6 +45,25 @@ def test_each_dependency_has_a_pin_that_satisfies_it(line):
     wanted = Requirement(line)
     (pin,) = pins()[canonicalize_name(wanted.name)].specifier
     assert Version(pin.version) in wanted.specifier
+
+
+# What helpers imports and does not ask for: what comes with numba or numba-cuda, and a library that page 12 asks for.
+COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch"}
+
+
+def test_each_package_that_the_course_imports_is_declared():
+    imported = set()
+    for path in (ROOT / "helpers").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                imported.add(node.module.partition(".")[0])
+    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers"}
+    names = importlib.metadata.packages_distributions()
+    needed = {canonicalize_name(names[package][0]) for package in imported}
+    declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *EXTRAS["lab"]]}
+    assert {"pillow", "numpy"} <= needed and needed <= declared, needed - declared
 
 
 def test_each_pin_names_one_version():
@@ -118,7 +138,7 @@ def test_the_readmes_table_has_every_page():
 def test_page_00_lists_every_step_of_the_ladder_in_order():
     cells = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
     [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
-    assert re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE) == list(ladder.STEPS)
+    assert re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE) == list(ladder.rungs())
 
 
 def test_readme_says_the_minutes_that_each_page_says():

@@ -103,7 +103,7 @@ def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, p
     wanted = [dialect(name) for name in dialects]
     if isinstance(steps, str):
         raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")
-    names = list(ladder.STEPS)
+    names = ladder.rungs()
     last = ladder.step(upto).name if upto else names[-1]
     chosen = [ladder.step(name) for name in steps or names[: names.index(last) + 1]]
     kernels = [HostKernel(numpy_matmul)]

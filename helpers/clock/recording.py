@@ -21,7 +21,7 @@ EVERY_STEP = None
 
 def upper(kind: str) -> list[str]:
     """The steps from register_2d on that are for that kind of device. At large sizes the lower ones take minutes."""
-    names = list(ladder.STEPS)
+    names = ladder.rungs()
     return [name for name in names[names.index("register_2d") :] if kind in ladder.STEPS[name].defaults]
 
 
@@ -95,7 +95,7 @@ def record(
     checked = {f"{name} ({dialect})": right for (name, dialect), right in verdicts.items()}
     for dialects, one in together(plans):
         for size, steps in one["sizes"]:
-            right = [name for name in steps or ladder.STEPS if right_in(dialects, name, verdicts)]
+            right = [name for name in steps or ladder.rungs() if right_in(dialects, name, verdicts)]
             spelled = f"{' x '.join(map(str, sizes(size)))} ({' and '.join(dialects)})"
             if not right:
                 say(f"{spelled} is left out: no step is right there.")

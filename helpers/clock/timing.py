@@ -97,12 +97,14 @@ def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024, s
     """
     k = contestant(k)
     M, N, K = sizes(size)
+    if not k.simulated:
+        k.refuse(M, N, K)
+        k = k.fitted(M, N, K)
     device = k.device.name if k.device else "host"
     about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
     if k.simulated:
         k.refuse(1, 1, 1)
         return Timing(seconds=None, spread=None, **about)
-    k.refuse(M, N, K)
     A, B = draw(M, N, K)
     time.sleep(IDLE_SECONDS)
     start = time.perf_counter()

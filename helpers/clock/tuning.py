@@ -137,7 +137,7 @@ def tune(
     M, N, K = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
     if isinstance(seconds, str) or not seconds > 0:
         raise ValueError(f"seconds={seconds!r} leaves no time to try anything; give some, such as 60.")
-    default, source = rung.defaults_for(device), one.source_of(step)
+    default, source = rung.fitted(rung.defaults_for(device), device, M, N, K), one.source_of(step)
     stored = {} if again or space else kept.entry(rung, device, source)
     if stored.get("size") == [M, N, K]:
         best, date = stored["parameters"], stored["date"]

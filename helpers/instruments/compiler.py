@@ -166,7 +166,7 @@ def capability_of(arch):
 
 def lacks_a_part(message):
     """Whether Numba's complaint is that a part of NVIDIA's compiler is not installed."""
-    return "libnvvm" in message or "libnvrtc" in message
+    return any(part in message for part in ("libnvvm", "libnvrtc", "No module named 'cuda"))
 
 
 def ptx(job: Job, capability: tuple[int, int], lto: bool = False, lines: bool = False) -> str:

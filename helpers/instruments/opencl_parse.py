@@ -267,9 +267,9 @@ def expand(source, parameters):
 
 
 def without_attributes(text):
-    """The text with blanks for each __attribute__((...)): none of them touches memory."""
+    """The text with blanks for each __attribute__((...)) and _Pragma("..."): none of them touches memory."""
     pieces, at = [], 0
-    for word in re.finditer(rb"\b__attribute(?:__)?\s*\(", text):
+    for word in re.finditer(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(", text):
         end, depth = word.end(), 1
         while depth and end < len(text):
             depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)

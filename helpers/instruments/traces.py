@@ -51,6 +51,7 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """
     refuse_long(M, N, K)
     refuse_unbuilt(k)
+    k = k.fitted(M, N, K)
     key = packed((k.dialect, portable(k), k.step, k.parameters, k.device.name, M, N, K))
     run = recent.pop(key, None) or taken(k, M, N, K)
     while len(recent) >= KEPT:

@@ -51,6 +51,7 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     kernel fails or Oclgrind is missing.
     """
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
+    k = k.fitted(M, N, K)
     outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
@@ -86,6 +87,7 @@ def count(job: Job, M: int, N: int, K: int) -> dict | None:
 
 def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
+    k = k.fitted(M, N, K)
     step = ladder.step(k.step)
     return Traffic(
         M,

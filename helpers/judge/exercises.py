@@ -1,6 +1,6 @@
 """Judges the exercises whose answer is a function: of numbers, or a search. (Kernels are judged by `check`.)
 
-Do look here once you have tried: each answer is one line.
+Do look here once you have tried: each answer is a few lines at most.
 """
 
 import itertools
@@ -10,9 +10,18 @@ from math import isqrt
 
 import numpy as np
 
-from ..ladder import ceil_div
+from ..ladder import SMALLEST_PACKED, ceil_div
 from ..sandbox import Finding
 from .report import Report
+
+
+def tile_elements(M, N, cores):
+    """Elements of C in a tile of `packed`: 512 x 256, its longer side halved until there are two for every core."""
+    BM, BN = 512, 256
+    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * cores and BM * BN > SMALLEST_PACKED:
+        BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
+    return BM * BN
+
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
 ANSWERS = {
@@ -65,6 +74,11 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (5, 2), (3, 1), (1, 1)]),
+    # 11: elements of C in a tile, which is halved from 512 x 256 until there are two for every core, or it is small
+    "tile_elements": (
+        tile_elements,
+        [(64, 64, 2), (128, 128, 2), (256, 256, 2), (1000, 200, 2), (40, 3000, 4), (4096, 4096, 8)],
+    ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),

@@ -94,6 +94,7 @@ def shown_by(step: ladder.Step, p: dict, taken: frozenset) -> set:
 def at_sizes(k: Kernel, parameters: dict) -> Kernel:
     """The kernel with those parameters, for a child process, which builds it. It is not built here, and cannot run."""
     there = copy.copy(k)
+    there.by_shape = False
     there.parameters, there.block = parameters, ladder.STEPS[k.step].block(parameters)
     return there
 

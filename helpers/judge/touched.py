@@ -69,9 +69,7 @@ def judge_prefetching(k: Kernel) -> Report:
         for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
             read = int((a[asked:stored]["memory"] == "shared").sum())
             if read < 2 * tile:
-                text = (
-                    f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
-                )
+                text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
                 return MissesTheIdea(report.subject, (Finding("waits", text),), 1)
     return report
 

@@ -35,7 +35,7 @@ class Contestant:
     dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
     name           as timings call it
     step           the rung that it is, or is launched like; None for what is not of the ladder
-    parameters     a dict, empty where there are none
+    parameters     a dict, empty where there are none; where they follow from the shape, those of a large product
     source         its source as text, "" where there is none to show
     device         the `devices.Device` it runs on; None for the host
     own            True for a learner's kernel, which must pass `check` before it runs here
@@ -69,6 +69,10 @@ class Contestant:
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against a product of that size; return None if nothing does."""
+
+    def fitted(self, M: int, N: int, K: int) -> "Contestant":
+        """What multiplies a product of that size: itself, or itself with sizes chosen for that shape."""
+        return self
 
     @property
     def simulated(self) -> bool:

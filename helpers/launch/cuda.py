@@ -37,7 +37,7 @@ def cuda_kernel(
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
-    rung, found, p, own = CUDA.resolve(step, like, device, parameters, given)
+    rung, found, p, own, _ = CUDA.resolve(step, like, device, parameters, given)
     if not own:
         function, source = from_ladder(rung.name, p), CUDA.source_of(rung.name)
     elif isinstance(step, str):

@@ -13,6 +13,8 @@ SIMULATOR_LIMIT = 64**3
 class Kernel(Contestant):
     """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
+    by_shape = False  # whether its parameters follow from the shape of the product, since none were given
+
     def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool):
         self.name = self.step = step
         self.parameters = parameters
@@ -46,7 +48,7 @@ class Kernel(Contestant):
         return f"{self.step} ({self.dialect})"
 
     def __repr__(self):
-        return f"<{self}: {ladder.spell(self.parameters)}>"
+        return f"<{self}: {ladder.spell(self.parameters)}{', or less, by the shape' * self.by_shape}>"
 
 
 def refuse_beyond_memory(device: Device, M: int, N: int, K: int) -> None:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pyopencl as cl
 
-from .. import devices
+from .. import devices, ladder
 from ..devices import Device
 from . import operands
 from .contestant import Work
@@ -24,15 +24,16 @@ def opencl_kernel(
     `step` is a name in `ladder.steps("OpenCL")`; or OpenCL source of your own with one `__kernel`, which takes
     (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
     launched with. The parameters reach the source as macros, such as TILE. `parameters="tuned"` takes those that `tune`
-    found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
+    found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16. With none of
+    either, the sizes of some steps follow from the shape: `k.fitted(M, N, K)` is the kernel that multiplies that one.
     `device` is part of a platform or device name; None takes the first that the step is for.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
     if not isinstance(step, str):
         raise ValueError(f"{step!r} is no kernel: pass a step's name or OpenCL source text.")
-    rung, found, p, own = OPENCL.resolve(step, like, device, parameters, given)
-    return OpenCLKernel(rung.name, p, step if own else OPENCL.source_of(rung.name), found, own)
+    rung, found, p, own, by_shape = OPENCL.resolve(step, like, device, parameters, given)
+    return OpenCLKernel(rung.name, p, step if own else OPENCL.source_of(rung.name), found, own, by_shape)
 
 
 def device_for(step, name):
@@ -55,12 +56,14 @@ class OpenCLKernel(Kernel):
 
     dialect = "OpenCL"
 
-    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool):
+    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
         super().__init__(step, parameters, source, device, own)
+        self.by_shape, self.variants = by_shape, {}
         self.context, self.queue = context_and_queue(device)
         start = time.perf_counter()
         try:
-            kernels = cl.Program(self.context, source).build(macros(parameters)).all_kernels()
+            self.program = cl.Program(self.context, source).build(macros(parameters))
+            kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), source)}") from None
         if len(kernels) != 1:
@@ -78,9 +81,25 @@ class OpenCLKernel(Kernel):
         super().refuse(M, N, K)
         refuse_beyond_buffer(self.device, M, N, K)
 
+    def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
+        """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
+        if not self.by_shape:
+            return self
+        step = ladder.STEPS[self.step]
+        if N == 1 and step.column and not self.own:
+            step = ladder.STEPS[step.column]
+            source, p = OPENCL.source_of(step.name), step.defaults_for(self.device)
+        else:
+            source, p = self.source, step.fitted(self.parameters, self.device, M, N, K)
+        key = step.name, *p.values()
+        if key not in self.variants:
+            self.variants[key] = OpenCLKernel(step.name, p, source, self.device, self.own)
+        self.variants[key].checked = self.checked
+        return self.variants[key]
+
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
-        return OpenCLWork(self, A, B, fill)
+        return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
 
 
 def macros(parameters: dict) -> list[str]:
@@ -124,11 +143,24 @@ class OpenCLBuffers:
     def guarded(self, X, behind=np.nan):
         """X on the device, with a guard behind it, full of `behind`."""
         guard = 4 * operands.guard_elements()
-        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=X.nbytes + guard)
+        flags = cl.mem_flags.READ_WRITE
+        if self.device.kind == "GPU":
+            buffer = cl.Buffer(self.context, flags, size=X.nbytes + guard)
+        else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
+            memory = aligned(X.nbytes + guard)
+            buffer = cl.Buffer(self.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=memory)
         cl.enqueue_copy(self.queue, buffer, X)
         if guard:
             cl.enqueue_fill_buffer(self.queue, buffer, np.float32(behind), X.nbytes, guard)
         return buffer
+
+
+def aligned(nbytes, page=1 << 21):
+    """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
+    page = page if nbytes >= page else 1 << 12
+    memory = np.empty(nbytes + page, np.uint8)
+    start = -memory.ctypes.data % page
+    return memory[start : start + nbytes]
 
 
 class OpenCLWork(OpenCLBuffers, Work):
@@ -136,13 +168,14 @@ class OpenCLWork(OpenCLBuffers, Work):
 
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
-        self.function, self.local_size = k.function, k.block
-        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.local_size = k.block
+        # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
+        self.function = cl.Kernel(k.program, k.function.function_name)
+        self.function.set_args(*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 
     def timed(self, launches):
         """Run the kernel so many times. Returns seconds a launch: by a GPU's profile of each, on a CPU by the wall."""
-        self.function.set_args(*self.arguments)
         start = time.perf_counter()
         events = [
             cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)

@@ -42,8 +42,10 @@ class Dialect:
         """The text of that step's file."""
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
-    def resolve(self, step, like, device, parameters, given) -> tuple[Step, Device, dict, bool]:
+    def resolve(self, step, like, device, parameters, given) -> tuple[Step, Device, dict, bool, bool]:
         """What a call of the builder means: the step, the device, the parameters, and whether it is a learner's own.
+
+        And whether the parameters follow from the shape of each product, as some steps' do if none are given.
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
@@ -60,4 +62,5 @@ class Dialect:
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
         chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)
-        return rung, found, ladder.parameters(rung, found, chosen), own
+        by_shape = rung.by_shape is not None and not chosen
+        return rung, found, ladder.parameters(rung, found, chosen), own, by_shape

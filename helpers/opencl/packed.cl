@@ -5,7 +5,9 @@
 #define floatv JOIN(float, VW)
 #define vloadv JOIN(vload, VW)
 #define vstorev JOIN(vstore, VW)
+#define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 #define PANEL (TN * VW)
+#define ONCE (BM == TM)  // a single patch has all rows of the tile, and uses its piece of B only once
 
 // The first n of VW floats, and zeros for the others.
 floatv load_some(__global const float *from, const int n)
@@ -35,46 +37,36 @@ void packed(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
-        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence.
-        for (int k = 0; k < depth; k++)
+        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
+        for (int k = 0; !ONCE && k < depth; k++)
             for (int c = 0; c < columns; c += PANEL)
-                for (int j = 0; j < TN; j++)
-                    Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+                EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
 
         for (int r = 0; r < rows; r += TM) {
-            // 2. Pack TM rows of A, and ask for those of the next round: they arrive meanwhile.
+            // 2. Pack TM rows of A.
             for (int i = 0; i < min(TM, rows - r); i++) {
                 __global const float *from = A + (row0 + r + i) * K + k0;
                 for (int k = 0; k < depth; k += VW) vstorev(load_some(from + k, depth - k), 0, &As[i][k]);
-                if (r + i + TM < rows) prefetch(from + TM * K, depth);
             }
             for (int c = 0; c < columns; c += PANEL) {
                 // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
                 floatv acc[TM][TN];
-                #pragma unroll
-                for (int i = 0; i < TM; i++)
-                    #pragma unroll
-                    for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+                EACH(i, TM) EACH(j, TN) acc[i][j] = 0.0f;
                 for (int k = 0; k < depth; k++) {
                     floatv b_reg[TN];
-                    #pragma unroll
-                    for (int j = 0; j < TN; j++) b_reg[j] = Bs[c / PANEL][k][j];
-                    #pragma unroll
-                    for (int i = 0; i < TM; i++) {
+                    EACH(j, TN) b_reg[j] = ONCE
+                        ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW) : Bs[c / PANEL][k][j];
+                    EACH(i, TM) {
                         const floatv a_reg = As[i][k];  // one number in every lane
-                        #pragma unroll
-                        for (int j = 0; j < TN; j++) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
+                        EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                     }
                 }
                 // 4. Add it to what the earlier rounds left in C.
-                #pragma unroll
-                for (int i = 0; i < TM; i++)
-                    #pragma unroll
-                    for (int j = 0; j < TN; j++) {
-                        __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
-                        const int n = r + i < rows ? columns - c - j * VW : 0;
-                        store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
-                    }
+                EACH(i, TM) EACH(j, TN) {
+                    __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
+                    const int n = r + i < rows ? columns - c - j * VW : 0;
+                    store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
+                }
             }
         }
     }

@@ -48,6 +48,7 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
     refuse_unbuilt(k)
+    k = k.fitted(M, N, K)
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)

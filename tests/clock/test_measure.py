@@ -102,8 +102,15 @@ def test_on_a_cpu_it_idles_warms_up_once_and_takes_the_median_of_single_launches
 @pytest.mark.parametrize("kind", ["CPU", "CPU (PoCL)", None])
 def test_on_a_cpu_launches_go_on_until_half_a_second_is_over(clock, kind):
     k = StandIn(clock, kind, 1 / 1024)
-    measure(k, 8)
+    t = measure(k, 8)
     assert launches(k) == [1] * (1 + 512)
+    assert t.transfer_seconds == pytest.approx(UPLOAD + DOWNLOAD if kind else 0)  # the host's copies are no transfer
+
+
+def test_repeats_go_on_for_as_many_seconds_as_are_asked_for(clock):
+    k = StandIn(clock, "CPU", 1 / 1024)
+    measure(k, 8, seconds=1 / 4)
+    assert launches(k) == [1] * (1 + 256)
 
 
 def test_there_are_three_repeats_however_long_one_takes(clock):

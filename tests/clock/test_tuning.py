@@ -115,8 +115,9 @@ def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(
 @pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
 def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monkeypatch):
     right = DIALECTS["OpenCL"].source_of("tiled")
-    # The sum is begun at 1 with tiles of 8, and there is no kernel at all with tiles of 16.
-    planted = right.replace("float acc = 0.0f;", "float acc = TILE == 8;\n#if TILE == 16\n    no such thing;\n#endif")
+    # With tiles of 8, one element of C is wrong, and there is no kernel at all with tiles of 16.
+    sums = "float acc = TILE == 8 && row == 1 && col == 2;\n#if TILE == 16\n    no such thing;\n#endif"
+    planted = right.replace("float acc = 0.0f;", sums)
     assert planted != right
     monkeypatch.setattr(Dialect, "source_of", lambda self, name: planted)
     legal = [{"TILE": n} for n in (4, 8, 16)]
@@ -391,3 +392,11 @@ def test_two_equal_gpus_have_a_file_each():
     kept.remember(TILED, first, source, {"TILE": 8})
     kept.remember(TILED, second, source, {"TILE": 16})
     assert [kept.entry(TILED, one, source)["parameters"]["TILE"] for one in (first, second)] == [8, 16]
+
+
+def test_what_was_tuned_with_another_driver_does_not_count():
+    source, newer = DIALECTS["OpenCL"].source_of("tiled"), dataclasses.replace(DEVICE, driver="a newer one")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8})
+    assert kept.entry(TILED, DEVICE, source)["parameters"] == {"TILE": 8}
+    with pytest.warns(UserWarning, match="another version of the kernel or of the driver"):
+        assert kept.entry(TILED, newer, source) == {}

@@ -1,5 +1,7 @@
 """The compiler's report: what it says of the ladder, and what it says when a kernel or the compiler will not do."""
 
+from types import SimpleNamespace
+
 import pytest
 from numba import cuda, float32
 
@@ -161,3 +163,21 @@ def test_the_inner_loop_is_the_innermost_with_multiply_adds():
     assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5
     assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
     assert compiler.inner_loop(LISTING.replace("FFMA", "FADD")) is None
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_where_the_compiler_is_missing_pages_are_skipped_or_say_what_adds_it(here, monkeypatch, pytestconfig):
+    """A page that asks for reports is skipped whole; elsewhere a cell of counts is run, and not compared."""
+    conftest = pytestconfig.pluginmanager.get_plugin(str(pytestconfig.rootpath / "conftest.py"))
+    monkeypatch.setattr(devices, "nvidia_tool", lambda name: "a path" if here else None)
+
+    def page(*sources):
+        cells = [SimpleNamespace(source=source) for source in sources]
+        parent, marks = SimpleNamespace(nb=SimpleNamespace(cells=cells)), []
+        return [SimpleNamespace(cell=c, parent=parent, options={}, marks=marks, add_marker=marks.append) for c in cells]
+
+    reports, counts = page("1 + 1", "compiler_report(k)", "run_ptx(k)"), page("2 + 2", "run = run_ptx(k)")
+    conftest.pytest_collection_modifyitems([*reports, *counts, SimpleNamespace(name="a test")])
+    skipped = [mark.mark.kwargs["reason"] for mark in reports[0].marks]
+    assert skipped == ([] if here else [conftest.WITHOUT_COMPILER] * 3) and counts[0].marks == []
+    assert [item.options for item in counts] == [{}, {} if here else {"check": False}]

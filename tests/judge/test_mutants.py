@@ -14,6 +14,15 @@ EQUIVALENT = [
     (": 1.0f;", "the same in OpenCL"),
     ("BM / 4 + 0]", "without the padding of As, which only spares bank conflicts"),
     ("(thread - q) % 2", "the sum and the difference are both even, or both odd"),
+    ("prefetch(from", "what is asked for early changes no number"),
+    ("r <= rows", "one round more of packed, with no row to store"),
+    ("k <= depth; k += VW", "one vector more of zeros, which the padding of As has room for"),
+    ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
+    (
+        "[BM + 16]",
+        "right while BK is no more than BM + 16: the padding of As has room for what BM lacks",
+    ),
+    ("[BN + 16]", "the same"),
 ]
 
 

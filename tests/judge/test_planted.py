@@ -175,6 +175,16 @@ BUGS += [
         ("rows of A mixed up", ("+ r + i) * K", "+ r + TM - 1 - i) * K"), 0, "out of bounds"),
     ]
 ]
+BUGS += [
+    (bug, ["column"], None, *rest)
+    for bug, *rest in [
+        ("no row guard", ("EACH(i, TM) if (i < rows) {", "EACH(i, TM) {"), 0, "out of bounds"),
+        ("length of B's row", ("load_some(B + k * N + col, N,", "load_some(B + k * N + col, 1,"), 0, "wrong index"),
+        ("a row too many", ("rows = min(TM, M - row0)", "rows = TM"), 0, "out of bounds"),
+        ("the rest forgotten", ("k = whole; k < K;", "k = whole; k < K / VW * VW;"), 0, "K is cut"),
+        ("one lane left out", ("EACH(v, VW) sum", "EACH(v, VW - 1) sum"), 0, "K is cut"),
+    ]
+]
 CASES = [(d, step, *bug) for d in BUILD for bug in BUGS for step in bug[1] if bug[2 + (d == "OpenCL")]]
 
 

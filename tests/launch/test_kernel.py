@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, with_part
+from helpers import check, cuda_kernel, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw, kernel, sizes
+from helpers.launch.opencl import aligned
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -72,6 +73,71 @@ def test_a_kernel_says_what_it_is(build):
     assert (k.step, k.parameters, k.own) == ("tiled", {"TILE": 4}, False)
     assert "barrier" in k.source or "syncthreads" in k.source
     assert k.device.dialect == k.dialect
+
+
+def test_sizes_follow_from_the_shape_unless_some_are_given():
+    k = opencl_kernel("packed")
+    small, large = (k.fitted(n, n, n) for n in (40, 4096))
+    assert small.parameters["BM"] < large.parameters["BM"] == k.parameters["BM"]
+    assert k.fitted(39, 38, 41) is small  # built once
+    assert small.fitted(4096, 4096, 4096) is small
+    work = k.upload(*draw(40, 40, 40))
+    assert work.global_size == small.grid(40, 40)
+    assert measure(k, 40, 0.001).parameters == small.parameters
+    assert predicted_traffic(k, 300, 300, 30) == predicted_traffic(k.fitted(300, 300, 30), 300, 300, 30)
+    given = opencl_kernel("packed", **k.parameters)
+    assert given.fitted(40, 40, 40) is given
+    assert predicted_traffic(given, 300, 300, 300) != predicted_traffic(k, 300, 300, 300)
+
+
+THIN = [(1, 300, 700), (300, 1, 700), (1, 1, 9000), (16, 300, 300), (300, 16, 300), (5, 9, 500), (700, 600, 3)]
+
+
+@pytest.mark.parametrize("M, N, K", THIN)
+def test_packed_is_right_on_thin_products(M, N, K):
+    k = opencl_kernel("packed")
+    A, B = draw(M, N, K)
+    assert not wrong_elements(k(A, B), A, B).any()
+    assert k.device.units == k.device.handle.max_compute_units
+
+
+@pytest.mark.parametrize("given", [dict(BM=4, TM=4), dict(BM=1, TM=1, TN=8)])
+def test_packed_with_sizes_for_thin_products_is_right_on_any(given):
+    assert check(opencl_kernel("packed", **given), [(1, 1, 1), (9, 3, 130), (70, 1, 65), (33, 300, 40)])
+
+
+def test_products_of_one_kernel_keep_their_own_arguments():
+    k = opencl_kernel("packed")
+    (A, B), (X, Y) = draw(9, 8, 7), draw(9, 8, 7)
+    first, second = k.upload(A, B), k.upload(X, Y)
+    first.launch(), second.launch()
+    assert not wrong_elements(first.download(), A, B).any() and not wrong_elements(second.download(), X, Y).any()
+
+
+def test_one_column_has_a_kernel_of_its_own():
+    k = opencl_kernel("packed")
+    assert k.fitted(300, 1, 40).step == "column" and k.fitted(300, 2, 40).step == "packed"
+    assert k.fitted(7, 1, 9) is k.fitted(300, 1, 40)  # built once
+    assert measure(k, (40, 1, 30), 0.001).step == "column"
+    own = opencl_kernel(k.source, like="packed")
+    assert own.fitted(300, 1, 40).source == k.source  # a kernel of your own does it itself
+    assert check(own, [(1, 1, 1), (70, 1, 65), (9, 1, 700)])
+
+
+@pytest.mark.parametrize("nbytes", [4, 4096, 1 << 21, (1 << 22) + 4])
+def test_memory_for_a_cpu_begins_at_a_page(nbytes):
+    """A driver copies memory that does not."""
+    memory = aligned(nbytes)
+    assert memory.nbytes == nbytes and memory.ctypes.data % (1 << 21 if nbytes >= 1 << 21 else 1 << 12) == 0
+
+
+def test_a_kernel_of_your_own_is_fitted_too_once_it_is_right():
+    own = opencl_kernel(opencl_kernel("packed").source, like="packed")
+    with pytest.raises(KernelError, match="has not passed a check"):
+        own(*draw(5, 6, 7))
+    assert not own.fitted(5, 6, 7).checked
+    assert check(own)
+    assert own.fitted(5, 6, 7).checked
 
 
 @both

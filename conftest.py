@@ -1,0 +1,33 @@
+"""Imported first, so that helpers settles the CUDA target and the OpenCL drivers before anything else loads them.
+
+The tests of the clock have the real one. The processes that tests start, such as those of the pages, have a brief one,
+since nothing compares their times.
+"""
+
+import os
+
+import pytest
+
+os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
+
+import helpers.clock.timing  # noqa: F401
+from helpers import devices
+
+os.environ["HELPERS_CLOCK"] = "brief"
+
+WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+
+
+def pytest_collection_modifyitems(items):
+    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped.
+
+    On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts.
+    """
+    if all(map(devices.nvidia_tool, ("ptxas", "nvdisasm"))):
+        return
+    for item in items:
+        if cell := getattr(item, "cell", None):  # nbval's
+            if any("compiler_report(" in one.source for one in item.parent.nb.cells):
+                item.add_marker(pytest.mark.skip(reason=WITHOUT_COMPILER))
+            elif "run_ptx(" in cell.source:
+                item.options["check"] = False

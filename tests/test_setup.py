@@ -62,7 +62,10 @@ def test_each_package_that_the_course_imports_is_declared():
     imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers"}
     names = importlib.metadata.packages_distributions()
     needed = {canonicalize_name(names[package][0]) for package in imported}
-    declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *EXTRAS["lab"]]}
+    declared = {
+        canonicalize_name(Requirement(line).name)
+        for line in [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["many"]]
+    }
     assert {"pillow", "numpy"} <= needed and needed <= declared, needed - declared
 
 

@@ -38,7 +38,7 @@ naive_cl = cl.Program(context, opencl_kernel("naive").source).build().naive
 # ... and what page 15 has at hand.
 PAGE_15 = """
 source = opencl_kernel("packed").source
-ask_ahead = "if (r + i + TM < rows) prefetch(from + TM * K, depth);"
+by_name = "fma(a_reg, b_reg[j], acc[i][j])"
 """
 
 

@@ -2,6 +2,7 @@
 PYTHON ?= python3
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
+HANDOUT_FLAGS ?=
 # What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
 CUDA ?= cuda13
 # What `make quick` runs: what most changes break first.
@@ -9,7 +10,7 @@ QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test quick lowest notebooks zh web bench constraints clean
+.PHONY: lab test quick lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -46,6 +47,9 @@ web: $(VENV)/test.stamp  ## both languages as a web book, in web/, from the stor
 bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 	$(VENV)/bin/python -m helpers bench $(BENCH_FLAGS)
 
+handout: $(VENV)/lab.stamp  ## the pages for a class, without solutions: make handout HANDOUT_FLAGS="--pages 00 01 02"
+	$(VENV)/bin/python tools/handout.py $(HANDOUT_FLAGS)
+
 $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "The course needs Python 3.11 or newer, and '$(PYTHON)' is not that: $$($(PYTHON) --version 2>&1)."; \
@@ -55,7 +59,7 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	$(PIP) install -q -c constraints.txt -e '.[lab,test,web,$(CUDA)]'
+	$(PIP) install -q -c constraints.txt -e '.[lab,test,many,web,$(CUDA)]'
 	@touch $@
 
 # The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
@@ -64,7 +68,7 @@ constraints:
 	rm -rf $(VENV)-constraints
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,web,peers,cuda13]'
+	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,many,web,peers,cuda13]'
 	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
 	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
 	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new
@@ -72,5 +76,5 @@ constraints:
 	rm -rf $(VENV)-constraints
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest build web *.egg-info .pytest_cache screenshots
+	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest handout build web *.egg-info .pytest_cache screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -18,7 +18,7 @@ devices.find_opencl_drivers()  # before anything loads pyopencl
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["clock", "instruments", "judge", "ladder", "launch", "pictures", "roc", "sandbox"],
+    submodules=["classroom", "clock", "instruments", "judge", "ladder", "launch", "many", "pictures", "roc", "sandbox"],
     submod_attrs={
         "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
         "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],

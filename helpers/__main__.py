@@ -1,5 +1,6 @@
 """python -m helpers doctor: what this machine has; bench: the ladder, timed;
-tune: better parameters; record: all of it, kept.
+tune: better parameters; record: all of it, kept; progress: which exercises a class has done;
+board: who has written the fastest kernel.
 """
 
 import argparse
@@ -101,6 +102,47 @@ def record(arguments) -> None:
     record(arguments.folder, say=functools.partial(print, flush=True))
 
 
+def look_at_progress(arguments) -> None:
+    """Judge the exercises in a folder of students' notebooks; print a table, write rows if asked."""
+    from tqdm import tqdm
+
+    from .classroom import progress
+
+    if arguments.csv:
+        files.try_writing(arguments.csv)
+    with tqdm(leave=False, file=sys.stderr, bar_format="{n} notebooks in {elapsed} | {desc}") as bar:
+
+        def each(name):
+            bar.set_description(name)
+            bar.update()
+
+        found = progress(arguments.folder, each)
+    print(found)
+    if arguments.csv:
+        files.replace_text(arguments.csv, found.csv())
+
+
+def show_board(arguments) -> None:
+    """Print the board of a class's entries; write its chart beside them if asked."""
+    from tqdm import tqdm
+
+    from .classroom import board
+
+    with tqdm(leave=False, file=sys.stderr, bar_format="{n} entries in {elapsed} | {desc}") as bar:
+
+        def each(name):
+            bar.set_description(name)
+            bar.update()
+
+        found = board(arguments.folder, arguments.again, each)
+    print(found)
+    if arguments.chart:
+        from .classroom.ranking_chart import board_chart
+
+        files.try_writing(arguments.chart)
+        board_chart(found).save(arguments.chart)
+
+
 def dialect(name):
     """As one writes it, from any case."""
     return {"cuda": "CUDA", "opencl": "OpenCL"}.get(name.lower(), name)
@@ -152,6 +194,15 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("record", help="check, tune and measure this machine; write its file")
     command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
     command.set_defaults(do=record)
+    command = commands.add_parser("progress", help="which exercises are done, in a folder of students' notebooks")
+    command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
+    command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
+    command.set_defaults(do=look_at_progress)
+    command = commands.add_parser("board", help="the class's kernels, ranked: the entries that page 15 wrote")
+    command.add_argument("folder", help="with the entry-*.json files in it, or in folders below")
+    command.add_argument("--again", action="store_true", help="build and judge each source here, before a prize")
+    command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
+    command.set_defaults(do=show_board)
     return parser
 
 

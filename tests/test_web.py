@@ -76,13 +76,14 @@ IMAGES = """[...document.querySelectorAll('article img')].map(image => {image.lo
     .map(image => [image.alt.trim().length > 0, image.complete && image.naturalWidth > 0])"""
 
 
-@pytest.mark.parametrize("width", [375, 1400])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_and_its_pictures_have_words(look, name, width):
-    page = look(f"{name}.html", width)
-    assert page.evaluate(WIDTH) <= width, page.evaluate(WIDE)
+def test_a_page_fits_a_phone_and_a_screen_and_its_pictures_have_words(look, name):
+    page = look(f"{name}.html", 375)
     page.evaluate(IMAGES)
     page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
+    for width in (375, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(WIDTH) <= width, page.evaluate(WIDE)
     assert all(alt for alt, _ in page.evaluate(IMAGES)), "a picture without words"
 
 
@@ -166,19 +167,25 @@ def test_the_search_finds(look, folder, words):
     assert page.locator("#search-results ul.search li").count() >= 1
 
 
+def click_where_it_is(page, selector):
+    """Click as a person does: Playwright's own click would scroll the page first."""
+    box = page.locator(selector).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
 def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
     page = look("00_start_here.html", 1400)
     page.locator("article h2").nth(1).evaluate("heading => heading.scrollIntoView()")
-    page.locator("a.language").click()
+    click_where_it_is(page, "a.language")
     page.wait_for_url(re.compile("zh_CN/00_start_here.html#heading-3"))
     top = page.locator("article h2").nth(1).evaluate("heading => heading.getBoundingClientRect().top")
     assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
-    page.locator("a.language").click()
+    click_where_it_is(page, "a.language")
     page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
 
 
 @pytest.mark.parametrize("name", ["04_tiling", "zh_CN/00_start_here"])
-@pytest.mark.parametrize("width, scheme", [(375, "light"), (375, "dark"), (1400, "light"), (1400, "dark")])
+@pytest.mark.parametrize("width, scheme", [(375, "dark"), (1400, "light")])
 def test_pictures_for_a_person_to_look_at(look, name, width, scheme):
     page = look(f"{name}.html", width, scheme)
     SHOTS.mkdir(exist_ok=True)

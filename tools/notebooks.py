@@ -46,6 +46,13 @@ def repository():
         return tomllib.load(file)["project"]["urls"]["Repository"].rstrip("/")
 
 
+def minutes(notebook):
+    """How long the page takes, as its head says; None where it does not say."""
+    head = notebook.cells[0].source if notebook.cells else ""
+    said = re.search(r"\*\*You need\*\*.*?\b(\d+) minutes", head, re.DOTALL)
+    return int(said[1]) if said else None
+
+
 def badges(stem, url=None):
     """The line that opens the notebook on Binder and on Colab."""
     project = (url or repository()).removeprefix("https://github.com/")

@@ -78,7 +78,7 @@ def lines_of(k, error):
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
     the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.
     """
-    code = getattr(getattr(k.function, "py_func", None), "__code__", None)
+    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
     if code is None:
         return ()
     whole_text = came_as_text(k.function) and not isinstance(error, IndexError)

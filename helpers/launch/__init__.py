@@ -1,31 +1,20 @@
 """How does a kernel run? A built kernel of either dialect, k(A, B) -> C: NumPy arrays in, a NumPy array out."""
 
-from .contestant import Contestant
-from .cuda import CudaKernel, cuda_kernel
-from .dialects import DIALECTS, dialect
-from .errors import KernelError, NotYet
-from .host import HostKernel
-from .kept import forget_tuned
-from .kernel import Kernel
-from .opencl import OpenCLKernel, opencl_kernel
-from .operands import draw, sizes
-from .wide import load4, store4
+import lazy_loader
 
-__all__ = [
-    "DIALECTS",
-    "Contestant",
-    "CudaKernel",
-    "HostKernel",
-    "Kernel",
-    "KernelError",
-    "NotYet",
-    "OpenCLKernel",
-    "cuda_kernel",
-    "dialect",
-    "draw",
-    "forget_tuned",
-    "load4",
-    "opencl_kernel",
-    "sizes",
-    "store4",
-]
+# Loaded when first asked for: what runs OpenCL alone, such as a rank of page 14, need not wait for Numba.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "contestant": ["Contestant"],
+        "cuda": ["CudaKernel", "cuda_kernel"],
+        "dialects": ["DIALECTS", "dialect"],
+        "errors": ["KernelError", "NotYet"],
+        "host": ["HostKernel"],
+        "kept": ["forget_tuned"],
+        "kernel": ["Kernel"],
+        "opencl": ["OpenCLKernel", "opencl_kernel"],
+        "operands": ["draw", "sizes"],
+        "wide": ["load4", "store4"],
+    },
+)

@@ -6,7 +6,7 @@ A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates t
 
 import numpy as np
 
-from .operands import validate
+from .operands import OnDevice, validate
 
 
 class Work:
@@ -26,6 +26,10 @@ class Work:
 
     def download(self) -> np.ndarray:
         """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
+        raise NotImplementedError
+
+    def memory(self) -> dict:
+        """The bytes of each of its buffers, guards included, by what tells one buffer from another."""
         raise NotImplementedError
 
 
@@ -63,8 +67,11 @@ class Contestant:
         work.launch()
         return work.download()
 
-    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> Work:
-        """Put A (M, K) and B (K, N), C-contiguous float32, where they are multiplied, beside a C full of `fill`."""
+    def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
+        """Put A (M, K) and B (K, N), C-contiguous float32, where they are multiplied, beside a C full of `fill`.
+
+        A kernel takes for each of them what `place` put there, too; with fill=None, C is left as it is found.
+        """
         raise NotImplementedError
 
     def refuse(self, M: int, N: int, K: int) -> None:

@@ -1,6 +1,7 @@
 """CUDA kernels: on a real GPU, or in Numba's simulator where there is none."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
 from .kernel import Kernel, no_room
+from .operands import OnDevice
 from .resolve import Dialect
 
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
@@ -87,6 +89,15 @@ class CudaKernel(Kernel):
         """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
         return CudaWork(self, A, B, fill)
 
+    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
+        """Copy X to the device, over another matrix of that shape, or into memory of its own."""
+        with told_plainly():
+            if over is None:
+                return OnDevice(X.shape, guarded(X)[0])
+            over.memory.copy_to_device(X, stream=stream())
+            wait(stream())
+            return over
+
 
 # What the driver says, after which it refuses whatever this process asks next; and what that means.
 STOPPED = {
@@ -117,15 +128,36 @@ def told_plainly() -> Iterator[None]:
         raise
 
 
+STREAMS = threading.local()
+
+
+def stream():
+    """This thread's stream: what two threads ask of the GPU can run at the same time, such as a copy beside a kernel.
+
+    The main thread's is the default one, on which libraries compute as well.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return 0
+    if not hasattr(STREAMS, "own"):
+        STREAMS.own = cuda.stream()
+    return STREAMS.own
+
+
+def wait(on):
+    """Wait for what was asked on that stream; on the default one nobody need."""
+    if on:
+        on.synchronize()
+
+
 class CudaArrays(Work):
     """A, B and C on the device that Numba computes on, each with a guard behind it."""
 
     def __init__(self, device, A, B, fill):
-        self.shape = (A.shape[0], B.shape[1])
+        self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
         try:
             with told_plainly():
-                self.d_A, self.d_B = guarded(A)[0], guarded(B)[0]
-                self.d_C, self.d_guard = guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
+                self.d_A, self.d_B = placed(A), placed(B)
+                self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
@@ -134,8 +166,10 @@ class CudaArrays(Work):
     def download(self):
         """C as a new NumPy array. Raises KernelError if something wrote past its end, or if the GPU is lost."""
         with told_plainly():
-            operands.refuse_past_the_end(self.d_guard.copy_to_host())
-            return self.d_C.copy_to_host()
+            guard, C = (d_X.copy_to_host(stream=self.stream) for d_X in (self.d_guard, self.d_C))
+            wait(self.stream)
+            operands.refuse_past_the_end(guard)
+            return C
 
     def timed(self, launches):
         """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
@@ -146,12 +180,17 @@ class CudaArrays(Work):
         """
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
-            start.record()
+            start.record(self.stream)
             for _ in range(launches):
                 self.multiply()
-            stop.record()
+            stop.record(self.stream)
             stop.synchronize()
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
+
+    def memory(self):
+        """Bytes of each array and its guard, by the array."""
+        guard = 4 * operands.guard_elements()
+        return {id(d_X): d_X.nbytes + guard for d_X in (self.d_A, self.d_B, self.d_C)}
 
 
 class CudaWork(CudaArrays):
@@ -160,7 +199,7 @@ class CudaWork(CudaArrays):
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
         self.simulated = k.simulated
-        self.configured = k.function[k.grid(*self.shape), k.block]
+        self.configured = k.function[k.grid(*self.shape), k.block, self.stream]
 
     def multiply(self):
         """Run the kernel once; on a GPU, ask for it."""
@@ -182,12 +221,19 @@ class CudaWork(CudaArrays):
         return None
 
 
+def placed(X):
+    """X on the device: copied there, unless it is there already."""
+    return X.memory if isinstance(X, OnDevice) else guarded(X)[0]
+
+
 def guarded(X, behind=np.nan):
-    """X on the device, and the guard behind it, full of `behind`."""
-    guard = operands.guard_elements()
-    d_all = cuda.device_array(X.size + guard, np.float32)
-    d_X, d_guard = d_all[: X.size], d_all[X.size :]
-    d_X.copy_to_device(X.ravel())
+    """X on the device, or room for it where X is only a shape, and the guard behind it, full of `behind`."""
+    guard, size = operands.guard_elements(), X.nbytes // 4
+    d_all = cuda.device_array(size + guard, np.float32)
+    d_X, d_guard = d_all[:size], d_all[size:]
+    if isinstance(X, np.ndarray):
+        d_X.copy_to_device(X.ravel(), stream=stream())
     if guard:
-        d_guard.copy_to_device(np.full(guard, behind, np.float32))
+        d_guard.copy_to_device(np.full(guard, behind, np.float32), stream=stream())
+    wait(stream())
     return d_X.reshape(*X.shape), d_guard

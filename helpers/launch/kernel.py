@@ -1,10 +1,12 @@
 """One object for a built kernel of either dialect: k(A, B) -> C."""
 
+import numpy as np
+
 from .. import ladder
 from ..devices import Device
 from .contestant import Contestant
 from .errors import KernelError
-from .operands import GUARD
+from .operands import GUARD, OnDevice
 
 # Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread.
 SIMULATOR_LIMIT = 64**3
@@ -37,6 +39,13 @@ class Kernel(Contestant):
                 f"as a Python thread. Stay at M * N * K <= {SIMULATOR_LIMIT}, such as 64 x 64 x 64."
             )
         refuse_beyond_memory(self.device, M, N, K)
+
+    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
+        """Copy X, C-contiguous float32, to the device, to be given to `upload` in its place, once or more often.
+
+        `over`: a matrix of the same shape, placed before, whose memory X takes.
+        """
+        raise NotImplementedError
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import threading
 import time
 
 import numpy as np
@@ -13,11 +14,17 @@ from . import operands
 from .contestant import Work
 from .errors import KernelError, quoted
 from .kernel import Kernel, no_room
+from .operands import OnDevice
 from .resolve import Dialect
 
 
 def opencl_kernel(
-    step: str, device: str | None = None, *, like: str | None = None, parameters: str | None = None, **given: int
+    step: str,
+    device: str | Device | None = None,
+    *,
+    like: str | None = None,
+    parameters: str | None = None,
+    **given: int,
 ) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
@@ -26,7 +33,7 @@ def opencl_kernel(
     launched with. The parameters reach the source as macros, such as TILE. `parameters="tuned"` takes those that `tune`
     found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16. With none of
     either, the sizes of some steps follow from the shape: `k.fitted(M, N, K)` is the kernel that multiplies that one.
-    `device` is part of a platform or device name; None takes the first that the step is for.
+    `device` is part of a platform or device name, or a `devices.Device`; None takes the first that the step is for.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
@@ -38,6 +45,8 @@ def opencl_kernel(
 
 def device_for(step, name):
     """The device of that name; with none, the first of a kind that the step has defaults for, or the first of all."""
+    if isinstance(name, Device):
+        return name
     return devices.opencl_device(None, tuple(step.defaults)) if step and name is None else devices.opencl_device(name)
 
 
@@ -45,10 +54,23 @@ OPENCL = Dialect("OpenCL", "opencl", "cl", "c", "//", "__kernel", "work-item", d
 
 
 @functools.cache
+def context_of(device: Device):
+    """The device's pyopencl context."""
+    return cl.Context([device.handle])
+
+
+QUEUES = threading.local()
+
+
 def context_and_queue(device: Device):
-    """The device's pyopencl context and its one queue, which times what it runs."""
-    context = cl.Context([device.handle])
-    return context, cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+    """The device's pyopencl context, and this thread's queue of it, which times what it runs.
+
+    What two threads ask of a device can so run at the same time, such as a copy beside a kernel.
+    """
+    context, mine = context_of(device), QUEUES.__dict__
+    if device not in mine:
+        mine[device] = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+    return context, mine[device]
 
 
 class OpenCLKernel(Kernel):
@@ -101,6 +123,19 @@ class OpenCLKernel(Kernel):
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
         return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
 
+    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
+        """Copy X to the device, over another matrix of that shape, or into memory of its own."""
+        _, queue = context_and_queue(self.device)
+        if over is not None:
+            cl.enqueue_copy(queue, over.memory, X)
+            return over
+        try:
+            placed = OnDevice(X.shape, guarded(self.device, X))
+        except cl.MemoryError:
+            raise no_room(self.device) from None
+        queue.finish()  # another thread's queue may use it
+        return placed
+
 
 def macros(parameters: dict) -> list[str]:
     """The parameters as options of an OpenCL compiler."""
@@ -127,7 +162,7 @@ class OpenCLBuffers:
         self.sizes = (*self.shape, A.shape[1])
         try:
             self.d_A, self.d_B = self.guarded(A), self.guarded(B)
-            self.d_C = self.guarded(np.full(self.shape, fill, np.float32), behind=operands.CANARY)
+            self.d_C = self.guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except cl.MemoryError:
             raise no_room(device) from None
 
@@ -141,18 +176,22 @@ class OpenCLBuffers:
         return C
 
     def guarded(self, X, behind=np.nan):
-        """X on the device, with a guard behind it, full of `behind`."""
-        guard = 4 * operands.guard_elements()
-        flags = cl.mem_flags.READ_WRITE
-        if self.device.kind == "GPU":
-            buffer = cl.Buffer(self.context, flags, size=X.nbytes + guard)
-        else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
-            memory = aligned(X.nbytes + guard)
-            buffer = cl.Buffer(self.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=memory)
-        cl.enqueue_copy(self.queue, buffer, X)
-        if guard:
-            cl.enqueue_fill_buffer(self.queue, buffer, np.float32(behind), X.nbytes, guard)
-        return buffer
+        """X on the device, with a guard behind it; or what is there already."""
+        return X.memory if isinstance(X, operands.OnDevice) else guarded(self.device, X, behind)
+
+
+def guarded(device, X, behind=np.nan):
+    """A buffer with X, or with room for it where X is only a `Room`, and a guard behind it, full of `behind`."""
+    (context, queue), flags, guard = context_and_queue(device), cl.mem_flags.READ_WRITE, 4 * operands.guard_elements()
+    if device.kind == "GPU":
+        buffer = cl.Buffer(context, flags, size=X.nbytes + guard)
+    else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
+        buffer = cl.Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=aligned(X.nbytes + guard))
+    if isinstance(X, np.ndarray):
+        cl.enqueue_copy(queue, buffer, X)
+    if guard:
+        cl.enqueue_fill_buffer(queue, buffer, np.float32(behind), X.nbytes, guard)
+    return buffer
 
 
 def aligned(nbytes, page=1 << 21):
@@ -171,7 +210,8 @@ class OpenCLWork(OpenCLBuffers, Work):
         self.local_size = k.block
         # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
         self.function = cl.Kernel(k.program, k.function.function_name)
-        self.function.set_args(*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.function.set_args(*self.arguments)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 
     def timed(self, launches):
@@ -185,6 +225,10 @@ class OpenCLWork(OpenCLBuffers, Work):
         if self.device.kind == "GPU":
             return sum(event.profile.end - event.profile.start for event in events) * 1e-9 / launches
         return (time.perf_counter() - start) / launches
+
+    def memory(self):
+        """Bytes of each buffer, by its address."""
+        return {buffer.int_ptr: buffer.size for buffer in (self.d_A, self.d_B, self.d_C)}
 
 
 def compiler_says(log, source):

@@ -1,7 +1,9 @@
 """What may be multiplied: sizes, operands, and the guards around them on a device."""
 
+import math
 import operator
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +13,31 @@ from .errors import KernelError
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
 GUARD = 1 << 16
 CANARY = np.float32(-6.2831853e37)
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """A float32 matrix that a device holds: what `Kernel.place` returns, and `Kernel.upload` takes without a copy."""
+
+    shape: tuple[int, int]
+    memory: object
+
+
+@dataclass(frozen=True)
+class Room:
+    """Room for a float32 matrix, whatever lies in it."""
+
+    shape: tuple[int, int]
+
+    @property
+    def nbytes(self) -> int:
+        """As NumPy has it."""
+        return 4 * math.prod(self.shape)
+
+
+def filled(shape: tuple[int, int], fill: float | None) -> "np.ndarray | Room":
+    """What C is before a launch: a float32 array full of `fill`; only room, with nothing to copy, for None."""
+    return Room(shape) if fill is None else np.full(shape, fill, np.float32)
 
 
 def guard_elements() -> int:

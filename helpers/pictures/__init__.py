@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "drawing": ["Picture"],
         "films": ["Film", "film"],
+        "many": ["film_panels", "picture_ranks", "prediction_chart"],
         "sources": ["show", "show_changes"],
         "traced": [
             "picture_addresses",

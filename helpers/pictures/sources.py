@@ -1,18 +1,26 @@
 """What the learner looks at: sources."""
 
 import difflib
+import inspect
+from pathlib import Path
+from types import ModuleType
 
 from IPython.display import Markdown, display
 
 from ..launch import Kernel, dialect
+from ..launch.resolve import PACKAGE
 
 
-def show(*kernels: Kernel, numbers: bool = True) -> None:
-    """Show the source of each kernel, as it will run, with the line numbers that verdicts and tables name.
+def show(*kernels: Kernel | ModuleType, numbers: bool = True) -> None:
+    """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
 
     numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours.
     """
     for k in kernels:
+        if inspect.ismodule(k):
+            place = Path(k.__file__).relative_to(PACKAGE.parent).as_posix()
+            display(Markdown(f"**Python** · `{place}`\n\n```python\n{listing(inspect.getsource(k), numbers)}\n```"))
+            continue
         if getattr(k, "dialect", None) == "HSA":
             display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{listing(k.source, numbers)}\n```"))
             continue

@@ -1,9 +1,9 @@
 """Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
 
 from .accesses import Access
-from .child import SECONDS, Outcome, in_child, prepare
+from .child import SECONDS, Outcome, apart, in_child, prepare
 from .findings import Finding
-from .job import Job
+from .job import Errand, Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import Progress
 from .watch import Watch, source_line, watching
@@ -12,6 +12,7 @@ from .watched_arrays import NegativeIndex, OutsideArray
 __all__ = [
     "SECONDS",
     "Access",
+    "Errand",
     "Finding",
     "Job",
     "NegativeIndex",
@@ -19,6 +20,7 @@ __all__ = [
     "OutsideArray",
     "Progress",
     "Watch",
+    "apart",
     "in_child",
     "oclgrind_counts",
     "oclgrind_findings",

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from ..launch import KernelError
 from ..launch.operands import leave_guards_out
+from ._limits import limit_this_process
 from .findings import Finding
 
 
 def main(folder: str) -> None:
     """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all."""
+    limit_this_process()
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves

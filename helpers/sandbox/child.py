@@ -17,13 +17,18 @@ import psutil
 from .. import devices
 from ..launch import Kernel, dialect
 from .findings import Finding
-from .job import Job, packed, portable
+from .job import Errand, Job, packed, portable
 from .oclgrind import oclgrind_environment
 from .process import start, start_server
 from .progress import Progress
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
+MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
+
+
+class Crowd(RuntimeError):
+    """A child has started too many processes; the message says how many."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,34 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment.pop("PYOPENCL_CTX", None)
-        (folder / "job").write_bytes(packed(job))
-        with start(folder, environment) as child:
-            ended = wait_patiently(f"{k} in a simulator", child, seconds)
-        if not ended:
-            return Outcome(None, [hang(k, seconds)], "", bool(oclgrind))
-        return outcome(folder, child.status, bool(oclgrind))
+        why = (
+            f"a loop that never ends, a barrier that some of its {dialect(k.dialect).thread}s never reach, "
+            "or tiles too large to simulate"
+        )
+        return work(folder, environment, job, f"{k} in a simulator", seconds, why, bool(oclgrind))
+
+
+def apart(task: Callable, what: str, seconds: float, **arguments: object) -> Outcome:
+    """Call task(errand, **arguments) in a child process, with CUDA simulated. Returns an `Outcome`.
+
+    `what`: what a progress bar calls it. `seconds`: as for `in_child`.
+    """
+    with tempfile.TemporaryDirectory(prefix="apart-") as name:
+        why = "a loop that never ends"
+        return work(Path(name), child_environment(True), Errand(task, arguments), what, seconds, why)
+
+
+def work(folder, environment, job, what, seconds, why, oclgrind=False):
+    """Let a child do the job in that folder. Returns an `Outcome`. `why`: what may keep it from coming to an end."""
+    (folder / "job").write_bytes(packed(job))
+    stopped = None
+    with start(folder, environment) as child:
+        try:
+            if not wait_patiently(what, child, seconds):
+                stopped = Finding("hang", f"it was still running after {seconds} s: {why}")
+        except Crowd as error:
+            stopped = Finding("too many processes", str(error))
+    return Outcome(None, [stopped], "", oclgrind) if stopped else outcome(folder, child.status, oclgrind)
 
 
 def outcome(folder, status, oclgrind):
@@ -125,15 +152,6 @@ def read_answer(path):
         return None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
 
 
-def hang(k, seconds):
-    """A child that was stopped, as a `Finding`."""
-    return Finding(
-        "hang",
-        f"it was still running after {seconds} s: a loop that never ends, a barrier that "
-        f"some of its {dialect(k.dialect).thread}s never reach, or tiles too large to simulate",
-    )
-
-
 def read_text(path):
     """The file's text, "" if there is none."""
     return path.read_text(errors="replace") if path.exists() else ""
@@ -142,22 +160,34 @@ def read_text(path):
 def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
-    It is out of time once it has computed for `seconds`, or has not computed at all for so long: what another process
-    takes of the machine does not count. A driver on many cores computes more than one second in a second; then the
-    wall's clock counts.
+    It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
+    so long: what another process takes of the machine does not count. A driver on many cores computes more than one
+    second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job needs.
     """
     start = moved = time.monotonic()
-    computed = 0.0
+    computed = everyones = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, so_far = time.monotonic(), cpu_seconds(child.pid)
-            if so_far > computed:
-                computed, moved = so_far, now
+            now, so_far, below = time.monotonic(), cpu_seconds(child.pid), descendants(child.pid)
+            if len(below) > MOST:
+                raise Crowd(f"it started {len(below)} processes, and was stopped")
+            together = so_far + sum(map(cpu_seconds, below))
+            if together != everyones:  # it waits for a child of its own, which computes or has ended
+                everyones, moved = together, now
+            computed = max(computed, so_far)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= seconds:
                 return False
             progress.update(spent)
     return True
+
+
+def descendants(pid):
+    """The process ids of what it has started, and these have; none once it is gone."""
+    try:
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def cpu_seconds(pid):

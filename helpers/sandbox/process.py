@@ -130,11 +130,10 @@ class Forked:
 
     def end(self):
         """End it, if it has not ended, and whatever it started."""
-        if self.status is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-            if not self.wait(STARTING):
-                self.server.process.kill()  # what it says from now on means nothing
+        with suppress(ProcessLookupError, PermissionError):  # a child that has ended may have left others behind
+            os.killpg(self.pid, signal.SIGKILL)
+        if self.status is None and not self.wait(STARTING):
+            self.server.process.kill()  # what it says from now on means nothing
         LOCK.release()
 
 

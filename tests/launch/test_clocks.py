@@ -85,7 +85,8 @@ def gpu(monkeypatch):
         def __init__(self, timing):
             assert timing
 
-        def record(self):
+        def record(self, stream):
+            assert stream == "the kernel's"
             self.at = 40.0 + 3.0 * called.count("launch")  # milliseconds
             called.append("record")
 
@@ -102,7 +103,7 @@ def gpu(monkeypatch):
 
 def test_a_cuda_gpu_is_timed_between_two_events_around_all_launches_in_milliseconds(gpu):
     work = object.__new__(CUDA.CudaWork)
-    work.simulated, work.d_A, work.d_B, work.d_C = False, "A", "B", "C"
+    work.simulated, work.d_A, work.d_B, work.d_C, work.stream = False, "A", "B", "C", "the kernel's"
     work.configured = lambda *arrays: gpu.append("launch") if arrays == ("A", "B", "C") else pytest.fail(str(arrays))
     assert work.launch() == pytest.approx(0.003)
     assert gpu == ["record", "launch", "record", "synchronize"]

@@ -36,7 +36,7 @@ def test_other_errors_stay_as_they_are():
 def test_launching_and_downloading_tell_it_plainly(monkeypatch):
     k = cuda_kernel("naive")
     work = k.upload(A, A)
-    monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
+    monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda stream: None))
     monkeypatch.setattr(work, "simulated", False)
     monkeypatch.setattr(work, "configured", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):

@@ -238,7 +238,8 @@ def test_the_compute_loop_can_be_replaced(build, mark):
 def test_each_part_of_a_kernel_can_be_replaced(dialect, step):
     source = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect](step).source
     last = int(max(re.findall(r"(?:#|//) (\d)\. ", source)))
-    for parts in [*range(1, last + 1), *([] if step == "packed" else [(1, min(last, 4)), (2, 3)])]:
+    together = [(1, min(last, 4)), (2, 3)] if step in ladder.rungs() and step != "packed" else []
+    for parts in [*range(1, last + 1), *together]:
         head, gap, tail = with_part(dialect, step, parts, "@gap@").partition("@gap@\n")
         assert gap and source.startswith(head.rstrip(" ")) and source.endswith(tail)
         own = source[len(head.rstrip(" ")) : len(source) - len(tail)]

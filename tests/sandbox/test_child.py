@@ -36,13 +36,38 @@ def test_a_child_is_out_of_time_by_its_own_computing(monkeypatch, share, ends_af
     clock = Clock(share, ends_after)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
     monkeypatch.setattr(children, "cpu_seconds", clock.computed)
+    monkeypatch.setattr(children, "descendants", lambda pid: [])
     assert wait_patiently("a kernel", clock, 60) == ended and clock.now == pytest.approx(by, abs=1)
+
+
+@pytest.mark.parametrize("share, ended, by", [(0.1, True, 300), (0.0, False, 60)])
+def test_a_child_that_waits_for_a_busy_child_of_its_own_is_no_hang(monkeypatch, share, ended, by):
+    clock = Clock(share=0.0)
+    clock.wait = lambda seconds: setattr(clock, "now", clock.now + 1) or clock.now >= 300
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(children, "cpu_seconds", lambda pid: share * clock.now if pid == 2 else 0.0)
+    monkeypatch.setattr(children, "descendants", lambda pid: [2])
+    assert wait_patiently("a kernel", clock, 60) == ended and clock.now == pytest.approx(by, abs=1)
+
+
+@pytest.mark.parametrize("crowd, stopped", [(children.MOST, False), (children.MOST + 1, True)])
+def test_a_crowd_is_stopped(monkeypatch, crowd, stopped):
+    clock = Clock(share=1.0, ends_after=5)
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
+    monkeypatch.setattr(children, "descendants", lambda pid: list(range(crowd)))
+    if stopped:
+        with pytest.raises(children.Crowd, match="started 65 processes"):
+            wait_patiently("a kernel", clock, 60)
+    else:
+        assert wait_patiently("a kernel", clock, 60)
 
 
 def test_for_a_driver_on_many_cores_the_walls_clock_counts(monkeypatch):
     clock = Clock(share=8.0)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
     monkeypatch.setattr(children, "cpu_seconds", clock.computed)
+    monkeypatch.setattr(children, "descendants", lambda pid: [])
     assert not wait_patiently("a kernel", clock, 60) and clock.now == 60
 
 

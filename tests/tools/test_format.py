@@ -19,6 +19,7 @@ import pytest
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
     "measure",
+    "board",
     "measure_ladder",
     "compare",
     "tune",
@@ -35,6 +36,8 @@ MACHINE_NAMES = {
     "ladder_roofline",
     "roofline",
     "machine_limits",
+    "dashboard_link",
+    "this_machine",
     "doctor",
     "devices",
     "cuda_device",
@@ -62,7 +65,7 @@ SPEED = re.compile(
 # (page, figure): what is no measurement of that machine, and why.
 FIGURES_THAT_STAY = {("04", "much faster")}  # shared memory, as NVIDIA's guide says
 
-TAGS = {"nbval-ignore-output"}
+TAGS = {"nbval-ignore-output", "solution"}  # the second: a paragraph that tells of a solution
 MAX_CODE_CELLS = 22
 MAX_CODE_LINES = 15
 MAX_WORDS = 2200

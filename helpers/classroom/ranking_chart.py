@@ -1,0 +1,47 @@
+"""The board as a chart."""
+
+import base64
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, TEXT, Picture
+from .ranking import Board
+
+COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
+
+
+class BoardChart(Picture):
+    """A picture that can be written to a file."""
+
+    def save(self, path: Path | str) -> None:
+        """Write the PNG."""
+        Path(path).write_bytes(base64.b64decode(self.png))
+
+
+def board_chart(board: Board) -> BoardChart:
+    """Bars for each machine's entries, in times NumPy, in one panel a machine. Raises ValueError without times."""
+    timed = {m: [e for e in entries if e["times"]] for m, entries in board.machines.items()}
+    timed = {machine: entries for machine, entries in timed.items() if entries}
+    if not timed:
+        raise ValueError("no bar to draw: no entry has times. A kernel that ran in a simulator has none.")
+    heights = [0.4 * len(entries) + 1.1 for entries in timed.values()]
+    figure = Figure(figsize=(8.6, sum(heights)), layout="constrained")
+    panels = figure.subplots(len(timed), squeeze=False, height_ratios=heights)[:, 0]
+    said = []
+    for ax, (machine, entries) in zip(panels, timed.items(), strict=True):
+        for at, entry in enumerate(entries):
+            ratio = entry["times"]["square"]["of_numpy"]
+            ax.barh(at, ratio, color=COLOURS[entry["dialect"]], height=0.66)
+            ax.text(ratio, at, f" {ratio:.2f}", va="center", fontsize=TEXT, color=INK)
+        ax.axvline(1, color=INK, linewidth=1)
+        ax.set_yticks(range(len(entries)), [entry["name"] for entry in entries], fontsize=TEXT)
+        ax.invert_yaxis()
+        ax.margins(x=0.12)
+        ax.set_title(machine, fontsize=TEXT, loc="left", color=INK)
+        ax.set_xlabel("times as fast as NumPy (the line), measured in turns", fontsize=TEXT)
+        ax.grid(axis="x", color=GRID, linewidth=0.6)
+        ax.set_axisbelow(True)
+        listed = ", ".join(f"{e['name']} {e['times']['square']['of_numpy']:.2f}" for e in entries)
+        said.append(f"on {machine}: {listed}")
+    return BoardChart(figure, f"Bar chart, times as fast as NumPy; {'; '.join(said)}.")

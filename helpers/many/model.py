@@ -1,0 +1,41 @@
+"""What a product on many ranks should cost: a model of three numbers, measured here or read in a data sheet."""
+
+import json
+from dataclasses import dataclass
+from math import ceil, log2
+
+from .mpi import bytes_moved, mpirun
+from .summa import WIDTH, choose_grid
+
+
+@dataclass(frozen=True)
+class Network:
+    """What moves the panels: `latency`, seconds until the first byte arrives, and `bandwidth`, bytes a second."""
+
+    name: str
+    latency: float
+    bandwidth: float
+
+
+# 400 Gbit/s a port: https://docs.nvidia.com/networking/display/ConnectX7VPI/Introduction. That page names no latency;
+# 2 µs is assumed.
+INFINIBAND_NDR = Network("InfiniBand NDR", 2e-6, 400e9 / 8)
+
+
+def this_machine() -> Network:
+    """What a message between two ranks of this machine takes, measured."""
+    (_, short), (size, long) = json.loads(mpirun(2, "-m", "helpers.many.pingpong"))
+    return Network("this machine", short, size / (long - short))
+
+
+def predicted_seconds(M: int, N: int, K: int, ranks: int, flops: float, network: Network) -> tuple[float, float]:
+    """Seconds of SUMMA on so many ranks, as (computing, moving); a prediction. `flops`: a second, of each rank.
+
+    All ranks compute at that rate, whatever the size of their blocks. A panel is broadcast along a tree; its bytes
+    arrive once. Nothing else is on the network, and no rank computes while it waits.
+    """
+    p, q = choose_grid(ranks, M, N, K)
+    received, _ = bytes_moved(M, N, K, p, q, p - 1, q - 1)
+    panels = max(ceil(K / WIDTH), p, q)
+    hops = ceil(log2(p)) + ceil(log2(q))
+    return 2 * M * N * K / ranks / flops, panels * hops * network.latency + received / network.bandwidth

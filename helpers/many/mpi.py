@@ -1,0 +1,128 @@
+"""A product on several processes: MPI's ranks, launched from a notebook, and never left running."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from .. import devices
+from ..launch.operands import validate
+from . import summa
+from .engines import RunFailed, need, refuse_no_number
+
+LIMIT = 120  # seconds
+
+
+def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
+    """Run `python -m mpi4py COMMAND` on so many ranks: what they print. All of them have ended when it returns.
+
+    `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
+    there is no MPI, and where the run fails, with what the ranks said.
+    """
+    refuse_no_number(ranks)
+    need("MPI")
+    environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
+    run = [devices.mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
+    process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said, _ = process.communicate(timeout=limit + 10)
+    except subprocess.TimeoutExpired:
+        said = f"no end after {limit} s"
+    finally:
+        end(process)
+    if process.returncode:
+        raise RunFailed(f"the run on {ranks} ranks failed, and all of them have ended.\n{said.strip()}")
+    return said
+
+
+def end(process: subprocess.Popen) -> None:
+    """End a process with all that it started, if it still runs: politely, and after 5 seconds by force."""
+    family = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(process.pid)
+        family = [*parent.children(recursive=True), parent]
+    for signal in (psutil.Process.terminate, psutil.Process.kill):
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                signal(member)
+        _, family = psutil.wait_procs(family, timeout=5)
+    process.wait()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A product that several ranks computed.
+
+    C        float32 (M, N)
+    size     (M, N, K)
+    grid     rows and columns of ranks
+    reports  what each rank counted: its `place` in the grid, bytes `received` and `sent`, the `panels` in order as
+             (first k, last k + 1, column that owns A's, row that owns B's), `seconds`, and `peak` bytes of memory
+    """
+
+    C: np.ndarray
+    size: tuple[int, int, int]
+    grid: tuple[int, int]
+    reports: list[dict]
+
+    @property
+    def seconds(self) -> float:
+        """Of the slowest rank, from the moment when all were ready."""
+        return max(report["seconds"] for report in self.reports)
+
+
+def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
+    """C = A @ B by `summa.py` on so many ranks of this machine. Raises what `all_on_ranks` raises."""
+    return all_on_ranks([(A, B)], ranks, limit)[0]
+
+
+def all_on_ranks(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]:
+    """All products of a list of (A, B), in one run of `summa.py` on so many ranks of this machine.
+
+    Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
+    where there is no MPI, or a rank fails.
+    """
+    refuse_no_number(ranks)
+    sizes = [validate(A, B) for A, B in pairs]
+    for size in sizes:
+        if 0 in size:
+            raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
+        summa.choose_grid(ranks, *size)
+    with tempfile.TemporaryDirectory(prefix="summa-") as folder:
+        folders = [Path(folder, str(number)) for number in range(len(pairs))]
+        for one, pair in zip(folders, pairs, strict=True):
+            one.mkdir()
+            for name, X in zip("AB", pair, strict=True):
+                np.save(one / f"{name}.npy", X)
+        mpirun(ranks, "-m", summa.__name__, *map(str, folders), limit=limit)
+        return [collected(one, ranks, size) for one, size in zip(folders, sizes, strict=True)]
+
+
+def collected(folder: Path, ranks: int, size: tuple) -> Run:
+    """The run whose ranks left their blocks and reports in that folder."""
+    reports = [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in range(ranks)]
+    p, q = reports[0]["grid"]
+    C = np.block([[np.load(folder / f"C-{i}-{j}.npy") for j in range(q)] for i in range(p)])
+    return Run(C, size, (p, q), reports)
+
+
+def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple[int, int]:
+    """What rank (i, j) of a grid of p x q receives and sends, in bytes, by the formula: nothing runs.
+
+    It needs its rows of A and its columns of B whole, and has a part of each. What it has, all others of its row, or
+    of its column, receive. That a broadcast may let them pass it on among themselves changes no sum.
+    """
+
+    def part(n, parts, number):
+        return n * (number + 1) // parts - n * number // parts
+
+    rows, columns = part(M, p, i), part(N, q, j)
+    A, B = rows * part(K, q, j), part(K, p, i) * columns
+    return 4 * (rows * K - A + K * columns - B), 4 * (A * (q - 1) + B * (p - 1))

@@ -1,0 +1,65 @@
+"""A product as a graph of tasks, on Dask's workers: processes of this machine, or of a cluster."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from .engines import need, refuse_no_number
+from .summa import local_product
+
+
+@contextlib.contextmanager
+def cluster(workers: int) -> Iterator:
+    """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
+
+    Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
+    """
+    refuse_no_number(workers)
+    need("Dask")
+    from distributed import Client, LocalCluster
+
+    local = LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
+    with local, Client(local) as client:
+        client.run(get_ready)
+        yield client
+
+
+def from_file(path: str | Path, chunks: tuple):
+    """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
+    import dask.array as da
+
+    shape = np.load(path, mmap_mode="r").shape
+    blocks = da.core.normalize_chunks(chunks, shape, dtype=np.float32)
+    return da.map_blocks(read_block, chunks=blocks, meta=np.empty((0, 0), np.float32), path=str(path))
+
+
+def read_block(path: str, block_info: dict | None = None) -> np.ndarray:
+    """The block of that file that Dask says this task is for."""
+    rows, columns = block_info[None]["array-location"]
+    return np.array(np.load(path, mmap_mode="r")[slice(*rows), slice(*columns)])
+
+
+@functools.cache
+def kernel(worker: str):
+    """The kernel of that worker, built once. Workers of a `cluster` are numbered, and take one core or GPU each."""
+    return local_product(int(worker) if worker.isdigit() else 0)
+
+
+def get_ready(dask_worker) -> None:
+    """Build the worker's kernel, and call it once. `client.run` passes the worker."""
+    kernel(str(dask_worker.name))(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
+
+
+def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A block of C, by the ladder's kernel: the function that each task calls."""
+    from distributed import get_worker
+
+    return kernel(str(get_worker().name))(np.ascontiguousarray(A), np.ascontiguousarray(B))
+
+
+def bytes_received(dask_worker) -> int:
+    """What that worker has received of others so far. `client.run(bytes_received)` asks all of them."""
+    return sum(message["total"] for message in dask_worker.transfer_incoming_log)

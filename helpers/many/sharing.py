@@ -1,0 +1,79 @@
+"""Several devices of one machine, each with its share of C's rows."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ..clock import measure
+from ..launch import Contestant, Kernel
+from ..launch.contestant import Work
+
+
+def shares(rows: int, rates: list[float]) -> list[slice]:
+    """0 to `rows` in one slice for each rate, in proportion to it; whole rows, and none left out."""
+    ends = np.rint(rows * np.cumsum(rates) / np.sum(rates)).astype(int).tolist()
+    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+class Together(Contestant):
+    """Kernels on several devices that compute C together: C = k(A, B), checked and timed like any other.
+
+    `rates`: what each is known to compute in a second, in any unit: its share of the rows follows from it.
+    """
+
+    name = "together"
+
+    def __init__(self, kernels: list[Kernel], rates: list[float]):
+        self.kernels, self.rates = kernels, rates
+        self.dialect = kernels[0].dialect
+        self.name = f"{kernels[0].step} on {len(kernels)} devices"
+
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what one of the kernels has to say against its share."""
+        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
+            k.refuse(rows.stop - rows.start, N, K)
+
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "TogetherWork":
+        """To each device its rows of A, and all of B, beside its rows of C, full of `fill`."""
+        return TogetherWork(self, A, B, fill)
+
+
+def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
+    """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
+
+    `size` of the product that they are measured at, one after the other. Raises ValueError for no kernel, for two on
+    the same device, and for one in a simulator, which has no rate.
+    """
+    if not kernels:
+        raise ValueError("kernels=[]: give at least one, each on a device of its own.")
+    names = [k.device.name for k in kernels]
+    for k in kernels:
+        if k.simulated:
+            raise ValueError(f"{k} runs in a simulator, which has no rate to share by; give OpenCL kernels.")
+        if names.count(k.device.name) > 1:
+            raise ValueError(
+                f"{names.count(k.device.name)} kernels are on {k.device.name}; give each a device of its own."
+            )
+    return Together(kernels, [measure(k, size).gflops for k in kernels])
+
+
+class TogetherWork(Work):
+    """A work for each device that has rows, and a thread for each, which asks for its launches and waits for them."""
+
+    def __init__(self, k, A, B, fill):
+        rows = shares(len(A), k.rates)
+        self.works = [
+            one.upload(A[mine], B, fill) for one, mine in zip(k.kernels, rows, strict=True) if mine.stop > mine.start
+        ]
+        self.threads = ThreadPoolExecutor(len(self.works))
+
+    def timed(self, launches):
+        """Let all devices multiply so many times. Returns the wall's seconds a launch, until the last has finished."""
+        start = time.perf_counter()
+        list(self.threads.map(lambda work: work.timed(launches), self.works))
+        return (time.perf_counter() - start) / launches
+
+    def download(self):
+        """C, from the rows of each device."""
+        return np.concatenate([work.download() for work in self.works])

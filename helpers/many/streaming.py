@@ -1,0 +1,267 @@
+"""A product larger than a device's memory: A, B and C pass through it in blocks, within a budget of bytes.
+
+A block of A or of B stays on the device, and blocks of the other pass by it, in two tracks: while one computes, the
+other copies. Each pair makes a block of C, which comes back to the host. Where K is cut, the host adds up.
+"""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import ladder
+from ..ladder import ceil_div
+from ..launch import Contestant, Kernel
+from ..launch.contestant import Work
+from ..launch.operands import guard_elements
+
+PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
+STEPS = (
+    8  # blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a product of M x K times K x N passes through a device: blocks, tracks, and the bytes that follow from them.
+
+    stays       "A" or "B": whose block stays while the other's pass by
+    BM, BN, BK  rows of a block of A and C, columns of one of B and C, and what of K they have
+    tracks       pairs of a passing block and its block of C on the device at the same time
+    """
+
+    M: int
+    N: int
+    K: int
+    stays: str
+    BM: int
+    BN: int
+    BK: int
+    tracks: int
+
+    @property
+    def bytes_up(self) -> int:
+        """What is copied to the device."""
+        A, B = self.M * self.K, self.K * self.N
+        if self.stays == "A":
+            return 4 * (A + B * ceil_div(self.M, self.BM))
+        return 4 * (B + A * ceil_div(self.N, self.BN))
+
+    @property
+    def bytes_down(self) -> int:
+        """What is copied from the device: C, once for each piece of K."""
+        return 4 * self.M * self.N * ceil_div(self.K, self.BK)
+
+    @property
+    def steps(self) -> int:
+        """Products of two blocks."""
+        return ceil_div(self.M, self.BM) * ceil_div(self.N, self.BN) * ceil_div(self.K, self.BK)
+
+    @property
+    def bytes_on_device(self) -> int:
+        """The most that lies there at the same time, with the guard behind each buffer."""
+        A, B, C = self.BM * self.BK, self.BK * self.BN, self.BM * self.BN
+        stays, passes = (A, B) if self.stays == "A" else (B, A)
+        guards = (1 + 2 * self.tracks) * guard_elements()
+        return 4 * (stays + self.tracks * (passes + C) + guards)
+
+    def __str__(self):
+        pieces = ceil_div(self.K, self.BK)
+        return (
+            f"{self.stays} stays, in blocks of {self.BM} x {self.BK} (A) and {self.BK} x {self.BN} (B)"
+            f"{f', K in {pieces} pieces' * (pieces > 1)}: {self.bytes_on_device:,} bytes on the device, "
+            f"{self.bytes_up + self.bytes_down:,} over the bus"
+        )
+
+
+def plan(k: Kernel, M: int, N: int, K: int, budget: int) -> Plan:
+    """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
+
+    Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
+    """
+    tracks = 1 if k.simulated else 2  # the simulator runs one kernel at a time
+    tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
+    least = min((Plan(M, N, K, stays, *tile, tracks) for stays in "AB"), key=lambda p: p.bytes_on_device)
+    if not budget >= least.bytes_on_device:
+        raise ValueError(
+            f"a budget of {budget:,} bytes holds no tile of {k} in {tracks} track{'s' * (tracks > 1)}, "
+            f"with the guards behind the buffers. The least that would do: {least.bytes_on_device:,}."
+        )
+    found = [widest(stays, (M, N, K), tile, BK, tracks, budget) for stays in "BA" for BK in cuts(K, tile[2])]
+    return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, -p.BK, p.steps))
+
+
+def cuts(K: int, depth: int) -> list[int]:
+    """Depths of a block: K cut in 1, 2, 3 and so many pieces, each of whole tiles; and a single tile."""
+    return sorted({min(K, depth * ceil_div(ceil_div(K, pieces), depth)) for pieces in range(1, PIECES + 1)} | {depth})
+
+
+def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
+    """The plan of that depth whose staying block is the widest, so that the others pass by the fewest times; or None.
+
+    The passing block's thickness changes no count of bytes. So it is one tile at first, and takes what is left then.
+    """
+    M, N, K = size
+    room = budget // 4 - (1 + 2 * tracks) * guard_elements()
+    (end, width), (other_end, thickness) = ((M, tile[0]), (N, tile[1]))[:: 1 if stays == "A" else -1]
+    widest = (room - tracks * thickness * BK) // (BK + tracks * thickness)
+    wide = whole(min(widest, end), width, end)
+    if wide == 0:
+        return None
+    wide = min(wide, whole(ceil_div(end, ceil_div(end, wide)) + width - 1, width, end))  # as many passes, as wide each
+    thick = (room - wide * BK) // (tracks * (BK + wide))
+    thick = whole(min(thick, ceil_div(other_end, STEPS) + thickness - 1), thickness, other_end)
+    return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
+
+
+def whole(n: int, tile: int, end: int) -> int:
+    """The most elements up to n, and up to `end`, that are whole tiles; or `end`."""
+    return end if n >= end else max(0, n // tile * tile)
+
+
+class Streamed(Contestant):
+    """A kernel whose operands pass through its device within a budget: C = k(A, B), checked and timed as any is."""
+
+    def __init__(self, k: Kernel, budget: int):
+        self.kernel, self.budget = k, budget
+        self.dialect, self.step, self.parameters, self.device = k.dialect, k.step, k.parameters, k.device
+        self.name = f"{k.step} streamed"
+        self.last = None
+
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size: what the kernel has against a block, or too small a budget."""
+        if 0 in (M, N, K):
+            return
+        p = plan(self.kernel, M, N, K, self.budget)
+        self.kernel.refuse(*((M, N, K) if self.simulated else (p.BM, p.BN, p.BK)))
+
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
+        """A and B stay on the host, beside a C full of `fill`."""
+        return StreamedWork(self, A, B, fill)
+
+
+def streamed(k: Kernel, budget: int) -> Streamed:
+    """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
+
+    Any M, N and K. Raises TypeError for what is no kernel of the ladder or of yours, ValueError for a budget that is no
+    number of bytes; a call, for one that holds not even a tile of each, with the least that would do.
+    """
+    if not isinstance(k, Kernel):
+        raise TypeError(f"{k!r} is no kernel: pass cuda_kernel(...) or opencl_kernel(...).")
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < float("inf"):
+        raise ValueError(f"budget={budget!r} is no number of bytes; give one such as 64e6.")
+    return Streamed(k, int(budget))
+
+
+class StreamedWork(Work):
+    """A, B and C on the host, and the plan. After a launch: what was copied, and the most that was on the device.
+
+    bytes_up, bytes_down  copied to the device and from it, by the last launch
+    peak                  bytes of all buffers that were on the device at the same time, the most
+    """
+
+    def __init__(self, streamed, A, B, fill):
+        self.kernel, self.A, self.B = streamed.kernel, A, B
+        self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
+        self.C = np.empty((A.shape[0], B.shape[1]), np.float32)
+        if fill is not None:
+            self.C.fill(fill)
+        self.counting = threading.Lock()
+        streamed.last = self
+
+    def download(self):
+        """C, float32 (M, N)."""
+        return self.C.copy()
+
+    def timed(self, launches):
+        """Pass everything through the device so many times. Returns the wall's seconds each; None in a simulator."""
+        start = time.perf_counter()
+        for _ in range(launches):
+            self.multiply()
+        return None if self.kernel.simulated else (time.perf_counter() - start) / launches
+
+    def multiply(self):
+        """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
+        p, self.bytes_up, self.bytes_down, self.peak = self.plan, 0, 0, 0
+        stays = [(k, block) for k in pieces(p.K, p.BK) for block in pieces(*((p.M, p.BM), (p.N, p.BN))[p.stays == "B"])]
+        passes = pieces(*((p.N, p.BN), (p.M, p.BM))[p.stays == "B"])
+        self.tracks = [Track() for _ in range(p.tracks)]
+        self.staying, self.stopped = None, False
+        with ThreadPoolExecutor(p.tracks) as threads:
+            for k, block in stays:
+                self.stay(self.cut(p.stays, block, k))
+                turns = [(track, passes[number :: p.tracks], block, k) for number, track in enumerate(self.tracks)]
+                try:
+                    list(threads.map(self.let_pass, turns))
+                except BaseException:
+                    self.stopped = True  # the other track need not finish its blocks
+                    raise
+        self.tracks, self.staying = [], None  # and with them what they hold on the device
+
+    def cut(self, name, block, k):
+        """A block of A or B, C-contiguous: `block` of A's rows or B's columns, `k` of what they have in common."""
+        return np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
+
+    def stay(self, X):
+        """Put X where the last block that stayed was; if that was of another shape, let go of everything first."""
+        if self.staying and self.staying.shape != X.shape:
+            self.staying = None
+            for track in self.tracks:
+                track.let_go()
+        self.staying = self.kernel.place(X, self.staying)
+        self.count(up=X.nbytes)
+
+    def let_pass(self, turn):
+        """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
+        track, blocks, staying, k = turn
+        other = "B" if self.plan.stays == "A" else "A"
+        for block in blocks:
+            if self.stopped:
+                return
+            X = self.cut(other, block, k)
+            track.put(self.kernel, X, self.staying, other)
+            self.count(up=X.nbytes)
+            track.work.launch()
+            part = track.work.download()
+            self.count(down=part.nbytes)
+            rows, columns = (block, staying) if other == "A" else (staying, block)
+            if k.start == 0:
+                self.C[rows, columns] = part
+            else:
+                self.C[rows, columns] += part
+
+    def count(self, up=0, down=0):
+        """Note bytes that were copied, and what lies on the device now."""
+        with self.counting:
+            self.bytes_up, self.bytes_down = self.bytes_up + up, self.bytes_down + down
+            works = [work for track in self.tracks if (work := track.work)]
+            buffers = {name: size for work in works for name, size in work.memory().items()}
+            self.peak = max(self.peak, sum(buffers.values()))
+
+
+class Track:
+    """A block that passes, on the device, and the work that it is part of."""
+
+    def __init__(self):
+        self.passing = self.work = None
+
+    def let_go(self):
+        """Free what it holds."""
+        self.passing = self.work = None
+
+    def put(self, k, X, staying, name):
+        """Put X, the block of A or B of that name, where the last one was, or, if that was of another shape, anew."""
+        if self.passing and self.passing.shape == X.shape:
+            k.place(X, self.passing)
+            return
+        self.let_go()
+        self.passing = k.place(X)
+        A, B = (self.passing, staying) if name == "A" else (staying, self.passing)
+        self.work = k.upload(A, B, fill=None)
+
+
+def pieces(end: int, step: int) -> list[slice]:
+    """0 to `end` in slices of `step`, the last of what is left."""
+    return [slice(start, min(start + step, end)) for start in range(0, end, step)]

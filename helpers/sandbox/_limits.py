@@ -1,0 +1,34 @@
+"""What a child may take of the machine, so that a learner's mistake costs a verdict and not the room's server.
+
+The limits are those of one process, which the system holds. `child` counts the processes, and ends them all.
+"""
+
+import threading
+
+import psutil
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None
+
+GIGABYTE = 2**30
+MEMORY = 12 * GIGABYTE  # of data: the simulator's threads and an OpenCL driver reserve gigabytes that they never touch
+FILE = GIGABYTE  # of one file that it writes, such as what it prints
+TASKS = (
+    4096  # of one user, threads among them; the simulator starts a thread for each of a block. Root has no such limit
+)
+STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
+
+
+def limit_this_process() -> None:
+    """Set the limits, for this process and those it starts; where the system has none, or lower ones, leave it so."""
+    threading.stack_size(STACK)
+    if resource is None:
+        return
+    half = psutil.virtual_memory().total // 2
+    for what, most in (("DATA", min(MEMORY, half)), ("FSIZE", FILE), ("NPROC", TASKS), ("CORE", 0)):
+        number = getattr(resource, f"RLIMIT_{what}", None)
+        if number is not None:
+            lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
+            resource.setrlimit(number, (min(lowest), min(lowest)))

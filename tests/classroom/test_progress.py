@@ -1,0 +1,207 @@
+"""`progress` gets every cell of a class's table right, whatever the students' files are."""
+
+import csv
+import io
+import itertools
+import json
+import random
+
+import handout
+import nbformat
+import pytest
+from solved import MENDED, stubs_and_solutions
+
+from helpers.__main__ import main
+from helpers.classroom import EXERCISES, homework, progress
+from helpers.classroom.copies import LARGEST, answers
+
+LABELS = ["00.1", "02.1", "02.2", "02.3", "04.1", "04.2", "04.3"]
+PAGES = ["00", "02", "04"]
+BOTH = stubs_and_solutions()
+# What a slip makes of a solution: (exercise, old, new, the verdict's kind).
+MUTANTS = [
+    ("00.1", "M * N * K", "M * N + K", "wrong number"),
+    ("00.1", "return M * N * K", "return M *", "does not compile"),
+    ("00.1", "return M * N * K", "while True:\n        pass", "hang"),
+    ("02.1", "cuda.blockIdx.x * cuda.blockDim.x", "cuda.blockIdx.y * cuda.blockDim.x", "unwritten"),
+    ("02.1", "if row < C.shape[0] and col < C.shape[1]:", "if True:", "out of bounds"),
+    ("02.2", "row < M && col < N", "row < M || col < N", "out of bounds"),
+    ("02.2", "float acc = 0.0f;", "float acc = 0.0f", "does not compile"),
+    ("02.3", "np.int32(N), np.int32(K)", "np.int32(K), np.int32(N)", None),  # it may end its process
+    ("04.1", MENDED[1], "range(0, B.shape[1], TPB)", "K is cut"),
+    ("04.2", "    acc += As[ty, k] * Bs[k, tx]\ncuda.syncthreads()", "    acc += As[ty, k] * Bs[k, tx]", "race"),
+    ("04.3", "Bs[k][tx]", "Bs[tx][k]", "wrong index"),
+]
+ADDED = "\n# my own notes\nprint('done')"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """{number: the student's page} as the hand-out makes them."""
+    folder = tmp_path_factory.mktemp("made") / "handout"
+    handout.main(["--folder", str(folder), "--pages", *PAGES])
+    return {path.name[:2]: nbformat.read(path, as_version=4) for path in folder.glob("*.ipynb")}
+
+
+def choices():
+    """{label: [(the cell's text, state, the verdict's kind)]}: stub, solution, mutants."""
+    found = {label: [(BOTH[label][0], "not yet", None), (BOTH[label][1], "done", None)] for label in LABELS}
+    for label, old, new, kind in MUTANTS:
+        assert old in BOTH[label][1], (label, old)
+        found[label].append((BOTH[label][1].replace(old, new), "tried", kind))
+    return found
+
+
+def written(folder, pages, picked, spoil=lambda cell: None):
+    """Write a student's pages; `picked`: {label: the cell's text}."""
+    folder.mkdir()
+    stubs = {exercise.cell: label for label, exercise in EXERCISES.items()}
+    for page in pages.values():
+        page = nbformat.from_dict(json.loads(json.dumps(page)))
+        for cell in page.cells:
+            if cell.get("id") in stubs:
+                mark = cell.source.split("\n")[0]
+                cell.source = f"{mark}\n{picked[stubs[cell.id]]}"
+            spoil(cell)
+        number = page.cells[0].source[2:4]
+        (folder / f"{number}_page.ipynb").write_text(json.dumps(page), encoding="utf-8")
+
+
+# What editors and students do to the cells of a file; none of it changes an answer.
+def as_it_was(cell):
+    pass
+
+
+def without_ids(cell):
+    cell.pop("id", None)
+
+
+def with_another_id(cell):
+    cell["id"] = f"x{random.getrandbits(40)}"
+
+
+def without_marks(cell):
+    if cell.source.startswith("# Exercise"):
+        cell.source = cell.source.split("\n", 1)[1]
+
+
+def with_notes(cell):
+    if cell.source.startswith("# Exercise"):
+        cell.source += ADDED
+
+
+def test_every_cell_of_the_table_is_right_for_thirty_students(tmp_path, pages, monkeypatch):
+    """Each with a stub, a solution or a mutant in each exercise, in files that editors have changed."""
+    monkeypatch.setattr(homework, "SECONDS", 15)
+    rng, wanted, options = random.Random(30), {}, choices()
+    spoils = itertools.cycle([as_it_was, without_ids, with_another_id, without_marks, with_notes])
+    rounds = {label: itertools.cycle(rng.sample(options[label], len(options[label]))) for label in LABELS}
+    for number in range(30):
+        student = f"student-{number:02}"
+        picked = {label: next(rounds[label]) for label in LABELS}
+        written(tmp_path / student, pages, {label: text for label, (text, *_) in picked.items()}, next(spoils))
+        wanted |= {(student, label): (state, kind) for label, (_, state, kind) in picked.items()}
+    found = progress(tmp_path)
+    given = {(row.student, row.exercise): row for row in found.rows}
+    assert given.keys() == wanted.keys()
+    for key, (state, kind) in wanted.items():
+        assert given[key].state == state, given[key]
+        assert kind is None or given[key].verdict.startswith(kind), given[key]
+    used = {(label, state) for (_, label), (state, _) in wanted.items()}
+    assert {(label, state) for label in LABELS for _, state, _ in options[label]} == used  # nothing passed untested
+    table = str(found).split("\n")
+    signs = {"done": "✓", "tried": "✗", "not yet": "·"}
+    for number, line in enumerate(table[1:31]):
+        student = f"student-{number:02}"
+        cells = ["".join(signs[wanted[student, label][0]] for label in LABELS if label[:2] == page) for page in PAGES]
+        done = sum(wanted[student, label][0] == "done" for label in LABELS)
+        assert line.split() == [student, *cells, str(done)]
+
+
+HOSTILE = {
+    "not JSON": ("{", "it is not JSON"),
+    "no notebook": ("[1, 2]", "it is no notebook"),
+    "no cells": ('{"cells": 7}', "it is no notebook"),
+    "empty": ("", "it is not JSON"),
+    "deep": ("[" * 100_000, "it is not JSON"),
+    "huge": (None, "a file of 100 MB: clear its outputs and save it again"),
+    "bytes": (b"\xff\xfe\x00", "it is not JSON"),
+}
+
+
+def test_a_broken_file_costs_one_row(tmp_path, pages):
+    picked = {label: BOTH[label][0] for label in LABELS}
+    for name, (text, _) in HOSTILE.items():
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "02_naive.ipynb"
+        if text is None:
+            page = pages["00"].copy()
+            page["cells"] = [*page["cells"], nbformat.v4.new_code_cell(outputs=[])]
+            page["cells"][-1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 100_000_000}]
+            path.write_text(json.dumps(page))
+            assert path.stat().st_size > LARGEST
+        else:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    written(tmp_path / "zoe", {"00": pages["00"]}, picked | {"00.1": BOTH["00.1"][1]})
+    rows = {row.student: row for row in progress(tmp_path).rows}
+    assert {name: (row.state, row.verdict) for name, row in rows.items() if name != "zoe"} == {
+        name: ("unreadable", said) for name, (_, said) in HOSTILE.items()
+    }
+    assert rows["zoe"].state == "done" and {row.page for row in rows.values()} == {"00", "02"}
+
+
+ATTACKS = {
+    "hang": "while True:\n        pass",
+    "too many processes": "import os\n    while True:\n        os.fork()",
+    "error": "import numpy\n    return numpy.ones(50 * 2**27)",
+    "crash": "import os\n    os.abort()",
+}
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_an_answer_that_attacks_costs_one_row(tmp_path, pages, monkeypatch, kind):
+    monkeypatch.setattr(homework, "SECONDS", 3)
+    picked = {label: BOTH[label][0] for label in LABELS}
+    attack = f"def multiply_adds(M, N, K):\n    {ATTACKS[kind]}\n"
+    written(tmp_path / "mallory", {"00": pages["00"]}, picked | {"00.1": attack})
+    written(tmp_path / "zoe", {"00": pages["00"]}, picked | {"00.1": BOTH["00.1"][1]})
+    mallory, zoe = progress(tmp_path).rows
+    assert mallory.state == "tried" and mallory.verdict.startswith(kind) and zoe.state == "done"
+
+
+def test_one_students_own_folder_and_two_copies_of_a_page(tmp_path, pages):
+    """The better copy counts, an editor's checkpoints and the hand-out's solutions do not."""
+    folder = tmp_path / "ada"
+    stub, solution = BOTH["00.1"]
+    written(folder, {"00": pages["00"]}, {"00.1": stub})
+    written(folder / ".ipynb_checkpoints", {"00": pages["00"]}, {"00.1": solution})
+    written(folder / "solutions", {"00": pages["00"]}, {"00.1": solution})
+    [row] = progress(folder).rows
+    assert (row.student, row.state) == ("ada", "not yet")
+    text = (folder / "00_page.ipynb").read_text().replace("pass  # your turn", "return M * N * K")
+    (folder / "00_page-Copy1.ipynb").write_text(text)
+    [row] = progress(folder).rows
+    assert (row.student, row.state, row.file) == ("ada", "done", "00_page-Copy1.ipynb")
+
+
+def test_an_answer_in_a_cell_below_the_stub_counts(tmp_path, pages):
+    page = nbformat.from_dict(json.loads(json.dumps(pages["00"])))
+    [at] = [at for at, cell in enumerate(page.cells) if cell.source.startswith("# Exercise")]
+    page.cells.insert(at + 1, nbformat.v4.new_code_cell("def multiply_adds(M, N, K):\n    return M * N * K"))
+    (tmp_path / "00.ipynb").write_text(json.dumps(page))
+    assert "return" in answers(tmp_path / "00.ipynb")["00.1"]
+    [row] = progress(tmp_path).rows
+    assert row.state == "done"
+
+
+def test_the_command_prints_the_table_and_writes_rows(tmp_path, pages, monkeypatch, capsys):
+    written(tmp_path / "ada", {"00": pages["00"]}, {"00.1": BOTH["00.1"][1]})
+    monkeypatch.setattr("sys.argv", ["helpers", "progress", str(tmp_path), "--csv", str(tmp_path / "rows.csv")])
+    main()
+    assert "ada      ✓" in capsys.readouterr().out
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
+    assert [(row["student"], row["exercise"], row["state"]) for row in rows] == [("ada", "00.1", "done")]
+    for arguments, said in ((["nowhere"], "nowhere is no folder"), ([str(tmp_path), "--csv", "/nowhere/x"], "nowhere")):
+        monkeypatch.setattr("sys.argv", ["helpers", "progress", *arguments])
+        with pytest.raises(SystemExit, match=said):
+            main()

@@ -1,0 +1,79 @@
+"""What a teacher reads is true: minutes add up, each wrong answer gets its verdict, exercises.md is as it is made."""
+
+import re
+import subprocess
+import sys
+
+import notebooks
+import pytest
+from solved import stubs_and_solutions
+
+from helpers.classroom import EXERCISES, judge_source
+
+TEACHING = notebooks.ROOT / "teaching"
+BOTH = stubs_and_solutions()
+PAGES = {path.name[:2]: path for path in notebooks.notebook_paths()}
+SECTION = re.compile(r"^\| (.+) \| (\d+) \|$", re.MULTILINE)
+WRONG = re.compile(r"^\| (\d\d\.\d) \| `(.+)` \| `(.+)` \| (.+) \|$", re.MULTILINE)
+
+
+def page(number):
+    return (TEACHING / f"{PAGES[number].stem}.md").read_text(encoding="utf-8")
+
+
+def sections(path):
+    cells = [cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown"]
+    return [heading for source in cells for heading in re.findall(r"^## (.*)", source, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("number", PAGES)
+def test_each_page_has_its_sections_and_their_minutes_add_up(number):
+    told = SECTION.findall(page(number))
+    assert [heading for heading, _ in told] == sections(PAGES[number])
+    assert sum(int(minutes) for _, minutes in told) == notebooks.minutes(notebooks.read(PAGES[number]))
+    for heading in ("**Say:**", "**Ask:**", "## Where people stumble", "## When you are late"):
+        assert heading in page(number)
+
+
+WRONG_ANSWERS = [found for number in PAGES for found in WRONG.findall(page(number))]
+
+
+def test_each_page_with_exercises_tells_of_a_wrong_answer():
+    assert {label[:2] for label, *_ in WRONG_ANSWERS} == {exercise.page for exercise in EXERCISES.values()}
+
+
+@pytest.mark.parametrize("label, right, wrong, verdict", WRONG_ANSWERS, ids=[label for label, *_ in WRONG_ANSWERS])
+def test_each_wrong_answer_gets_the_verdict_that_is_told(label, right, wrong, verdict):
+    right, wrong = (text.replace(" ⏎ ", "\n") for text in (right, wrong))
+    solution = BOTH[label][1]
+    assert right in solution, solution
+    report = judge_source(label, solution.replace(right, wrong))
+    assert not report and report.findings[0].kind == verdict, report
+
+
+def test_the_list_of_exercises_is_as_it_is_made():
+    done = subprocess.run([sys.executable, "tools/exercises.py", "--check"], cwd=notebooks.ROOT, capture_output=True)
+    assert done.returncode == 0, done.stdout.decode()
+    text = (TEACHING / "exercises.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### (\d\d\.\d)", text, re.MULTILINE) == list(EXERCISES)
+
+
+PATHS = re.compile(r"^### (.+?), (\d+) minutes\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\| (.+) \| (\d+) \|$", re.MULTILINE)
+
+
+def test_the_three_paths_sum_to_their_length_and_to_what_the_pages_say():
+    found = PATHS.findall((TEACHING / "README.md").read_text(encoding="utf-8"))
+    assert len(found) == 3
+    for name, total, table in found:
+        rows = [(what, int(minutes)) for what, minutes in ROW.findall(table)]
+        assert abs(sum(minutes for _, minutes in rows) - int(total)) <= 0.05 * int(total), name
+        assert any("set-up" in what and minutes == 30 for what, minutes in rows), name
+        for what, minutes in rows:
+            if whole := re.fullmatch(r"page (\d\d)", what):
+                assert minutes == notebooks.minutes(notebooks.read(PAGES[whole[1]])), (name, what)
+            for number in re.findall(r"page (\d\d): ", what):  # a part of it, by the names of its sections
+                told = dict(SECTION.findall(page(number)))
+                parts = what.split(": ", 1)[1].split("; ")
+                assert minutes == sum(int(told[part]) for part in parts), (name, what)
+        assert len(rows) == len(set(rows)) or "break" in table

@@ -1,0 +1,102 @@
+"""A product on Dask's workers: right, with the ladder's kernel, also when a worker dies; and none is left running."""
+
+import os
+
+import numpy as np
+import psutil
+import pytest
+
+from helpers import devices, many
+from helpers.judge import wrong_elements
+from helpers.launch import draw
+
+pytestmark = pytest.mark.skipif(
+    bool(devices.engines()["Dask"]), reason="Dask is not installed: pip install -e '.[many]'"
+)
+EMPTY = np.empty((0, 0), np.float32)
+
+
+@pytest.fixture(scope="module")
+def client():
+    before = set(psutil.Process().children(recursive=True))
+    with many.cluster(workers=2) as client:
+        yield client
+        begun = set(psutil.Process().children(recursive=True)) - before
+        workers = [process for process in begun if "spawn_main" in " ".join(process.cmdline())]
+        assert len(workers) >= 2
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert not alive
+
+
+@pytest.fixture
+def operands(tmp_path):
+    A, B = draw(70, 50, 90)
+    np.save(tmp_path / "A.npy", A)
+    np.save(tmp_path / "B.npy", B)
+    return A, B
+
+
+def product(folder, BK, local):
+    import dask.array as da
+
+    dA, dB = many.from_file(folder / "A.npy", (32, BK)), many.from_file(folder / "B.npy", (BK, 32))
+    return da.blockwise(local, "ij", dA, "ik", dB, "kj", concatenate=True, meta=EMPTY)
+
+
+@pytest.mark.parametrize("BK", [90, 40])
+def test_right_and_as_on_mpis_ranks(client, operands, tmp_path, BK):
+    C = product(tmp_path, BK, many.block_product).compute()
+    assert C.dtype == np.float32 and not wrong_elements(C, *operands).any()
+    if BK == 90 and not devices.engines()["MPI"]:
+        bound = 2 * 90 * 2.0**-24 * (abs(operands[0]) @ abs(operands[1]))
+        assert (abs(C - many.on_ranks(*operands, ranks=2).C) <= bound).all()
+
+
+def test_a_file_is_read_block_by_block(client, operands, tmp_path):
+    dA = many.from_file(tmp_path / "A.npy", (32, 40))
+    assert dA.numblocks == (3, 3) and len(dA.__dask_graph__()) == 9
+    assert (dA.compute() == operands[0]).all()
+
+
+def test_workers_tell_their_memory_and_what_they_received(client, operands, tmp_path):
+    product(tmp_path, 40, many.block_product).compute()
+    assert min(client.run(many.peak_bytes).values()) > 50e6
+    assert min(client.run(many.bytes_received).values()) >= 0 < sum(client.run(many.bytes_received).values())
+
+
+def dies_once(A, B, died):
+    if not os.path.exists(died):
+        open(died, "w").close()
+        os.kill(os.getpid(), 9)
+    return many.block_product(A, B)
+
+
+def test_when_a_worker_is_killed_the_product_is_right_all_the_same(client, operands, tmp_path):
+    import dask.array as da
+
+    dA, dB = many.from_file(tmp_path / "A.npy", (32, 90)), many.from_file(tmp_path / "B.npy", (90, 32))
+    died = str(tmp_path / "died")
+    C = da.blockwise(dies_once, "ij", dA, "ik", dB, "kj", concatenate=True, meta=EMPTY, died=died).compute()
+    assert os.path.exists(died) and not wrong_elements(C, *operands).any()
+
+
+def test_mixed_dtypes_end_with_the_kernels_own_error(client, operands, tmp_path):
+    import dask.array as da
+
+    dA = many.from_file(tmp_path / "A.npy", (70, 90)).astype(np.float64)
+    dB = many.from_file(tmp_path / "B.npy", (90, 50))
+    with pytest.raises(TypeError, match="A holds float64; these kernels compute in float32"):
+        da.blockwise(many.block_product, "ij", dA, "ik", dB, "kj", concatenate=True, meta=EMPTY).compute()
+
+
+def test_without_dask_one_line_says_what_adds_it(monkeypatch, capsys):
+    monkeypatch.setattr(devices, "is_installed", lambda package: package != "distributed")
+    with pytest.raises(many.RunFailed, match=r"there is no distributed. To add it"), many.cluster(2):
+        pass
+    assert not many.have("Dask") and 'pip install -e ".[many]"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("workers", [0, -1, 2.5, "4"])
+def test_what_is_no_number_of_workers_is_refused(workers):
+    with pytest.raises(ValueError, match="is no number of processes"), many.cluster(workers):
+        pass

@@ -1,0 +1,145 @@
+"""SUMMA on MPI: right at any shape on any number of ranks, by the bytes of the formula; and nothing is left running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from helpers import devices, many
+from helpers.judge import wrong_elements
+from helpers.launch import draw
+from helpers.many import RunFailed, all_on_ranks, bytes_moved, mpirun, on_ranks
+from helpers.many.summa import choose_grid
+
+pytestmark = pytest.mark.skipif(bool(devices.engines()["MPI"]), reason="MPI is not installed: pip install -e '.[many]'")
+
+SHAPES = [(6, 6, 6), (7, 9, 1), (6, 7, 5), (1, 60, 33), (61, 1, 33), (40, 41, 1030), (130, 67, 129)]
+SHAPES += [(257, 31, 2), (33, 200, 700), (6, 500, 3), (101, 103, 107), (64, 64, 512)]
+
+
+def all_received(size, p, q):
+    """The formula, from what a rank needs and has, element by element."""
+    M, N, K = size
+    owner_of_row, owner_of_column = np.zeros(M, int), np.zeros(N, int)
+    of_A, of_B = np.zeros(K, int), np.zeros(K, int)
+    for owners, parts in ((owner_of_row, p), (owner_of_column, q), (of_A, q), (of_B, p)):
+        for part in range(parts):
+            owners[len(owners) * part // parts :] = part
+    return {
+        (i, j): 4 * ((owner_of_row == i).sum() * (of_A != j).sum() + (owner_of_column == j).sum() * (of_B != i).sum())
+        for i in range(p)
+        for j in range(q)
+    }
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6])
+def test_right_at_12_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks):
+    pairs = [draw(*shape) for shape in SHAPES]
+    for size, (A, B), run in zip(SHAPES, pairs, all_on_ranks(pairs, ranks), strict=True):
+        assert not wrong_elements(run.C, A, B).any(), size
+        assert len(run.reports) == ranks == run.grid[0] * run.grid[1]
+        received = all_received(size, *run.grid)
+        for report in run.reports:
+            place = tuple(report["place"])
+            assert (report["received"], report["sent"]) == bytes_moved(*size, *run.grid, *place), (size, place)
+            assert report["received"] == received.pop(place)
+        assert not received
+        assert sum(r["sent"] for r in run.reports) == sum(r["received"] for r in run.reports)
+
+
+@pytest.mark.parametrize("ranks, size, grid", [(4, (9, 9, 9), (2, 2)), (6, (90, 9, 9), (6, 1)), (6, (9, 9, 9), (3, 2))])
+def test_the_grid_with_the_fewest_bytes_is_taken(ranks, size, grid):
+    def moved(p, q):
+        return sum(bytes_moved(*size, p, q, i, j)[0] for i in range(p) for j in range(q))
+
+    p, q = choose_grid(ranks, *size)
+    fits = [(a, ranks // a) for a in range(1, ranks + 1) if ranks % a == 0 and a <= size[0] and ranks // a <= size[1]]
+    assert moved(p, q) == moved(*grid) == min(moved(*one) for one in fits)
+
+
+def left_running():
+    """Processes of MPI below this one."""
+    return [p for p in psutil.Process().children(recursive=True) if "mpi" in " ".join(p.cmdline())]
+
+
+def test_ranks_without_work_and_what_is_no_number_of_ranks_are_refused(monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)  # before anything is begun
+    with pytest.raises(ValueError, match=r"7 ranks make no grid in which each has a part of C, 2 x 3: take fewer"):
+        on_ranks(*draw(2, 3, 4), ranks=7)
+    for ranks in (0, -1, 2.5, "4", True):
+        with pytest.raises(ValueError, match="is no number of processes"):
+            on_ranks(*draw(9, 9, 9), ranks=ranks)
+    with pytest.raises(TypeError, match="B holds float64; these kernels compute in float32"):
+        on_ranks(np.ones((3, 4), np.float32), np.ones((4, 5)), ranks=2)
+    with pytest.raises(ValueError, match="has nothing to share"):
+        on_ranks(np.ones((3, 0), np.float32), np.ones((0, 5), np.float32), ranks=2)
+
+
+@pytest.mark.parametrize("lacks", ["mpiexec", "mpi4py"])
+def test_without_mpi_one_line_says_what_adds_it(lacks, monkeypatch, capsys):
+    if lacks == "mpiexec":
+        monkeypatch.setattr(devices, "mpiexec", lambda: None)
+    else:
+        monkeypatch.setattr(devices, "is_installed", lambda package: package != "mpi4py")
+    with pytest.raises(RunFailed, match=rf'there is no {lacks}. To add it: pip install -e "\.\[many\]"'):
+        mpirun(2, "-c", "")
+    assert not many.have("MPI") and "[many]" in capsys.readouterr().out
+
+
+def test_a_rank_that_fails_ends_all_with_its_own_message():
+    code = "from mpi4py.MPI import COMM_WORLD as c\nif c.rank == 1: raise ValueError('no such panel')\nc.Barrier()"
+    with pytest.raises(RunFailed, match=r"the run on 3 ranks failed(?s:.*)ValueError: no such panel"):
+        mpirun(3, "-c", code, limit=60)
+    assert not left_running()
+
+
+def test_a_rank_that_is_killed_ends_all():
+    code = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\nc.rank == 1 and os.kill(os.getpid(), 9)\nc.Barrier()"
+    with pytest.raises(RunFailed, match=r"the run on 3 ranks failed(?s:.*)signal 9"):
+        mpirun(3, "-c", code, limit=60)
+    assert not left_running()
+
+
+def test_a_run_without_end_is_ended():
+    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed"):
+        mpirun(2, "-c", "while True: pass", limit=1)
+    assert not left_running()
+
+
+INTERRUPTED = """
+import sys
+from helpers.many import mpirun
+mpirun(2, "-c", "import os, sys, time; open(sys.argv[1] + '/' + str(os.getpid()), 'w'); time.sleep(600)", sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an interrupt is sent otherwise there")
+def test_nothing_is_left_running_after_an_interrupt(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    notebook = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 120
+        while len(list(tmp_path.iterdir())) < 2 and notebook.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        family = psutil.Process(notebook.pid).children(recursive=True)
+        ranks = {int(path.name) for path in tmp_path.iterdir()}
+        assert len(ranks) == 2 and ranks <= {process.pid for process in family}
+        notebook.send_signal(signal.SIGINT)
+        _, said = notebook.communicate(timeout=60)
+        assert "KeyboardInterrupt" in said
+        _, alive = psutil.wait_procs(family, timeout=10)
+        assert not alive
+    finally:
+        notebook.kill()
+        notebook.wait()
+
+
+def test_ping_pong_measures_two_messages():
+    (short, seconds), (long, longer) = json.loads(mpirun(2, "-m", "helpers.many.pingpong"))
+    assert 0 < seconds < longer and short == 1 < long

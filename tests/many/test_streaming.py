@@ -1,0 +1,175 @@
+"""A product passes through a device within a budget: right, by the bytes that the plan says, and never above it."""
+
+import threading
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers.judge import wrong_elements
+from helpers.launch import draw
+from helpers.launch.operands import guard_elements
+from helpers.many import streamed
+from helpers.many.streaming import Plan, plan, widest
+
+TILED = {"step": "tiled", "TILE": 16}
+SHAPES = [(1, 1, 1), (700, 30, 20), (33, 1000, 700), (257, 255, 2000), (1000, 17, 1000), (100, 100, 3)]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The bytes of all OpenCL buffers: how many there are, and the most there were."""
+    count, lock = {"now": 0, "most": 0}, threading.Lock()
+    devices.opencl_device()  # which proves itself once, with a buffer of its own
+
+    class Buffer(cl.Buffer):
+        def __init__(self, *args, **others):
+            super().__init__(*args, **others)
+            self.counted = self.size
+            with lock:
+                count["now"] += self.size
+                count["most"] = max(count["most"], count["now"])
+
+        def __del__(self):
+            with lock:
+                count["now"] -= self.counted
+
+    monkeypatch.setattr(cl, "Buffer", Buffer)
+    return count
+
+
+@pytest.mark.parametrize("budget", [1.4e6, 2e6, 5e6])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_right_and_within_the_budget_and_the_bytes_are_the_plans(shape, budget, counted):
+    k = streamed(opencl_kernel(**TILED), budget)
+    A, B = draw(*shape)
+    assert not wrong_elements(k(A, B), A, B).any()
+    assert 0 < counted["most"] <= budget and counted["now"] == 0
+    assert k.last.peak == counted["most"] <= k.last.plan.bytes_on_device <= budget
+    assert (k.last.bytes_up, k.last.bytes_down) == (k.last.plan.bytes_up, k.last.plan.bytes_down)
+
+
+@pytest.mark.parametrize("step", ["naive", "register_2d", "packed"])
+def test_any_step_is_right(step):
+    assert check(streamed(opencl_kernel(step), 8e6), shapes=[(300, 500, 2100), (70, 1, 1)])
+
+
+def test_cuda_is_right_and_within_the_budget():
+    k, (A, B) = streamed(cuda_kernel("tiled", TILE=4), 1.4e6), draw(13, 17, 19)
+    assert not wrong_elements(k(A, B), A, B).any()
+    assert 0 < k.last.peak <= 1.4e6
+    assert k.last.plan.tracks == (1 if devices.simulating() else 2)
+
+
+def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
+    asked, (A, B) = [], draw(5, 6, 7)
+    k = cuda_kernel("tiled", TILE=4)
+
+    def from_here():
+        asked.append(k.upload(k.place(A), k.place(B)).stream)
+
+    from_here()
+    for _ in range(2):
+        other = threading.Thread(target=from_here)
+        other.start()
+        other.join()
+    assert asked[0] == 0 and asked[1] and asked[2] and asked[1] is not asked[2]
+
+
+def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):
+    """Neither track goes on until the other has come: with one thread, or one queue, they would never meet."""
+    k, queues, copy = streamed(opencl_kernel(**TILED), 2e6), set(), cl.enqueue_copy
+    meet = threading.Barrier(2)
+
+    def note(queue, *others, **more):
+        if threading.current_thread() is not threading.main_thread() and queue.int_ptr not in queues:
+            queues.add(queue.int_ptr)
+            meet.wait(timeout=60)
+        return copy(queue, *others, **more)
+
+    monkeypatch.setattr(cl, "enqueue_copy", note)
+    k(*draw(700, 300, 200))
+    assert len(queues) == 2 and k.kernel.queue.int_ptr not in queues
+
+
+def test_the_plan_is_the_best_of_all_that_fit():
+    """Against every plan there is: all widths and depths in whole tiles, either operand staying."""
+    M, N, K, tile = 96, 128, 80, 16
+    budget = 4 * (5 * guard_elements() + 6000)
+    k = opencl_kernel(**TILED)
+    every = [
+        Plan(M, N, K, stays, BM, BN, BK, 2)
+        for stays in "AB"
+        for BM in range(tile, M + 1, tile)
+        for BN in range(tile, N + 1, tile)
+        for BK in range(tile, K + 1, tile)
+    ]
+    fit = [p.bytes_up + p.bytes_down for p in every if p.bytes_on_device <= budget]
+    best = plan(k, M, N, K, budget)
+    assert 0 < len(fit) < len(every)
+    assert best.bytes_up + best.bytes_down == min(fit)
+
+
+def test_four_times_the_memory_halves_what_crosses():
+    """2 M N K / sqrt(S), where the guards and the passing blocks are small beside S."""
+    k, n, moved = opencl_kernel(**TILED), 100_000, []
+    for budget in (64e6, 256e6, 1024e6):
+        p = plan(k, n, n, n, int(budget))
+        moved.append(p.bytes_up + p.bytes_down)
+        assert moved[-1] / (4 * 2 * n**3 / (budget / 4) ** 0.5) == pytest.approx(1, abs=0.25)
+    assert moved[0] / moved[1] == pytest.approx(2, rel=0.2) and moved[1] / moved[2] == pytest.approx(2, rel=0.2)
+
+
+@pytest.mark.parametrize("size", [(65, 65, 2100), (65, 300, 1029), (300, 500, 2100)])
+def test_every_plan_keeps_within_its_budget_where_a_tile_is_cut_off_at_the_end(size):
+    k = opencl_kernel("register_2d", BM=64, BN=64, BK=16, TM=4, TN=4)
+    for budget in range(1_400_000, 8_100_000, 49_999):
+        p = plan(k, *size, budget)
+        assert p.bytes_on_device <= budget and min(p.BM, p.BN, p.BK) > 0
+
+
+def test_a_budget_that_is_too_small_names_the_least_and_that_would_do():
+    A, B = draw(300, 200, 100)
+    with pytest.raises(ValueError, match="a budget of 1,000 bytes") as refused:
+        streamed(opencl_kernel(**TILED), 1000)(A, B)
+    least = int(str(refused.value).rstrip(".").split()[-1].replace(",", ""))
+    k = streamed(opencl_kernel(**TILED), least)
+    assert not wrong_elements(k(A, B), A, B).any() and k.last.peak <= least
+    with pytest.raises(ValueError, match="holds no tile"):
+        streamed(opencl_kernel(**TILED), least - 1)(A, B)
+
+
+@pytest.mark.parametrize("budget", [0, -5, float("nan"), float("inf"), "64 MB", None, True])
+def test_what_is_no_budget_is_refused(budget):
+    with pytest.raises(ValueError, match=r"is no number of bytes; give one such as 64e6"):
+        streamed(opencl_kernel(**TILED), budget)
+
+
+def test_what_is_no_kernel_and_what_does_not_multiply_is_refused():
+    with pytest.raises(TypeError, match="is no kernel"):
+        streamed(np.matmul, 64e6)
+    k = streamed(opencl_kernel(**TILED), 2e6)
+    with pytest.raises(TypeError, match=r"A holds float64"):
+        k(np.ones((3, 4)), np.ones((4, 5), np.float32))
+    assert k(np.ones((3, 0), np.float32), np.ones((0, 5), np.float32)).tolist() == [[0.0] * 5] * 3
+
+
+def test_an_error_in_one_track_ends_both(monkeypatch):
+    k = streamed(opencl_kernel(**TILED), 2e6)
+    A, B = draw(3000, 100, 100)
+    k(A, B)
+    work, launched = type(k.kernel.upload(A[:1], B)), []
+
+    def fails(self):
+        launched.append(1)
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(work, "launch", fails)
+    with pytest.raises(RuntimeError, match="no more"):
+        k(A, B)
+    assert len(launched) <= 2
+
+
+def test_widest_finds_nothing_where_one_tile_does_not_fit():
+    assert widest("B", (100, 100, 100), [16, 16, 16], 96, 2, 4 * (5 * guard_elements() + 2000)) is None

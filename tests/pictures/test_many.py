@@ -1,0 +1,62 @@
+"""Pictures of products on many ranks: every block, panel and point is where numbers worked out here say."""
+
+import numpy as np
+import pytest
+
+from helpers.many import Network, Run, predicted_seconds
+from helpers.pictures import film_panels, many, picture_ranks, prediction_chart
+
+
+def a_run(size=(6, 4, 5), grid=(3, 2), panels=((0, 2, 0, 0), (2, 5, 1, 1)), seconds=1.0):
+    places = [(i, j) for i in range(grid[0]) for j in range(grid[1])]
+    reports = [{"place": place, "panels": panels, "seconds": seconds} for place in places]
+    return Run(np.zeros(size[:2], np.float32), size, grid, reports)
+
+
+def test_each_block_has_the_number_of_its_rank(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(many, "panel", lambda ax, *what: drawn.append(what))
+    picture = picture_ranks(a_run())
+    places = {(0, 0): 0, (0, 1): 1, (1, 0): 2, (1, 1): 3, (2, 0): 4, (2, 1): 5}
+    assert [(rows, columns, labels) for rows, columns, _, _, _, labels in drawn] == [(3, 2, places)] * 3
+    assert [title for _, _, _, title, _, _ in drawn] == ["A, 6 x 5", "B, 5 x 4", "C, 6 x 4"]
+    assert all(len(set(colours.values())) == 6 for _, _, colours, _, _, _ in drawn)
+    assert "rank 3 block (1, 1)" in picture.text
+
+
+def test_the_film_shows_the_panels_that_come_to_a_rank():
+    film = film_panels(a_run(), rank=3)
+    first, second = (now for _, now in film.frames)
+    assert set(first) == {("A", (r, k)) for r in (2, 3) for k in (0, 1)} | {
+        ("B", (k, c)) for k in (0, 1) for c in (2, 3)
+    }
+    assert set(second) == {("A", (r, k)) for r in (2, 3) for k in (2, 3, 4)} | {
+        ("B", (k, c)) for k in (2, 3, 4) for c in (2, 3)
+    }
+    assert film.frames[-1][0] == first + second and set(film.frames[-1][0].values()) == {1}
+    assert film.stored == {(r, c) for r in (2, 3) for c in (2, 3)}
+
+
+def test_a_film_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="rank=6 does not fit the 6 ranks of the run"):
+        film_panels(a_run(), rank=6)
+    with pytest.raises(ValueError, match="is too large to draw each element"):
+        film_panels(a_run(size=(6, 400, 5)))
+
+
+def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):
+    figures = []
+    monkeypatch.setattr(many, "Picture", lambda figure, text: figures.append(figure) or text)
+    here, there = Network("here", 1e-3, 1e6), Network("there", 1e-6, 1e9)
+    runs = [a_run(size=(60, 40, 50), grid=grid, seconds=s) for grid, s in (((1, 1), 4.0), ((2, 1), 2.5))]
+    text = prediction_chart(runs, 1e6, here, (4096, 4096, 4096), there)
+    left, right = figures[0].axes
+    measured, predicted = left.lines
+    assert (list(measured.get_xdata()), list(measured.get_ydata())) == ([1, 2], [4.0, 2.5])
+    assert list(predicted.get_ydata()) == [sum(predicted_seconds(60, 40, 50, ranks, 1e6, here)) for ranks in (1, 2)]
+    computing, moving = right.lines
+    expected = [predicted_seconds(4096, 4096, 4096, 4**n, 1e6, there) for n in range(6)]
+    assert list(computing.get_xdata()) == [1, 4, 16, 64, 256, 1024]
+    assert list(computing.get_ydata()) == [one for one, _ in expected]
+    assert list(moving.get_ydata()) == [other for _, other in expected[1:]]
+    assert "prediction, there" in right.get_title() and "1024 ranks" in text

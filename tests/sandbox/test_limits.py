@@ -1,0 +1,86 @@
+"""A fork bomb or an allocation of 50 GB in a kernel's trial costs a verdict; nothing of it is left."""
+
+import os
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from helpers import check, cuda_kernel
+from helpers.sandbox import apart, process
+
+KERNEL = """
+import os
+from numba import cuda
+
+
+def mine():
+    @cuda.jit
+    def kernel(A, B, C):
+        {body}
+
+    return kernel
+"""
+BOMBS = {
+    "too many processes": "while True: os.fork()",
+    "error": "C[0, 0] = len(bytearray(50 * 2**30))",
+}
+posix = pytest.mark.skipif(sys.platform != "linux", reason="the limits and the process groups of Linux")
+
+
+@posix
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_bomb_in_a_kernel_costs_a_verdict(kind):
+    report = check(cuda_kernel(KERNEL.format(body=BOMBS[kind]), like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == kind, report
+    if kind == "error":
+        assert "MemoryError" in report.findings[0].message
+
+
+def leave_an_orphan(errand):
+    """A task that ends at once, and leaves a process behind that would run for ever."""
+    pid = os.fork()
+    if pid == 0:
+        while True:
+            time.sleep(1)
+    return pid
+
+
+def limits_here(errand):
+    import resource
+
+    return [resource.getrlimit(n)[0] for n in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)]
+
+
+@posix
+@pytest.mark.parametrize("forks", [True, False] if process.FORKS else [False], ids=lambda f: "forked" if f else "new")
+def test_what_a_child_leaves_behind_is_ended(monkeypatch, forks):
+    monkeypatch.setattr(process, "FORKS", forks)
+    pid = apart(leave_an_orphan, "a test", 30).value
+    for _ in range(100):  # init reaps it
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"process {pid} still runs")
+
+
+@posix
+def test_a_child_has_limits_and_this_process_has_none_of_them():
+    data, file, core = apart(limits_here, "a test", 30).value
+    assert 0 < data <= 12 * 2**30 and file == 2**30 and core == 0
+    import resource
+
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != file
+
+
+@posix
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may become somebody else")
+def test_a_user_cannot_start_more_than_so_many_tasks():
+    code = (
+        "import resource; from helpers.sandbox._limits import TASKS, limit_this_process; limit_this_process(); "
+        "assert resource.getrlimit(resource.RLIMIT_NPROC)[0] <= TASKS; print('limited')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "limited", done.stderr

@@ -68,11 +68,11 @@ def prediction_chart(
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
     left.plot(few, measured, "o", color=INK, label="measured")
     left.plot(few, expected, "--", color=C_COLOUR, label="predicted")
-    left.set_title("here: {} x {} x {}".format(*runs[0].size), fontsize=TEXT)
+    left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size), fontsize=TEXT)
     parts = [predicted_seconds(*size, ranks, flops, there) for ranks in many]
     right.plot(many, [computing for computing, _ in parts], "--", color=C_COLOUR, label="computing")
     right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=A_COLOUR, label="moving")
-    right.set_title("prediction, {}: {} x {} x {}".format(there.name, *size), fontsize=TEXT)
+    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size), fontsize=TEXT)
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")

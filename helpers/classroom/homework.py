@@ -212,6 +212,7 @@ EXERCISES = {
         number("12.1", "12-c20", "least_seconds"),
         Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3)),
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
+        number("14.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
         Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),
     )
 }

@@ -89,6 +89,18 @@ ANSWERS = {
             (512, 512, 16, 6e13, 4e12),
         ],
     ),
+    # 14: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
+    "largest_block": (
+        lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
+        [
+            (4096, 4096, 4096, 64e6),
+            (700, 900, 800, 1e6),
+            (100, 50, 9, 1e9),
+            (50, 100, 9, 1e9),
+            (100, 100, 4, 132),
+            (100, 100, 4, 131),
+        ],
+    ),
 }
 
 

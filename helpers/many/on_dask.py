@@ -4,11 +4,16 @@ import contextlib
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .engines import need, refuse_no_number
 from .summa import local_product
+
+if TYPE_CHECKING:  # Dask is an extra
+    from dask.array import Array
+    from distributed import Worker
 
 
 @contextlib.contextmanager
@@ -27,7 +32,7 @@ def cluster(workers: int) -> Iterator:
         yield client
 
 
-def from_file(path: str | Path, chunks: tuple):
+def from_file(path: str | Path, chunks: tuple) -> "Array":
     """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
     import dask.array as da
 
@@ -48,7 +53,7 @@ def kernel(worker: str):
     return local_product(int(worker) if worker.isdigit() else 0)
 
 
-def get_ready(dask_worker) -> None:
+def get_ready(dask_worker: "Worker") -> None:
     """Build the worker's kernel, and call it once. `client.run` passes the worker."""
     kernel(str(dask_worker.name))(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
 
@@ -60,6 +65,6 @@ def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return kernel(str(get_worker().name))(np.ascontiguousarray(A), np.ascontiguousarray(B))
 
 
-def bytes_received(dask_worker) -> int:
+def bytes_received(dask_worker: "Worker") -> int:
     """What that worker has received of others so far. `client.run(bytes_received)` asks all of them."""
     return sum(message["total"] for message in dask_worker.transfer_incoming_log)

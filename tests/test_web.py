@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import pytest
 import web
 from axe_playwright_python.sync_playwright import Axe
-from test_browser import SHOTS, browser  # noqa: F401
+from test_browser import browser  # noqa: F401
 
 pytestmark = pytest.mark.browser
 PAGES = [
@@ -182,13 +182,3 @@ def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
     assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
     click_where_it_is(page, "a.language")
     page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
-
-
-@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/00_start_here"])
-@pytest.mark.parametrize("width, scheme", [(375, "dark"), (1400, "light")])
-def test_pictures_for_a_person_to_look_at(look, name, width, scheme):
-    page = look(f"{name}.html", width, scheme)
-    SHOTS.mkdir(exist_ok=True)
-    page.evaluate(IMAGES)
-    page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
-    page.screenshot(path=SHOTS / f"web-{name.replace('/', '-')}-{width}-{scheme}.png", full_page=True)

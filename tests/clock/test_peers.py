@@ -100,7 +100,8 @@ def gpu(monkeypatch):
             assert timing
             self.synchronize = lambda: calls.append("synchronize")
 
-        def record(self):
+        def record(self, stream):
+            assert stream == 0  # the null stream, in which a new handle of cuBLAS works
             self.at = 2.0 * calls.count("sgemm")  # milliseconds: two a product
             calls.append("record")
 

@@ -1,5 +1,6 @@
 """The habits of the house: rooms import downwards only, and the code is in one form. A planted breach is seen."""
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -61,3 +62,9 @@ def test_the_code_is_in_one_form():
 def test_a_breach_of_form_is_seen(copy):
     (copy / "helpers" / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
     assert ruff(copy, "check")[0] != 0 and ruff(copy, "format", "--check")[0] != 0
+
+
+def test_no_two_test_files_have_one_name():
+    """The folders of tests are no packages, so pytest would refuse the second."""
+    names = sorted(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, other in itertools.pairwise(names) if name == other] == []

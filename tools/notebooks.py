@@ -34,10 +34,13 @@ MACHINES = "nbval-ignore-output"  # the tag of cells whose output depends on the
 
 
 def notebook_paths(names=()):
-    """The course's notebooks in order: all of them, or those whose names begin with one of `names`."""
+    """The course's notebooks in order: all, or those whose names begin with one of `names`; exits if none does."""
     paths = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
-    stems = [Path(name).stem for name in names]
-    return [path for path in paths if not stems or path.stem.startswith(tuple(stems))]
+    stems = tuple(Path(name).stem for name in names)
+    chosen = [path for path in paths if not stems or path.stem.startswith(stems)]
+    if not chosen:
+        sys.exit(f"no notebook in {FOLDER.name}/ is called {' or '.join(names) or 'NN_name.ipynb'}")
+    return chosen
 
 
 def repository():
@@ -263,8 +266,6 @@ def main(arguments=None):
     options.run = not (options.check or options.format)
 
     paths = notebook_paths(options.names)
-    if not paths:
-        sys.exit(f"no notebook in {FOLDER.name}/ is called {' or '.join(options.names) or 'NN_name.ipynb'}")
     for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # NumPy is timed as its library comes
         os.environ.pop(variable, None)
     failed = False

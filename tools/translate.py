@@ -176,11 +176,8 @@ def main(arguments=None):
     way.add_argument("--update", action="store_true", help="renew the files of translations; show what to translate")
     way.add_argument("--check", action="store_true", help="change nothing; fail if a Chinese page is not whole")
     options = parser.parse_args(arguments)
-    paths = notebook_paths(options.names)
-    if not paths:
-        sys.exit(f"no notebook in {FOLDER.name}/ is called {' or '.join(options.names) or 'NN_name.ipynb'}")
     failed = False
-    for path in paths:
+    for path in notebook_paths(options.names):
         if options.update:
             update(path)
             continue

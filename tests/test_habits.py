@@ -1,12 +1,16 @@
 """The habits of the house: rooms import downwards only, and the code is in one form. A planted breach is seen."""
 
+import importlib
 import itertools
+import pkgutil
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import helpers
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sys.executable).parent
@@ -62,6 +66,18 @@ def test_the_code_is_in_one_form():
 def test_a_breach_of_form_is_seen(copy):
     (copy / "helpers" / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
     assert ruff(copy, "check")[0] != 0 and ruff(copy, "format", "--check")[0] != 0
+
+
+def test_no_function_hides_the_module_it_comes_from():
+    """`from helpers.clock import contest` must not mean one thing or another by what was imported before."""
+    scripts = ["helpers.many.pingpong", "helpers.many.summa"]  # mpiexec runs them, nothing imports them
+    hidden = []
+    for found in pkgutil.walk_packages(helpers.__path__, "helpers."):
+        if found.ispkg and "._" not in found.name:
+            room = importlib.import_module(found.name)
+            modules = {inner.name for inner in pkgutil.iter_modules(room.__path__)}
+            hidden += [f"{found.name}.{name}" for name in modules & set(getattr(room, "__all__", ()))]
+    assert sorted(hidden) == scripts
 
 
 def test_no_two_test_files_have_one_name():

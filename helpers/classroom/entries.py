@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import files
 from ..clock import contest, machine_limits
-from ..clock.contest import numpy_matmul
+from ..clock.contests import numpy_matmul
 from ..clock.results import results_file, versions
 from ..instruments import traffic
 from ..judge import Report, check

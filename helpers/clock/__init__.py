@@ -1,11 +1,11 @@
 """How long did it take? Times that are hard to fool, contests in turns, a machine's limits, tuning, and records."""
 
-from .contest import Comparison, compare, contest, measure_ladder
+from .contests import Comparison, compare, contest, measure_ladder
+from .libraries import Missing, peers
 from .limits import Limits, machine_limits
-from .peers import Missing, peers
 from .recording import record
 from .results import MachineResults, read_results, write_results
-from .scoreboard import Scoreboard, scoreboard
+from .scoreboards import Scoreboard, scoreboard
 from .timing import Timing, measure
 from .tuning import Tuning, tune
 

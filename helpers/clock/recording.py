@@ -12,7 +12,7 @@ from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
 from .results import drivers, key, prepare, readable, versions, write_results
-from .scoreboard import scoreboard
+from .scoreboards import scoreboard
 from .tuning import tune
 
 TUNING_SECONDS = 600  # for all rungs and dialects together

@@ -12,7 +12,7 @@ from time import strftime
 import numpy as np
 
 from .. import devices, files
-from .scoreboard import Scoreboard
+from .scoreboards import Scoreboard
 from .timing import Timing
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent

@@ -16,7 +16,7 @@ from ..ladder import Step
 from ..launch import dialect as dialect_called
 from ..launch import kept, sizes
 from ..sandbox import Progress
-from .contest import Comparison, compare
+from .contests import Comparison, compare
 from .kernel_tuner import search_with_kernel_tuner
 from .search import Tried, search_with_a_loop
 

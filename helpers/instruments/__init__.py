@@ -2,10 +2,10 @@
 
 from .compiler import CompilerReport, compiler_report
 from .gpus import GPUS, WARP, occupancy
+from .loads import Traffic, predicted_traffic, traffic
 from .ptx_machine import CompiledRun
 from .ptx_run import run_ptx
 from .traces import Trace, cells, trace
-from .traffic import Traffic, predicted_traffic, traffic
 from .warps import SECTOR, bank_conflicts, coalescing
 
 __all__ = [

@@ -14,7 +14,7 @@ from ..sandbox.accesses import records
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
 from .annotate import noted_launch
-from .traffic import refuse_long
+from .loads import refuse_long
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
 recent = {}  # what was run, as bytes -> its `Trace`, the latest last

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..instruments import trace
-from ..instruments.traffic import predicted_traffic
+from ..instruments.loads import predicted_traffic
 from ..launch import Kernel, KernelError
 from ..sandbox import Finding
 from .checking import check

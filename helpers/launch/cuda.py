@@ -56,7 +56,17 @@ def only_device(step, name):
     return devices.cuda_device()
 
 
-CUDA = Dialect("CUDA", "cuda", "py", "python", "#", "@cuda.jit", "thread", only_device, cuda_kernel)
+CUDA = Dialect(
+    name="CUDA",
+    folder="cuda",
+    suffix="py",
+    language="python",
+    comment="#",
+    begins="@cuda.jit",
+    thread="thread",
+    device=only_device,
+    build=cuda_kernel,
+)
 
 
 class CudaKernel(Kernel):

@@ -50,7 +50,17 @@ def device_for(step, name):
     return devices.opencl_device(None, tuple(step.defaults)) if step and name is None else devices.opencl_device(name)
 
 
-OPENCL = Dialect("OpenCL", "opencl", "cl", "c", "//", "__kernel", "work-item", device_for, opencl_kernel)
+OPENCL = Dialect(
+    name="OpenCL",
+    folder="opencl",
+    suffix="cl",
+    language="c",
+    comment="//",
+    begins="__kernel",
+    thread="work-item",
+    device=device_for,
+    build=opencl_kernel,
+)
 
 
 @functools.cache

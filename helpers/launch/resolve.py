@@ -12,7 +12,7 @@ from . import kept
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dialect:
     """What differs between CUDA and OpenCL, but for how a kernel is built and launched.
 

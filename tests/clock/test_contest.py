@@ -1,18 +1,14 @@
 """Contests: who is timed when, at which size, and what comes of it. `measure` is a stand-in; nothing runs."""
 
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from helpers import measure_ladder
-from helpers.clock import Timing, compare, contest
-from helpers.clock.contest import ladder_kernels, numpy_matmul, usual_size
+from helpers.clock import Timing, compare, contest, contests
+from helpers.clock.contests import ladder_kernels, numpy_matmul, usual_size
 from helpers.clock.timing import LONG_ENOUGH
-
-CONTEST = importlib.import_module("helpers.clock.contest")
-
 
 spent = []  # seconds that each measurement was given
 
@@ -28,7 +24,7 @@ def calls(monkeypatch):
         M, N, K = size if isinstance(size, tuple) else (size,) * 3
         return Timing("Python", str(k), M, N, K, float(len(happened)), 0.0, "host", {})
 
-    monkeypatch.setattr(CONTEST, "measure", timed)
+    monkeypatch.setattr(contests, "measure", timed)
     return happened
 
 

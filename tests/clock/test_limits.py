@@ -1,7 +1,6 @@
 """Flops and bytes of `machine_limits`, to the last one: by a clock that stands still, and as Oclgrind counts them."""
 
 import dataclasses
-import importlib
 import os
 import re
 import subprocess
@@ -12,12 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from helpers import devices
-from helpers.clock import Limits
+from helpers.clock import Limits, limits
 from helpers.devices import Device
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.oclgrind import oclgrind_environment
 
-limits = importlib.import_module("helpers.clock.limits")
 SOURCE = Path(limits.__file__).with_name("limits.cl")
 
 # What a work-item does, as Oclgrind counts it below.

@@ -1,17 +1,15 @@
 """What `measure` does, in order, by a clock that moves only when a stand-in moves it: no test waits."""
 
-import importlib
 import itertools
 
 import numpy as np
 import pytest
 
 from helpers import measure
+from helpers.clock import timing
 from helpers.devices import Device
 from helpers.launch import Contestant, NotYet, host
 from helpers.launch.contestant import Work
-
-timing = importlib.import_module("helpers.clock.timing")  # the module, not what helpers.clock has of that name
 
 UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
 

@@ -6,7 +6,6 @@ on a machine that has none of them. (No test here depends on speed.)
 
 import ctypes
 import dataclasses
-import importlib
 import sys
 from types import SimpleNamespace
 
@@ -14,9 +13,8 @@ import numpy as np
 import pytest
 
 from helpers import check, devices, measure
+from helpers.clock import libraries
 from helpers.devices import Device
-
-peers = importlib.import_module("helpers.clock.peers")  # the module, also where helpers has a function of that name
 
 SHAPES = [(1, 1, 1), (5, 7, 3), (33, 65, 17)]
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
@@ -24,8 +22,8 @@ INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
 
 def here(name):
     """The peer of that name; skips, naming the library, where it is missing."""
-    (k,) = (k for k in peers.peers() if k.name == name)
-    if isinstance(k, peers.Missing):
+    (k,) = (k for k in libraries.peers() if k.name == name)
+    if isinstance(k, libraries.Missing):
         pytest.skip(f"{name}: {k.remedy}")
     return k
 
@@ -106,18 +104,20 @@ def gpu(monkeypatch):
             calls.append("record")
 
     monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152, None))
-    monkeypatch.setattr(peers.cuda, "event", Event)
-    monkeypatch.setattr(peers.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
-    monkeypatch.setattr(peers, "address", lambda X: X._ary.ctypes.data)
-    peers.cublas.cache_clear()
-    yield SimpleNamespace(calls=calls, plant=lambda library: monkeypatch.setattr(peers, "load_cublas", lambda: library))
-    peers.cublas.cache_clear()
+    monkeypatch.setattr(libraries.cuda, "event", Event)
+    monkeypatch.setattr(libraries.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
+    monkeypatch.setattr(libraries, "address", lambda X: X._ary.ctypes.data)
+    libraries.cublas.cache_clear()
+    yield SimpleNamespace(
+        calls=calls, plant=lambda library: monkeypatch.setattr(libraries, "load_cublas", lambda: library)
+    )
+    libraries.cublas.cache_clear()
 
 
 def plant_host(monkeypatch, multiply):
     """PyTorch and MKL that are multiply(A, B, C)."""
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: multiply(A, B, out)))
-    monkeypatch.setattr(peers, "load", lambda remedy, *names: mkl_that(multiply))
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names: mkl_that(multiply))
 
 
 # -------------------------------------------------------------------------------- the list and its rows
@@ -125,12 +125,12 @@ def plant_host(monkeypatch, multiply):
 
 def test_the_host_comes_first_and_then_the_dialects():
     def names(*dialects):
-        return [k.name for k in peers.peers(*dialects)]
+        return [k.name for k in libraries.peers(*dialects)]
 
     assert names() == ["PyTorch", "MKL", "CLBlast", "cuBLAS"]
     assert names(["OpenCL"]) == ["PyTorch", "MKL", "CLBlast"] and names(["CUDA"]) == ["PyTorch", "MKL", "cuBLAS"]
     assert names([]) == ["PyTorch", "MKL"]
-    assert [k.dialect for k in peers.peers()] == ["Python", "Python", "OpenCL", "CUDA"]
+    assert [k.dialect for k in libraries.peers()] == ["Python", "Python", "OpenCL", "CUDA"]
 
 
 @pytest.mark.parametrize("name", ["PyTorch", "MKL", "CLBlast", "cuBLAS"])
@@ -150,8 +150,8 @@ def test_clblast_is_found_wherever_it_loads():
         ctypes.CDLL("libclblast.so.1")
     except OSError:
         pytest.skip("libclblast.so.1 is not installed; to add it: sudo apt-get install libclblast1")
-    k = peers.peers(["OpenCL"])[2]
-    assert not isinstance(k, peers.Missing), k
+    k = libraries.peers(["OpenCL"])[2]
+    assert not isinstance(k, libraries.Missing), k
 
 
 def test_clblast_is_right_on_every_opencl_device():
@@ -159,13 +159,13 @@ def test_clblast_is_right_on_every_opencl_device():
     proved = [c for c in devices.opencl_candidates() if c.problem is None]
     assert proved
     for candidate in proved:
-        k = peers.CLBlast(f"{candidate.platform} {candidate.name}")
+        k = libraries.CLBlast(f"{candidate.platform} {candidate.name}")
         assert k.device.name == candidate.name and check(k, [*SHAPES, (130, 129, 257)]), candidate
 
 
 def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatch):
     k, A, B = here("CLBlast"), np.ones((5, 3), np.float32), np.ones((3, 7), np.float32)
-    monkeypatch.setattr(peers.time, "perf_counter", lambda: 0.0)  # the wall stands still
+    monkeypatch.setattr(libraries.time, "perf_counter", lambda: 0.0)  # the wall stands still
     for kind, moves in (("CPU", False), ("GPU", True)):
         k.device = dataclasses.replace(k.device, kind=kind)
         work = k.upload(A, B)
@@ -182,9 +182,9 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
         profile = SimpleNamespace(start=end - 1, end=end)  # nanoseconds; where the last kernel starts is not asked
         return SimpleNamespace(profile=profile, wait=lambda: setattr(wall, "now", wall.now + 8.0))
 
-    monkeypatch.setattr(peers, "time", wall)
-    monkeypatch.setattr(peers.cl, "enqueue_marker", lambda queue: event(5_000_000))
-    work = object.__new__(peers.CLBlastWork)
+    monkeypatch.setattr(libraries, "time", wall)
+    monkeypatch.setattr(libraries.cl, "enqueue_marker", lambda queue: event(5_000_000))
+    work = object.__new__(libraries.CLBlastWork)
     work.queue, work.device = "a queue", SimpleNamespace(kind=kind)
     work.multiply = lambda: event(5_000_000 + 6_000_000 * len(called))
     assert work.timed(2) == pytest.approx(seconds) and len(called) == 3
@@ -192,7 +192,7 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
 
 def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
     plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
-    for k, version in zip(peers.peers([]), ("9.8", "2031.4"), strict=True):
+    for k, version in zip(libraries.peers([]), ("9.8", "2031.4"), strict=True):
         assert check(k, SHAPES) and check(k)
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
@@ -200,7 +200,7 @@ def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
 
 def test_a_peer_is_called_like_a_kernel(monkeypatch):
     plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
-    for k in peers.peers([]):
+    for k in libraries.peers([]):
         with pytest.raises(ValueError, match="the columns of A"):
             k(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
         assert k(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)).tolist() == [[3, 3], [3, 3]]
@@ -212,10 +212,10 @@ def test_a_peer_is_called_like_a_kernel(monkeypatch):
 def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    found = {k.name: k for k in peers.peers(["OpenCL"])}
-    assert found["PyTorch"] == peers.Missing("PyTorch", "Python", "to add it: pip install torch")
-    assert isinstance(found["MKL"], peers.Missing) and isinstance(found["CLBlast"], peers.Missing)
-    if sys.platform == "linux" and peers.platform.machine() == "x86_64":
+    found = {k.name: k for k in libraries.peers(["OpenCL"])}
+    assert found["PyTorch"] == libraries.Missing("PyTorch", "Python", "to add it: pip install torch")
+    assert isinstance(found["MKL"], libraries.Missing) and isinstance(found["CLBlast"], libraries.Missing)
+    if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
     assert found["CLBlast"].remedy.startswith(
         ("to add it: sudo apt-get install libclblast1", "to add it: conda install")
@@ -227,29 +227,29 @@ def refuse(name, *more):
 
 
 def test_cublas_that_is_not_installed_is_missing(monkeypatch, gpu):
-    monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.setattr(libraries.ctypes.util, "find_library", lambda name: None)
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
-    assert peers.find(peers.CuBLAS) == peers.Missing(
+    assert libraries.find(libraries.CuBLAS) == libraries.Missing(
         "cuBLAS", "CUDA", 'to add it: pip install "cuda-toolkit[cublas]==12.*"'
     )
     # Found, but without a library that it needs itself.
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=refuse))
-    monkeypatch.setattr(peers.ctypes.util, "find_library", lambda name: "/nowhere/libcublas.so.12")
-    assert "cuda-toolkit[cublas]" in peers.find(peers.CuBLAS).remedy
+    monkeypatch.setattr(libraries.ctypes.util, "find_library", lambda name: "/nowhere/libcublas.so.12")
+    assert "cuda-toolkit[cublas]" in libraries.find(libraries.CuBLAS).remedy
 
 
 def test_cublas_is_loaded_from_where_it_is_found(monkeypatch, tmp_path):
     loaded = SimpleNamespace(abs_path=str(tmp_path / "libcublas.so.13"))
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=lambda name: loaded))
     monkeypatch.setattr(ctypes, "CDLL", lambda name: f"loaded {name}")
-    assert peers.load_cublas() == f"loaded {loaded.abs_path}"
+    assert libraries.load_cublas() == f"loaded {loaded.abs_path}"
 
 
 def test_the_simulator_has_no_cublas():
     if not devices.simulating():
         pytest.skip("CUDA runs on a GPU here")
-    assert peers.peers(["CUDA"])[-1] == peers.Missing("cuBLAS", "CUDA", "needs an NVIDIA GPU")
+    assert libraries.peers(["CUDA"])[-1] == libraries.Missing("cuBLAS", "CUDA", "needs an NVIDIA GPU")
 
 
 def test_without_a_device_clblast_says_what_adds_one(monkeypatch):
@@ -258,9 +258,9 @@ def test_without_a_device_clblast_says_what_adds_one(monkeypatch):
     def none(name=None):
         raise devices.DeviceError(words)
 
-    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace())
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names: SimpleNamespace())
     monkeypatch.setattr(devices, "opencl_device", none)
-    assert peers.find(peers.CLBlast) == peers.Missing("CLBlast", "OpenCL", words)
+    assert libraries.find(libraries.CLBlast) == libraries.Missing("CLBlast", "OpenCL", words)
 
 
 # ------------------------------------------------------------------------------ there, but not right
@@ -288,20 +288,25 @@ WRONG = {
 def test_a_library_that_is_wrong_is_missing(monkeypatch, how):
     multiply, words = WRONG[how]
     plant_host(monkeypatch, multiply)
-    for k in peers.peers([]):
-        assert isinstance(k, peers.Missing) and words in k.remedy
+    for k in libraries.peers([]):
+        assert isinstance(k, libraries.Missing) and words in k.remedy
 
 
 def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: broken(A, B, out)))
-    assert peers.find(peers.PyTorch).remedy == "is installed but fails: no kernel for this processor"
-    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace())
-    assert "cblas_sgemm" in peers.find(peers.MKL).remedy or "mkl_get_version" in peers.find(peers.MKL).remedy
+    assert libraries.find(libraries.PyTorch).remedy == "is installed but fails: no kernel for this processor"
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names: SimpleNamespace())
+    assert (
+        "cblas_sgemm" in libraries.find(libraries.MKL).remedy
+        or "mkl_get_version" in libraries.find(libraries.MKL).remedy
+    )
 
 
 def test_an_error_of_clblast_is_told(monkeypatch):
-    monkeypatch.setattr(peers, "load", lambda remedy, *names: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022))
-    assert peers.find(peers.CLBlast).remedy == "is installed but fails: CLBlastSgemm returned -1022"
+    monkeypatch.setattr(
+        libraries, "load", lambda remedy, *names: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022)
+    )
+    assert libraries.find(libraries.CLBlast).remedy == "is installed but fails: CLBlastSgemm returned -1022"
 
 
 # -------------------------------------------------------------------------------------------- cuBLAS
@@ -309,7 +314,7 @@ def test_an_error_of_clblast_is_told(monkeypatch):
 
 def test_cublas_multiplies_by_columns_between_two_events(gpu):
     gpu.plant(cublas_that(gpu.calls))
-    k = peers.peers(["CUDA"])[-1]
+    k = libraries.peers(["CUDA"])[-1]
     assert gpu.calls == [("mode", 77, 0), "record", "sgemm", "record", "synchronize"]
     assert check(k, SHAPES) and check(k)
     t = measure(k, (5, 7, 3))
@@ -319,10 +324,10 @@ def test_cublas_multiplies_by_columns_between_two_events(gpu):
 
 def test_cublas_that_is_wrong_or_fails_is_missing(gpu):
     gpu.plant(cublas_that(gpu.calls, multiply=lambda A, B: np.zeros((A.shape[0], B.shape[1]))))
-    assert "wrong numbers" in peers.find(peers.CuBLAS).remedy
-    peers.cublas.cache_clear()
+    assert "wrong numbers" in libraries.find(libraries.CuBLAS).remedy
+    libraries.cublas.cache_clear()
     gpu.plant(cublas_that(gpu.calls, status=13))
-    assert peers.find(peers.CuBLAS).remedy == "is installed but fails: cublasSgemm returned 13"
-    peers.cublas.cache_clear()
+    assert libraries.find(libraries.CuBLAS).remedy == "is installed but fails: cublasSgemm returned 13"
+    libraries.cublas.cache_clear()
     gpu.plant(SimpleNamespace(cublasCreate_v2=lambda handle: 1))
-    assert peers.find(peers.CuBLAS).remedy == "is installed but fails: cuBLAS does not start here: status 1"
+    assert libraries.find(libraries.CuBLAS).remedy == "is installed but fails: cuBLAS does not start here: status 1"

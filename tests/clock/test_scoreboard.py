@@ -2,7 +2,6 @@
 
 import dataclasses
 import errno
-import importlib
 import json
 import os
 import shutil
@@ -22,20 +21,19 @@ from helpers.clock import (
     Scoreboard,
     Timing,
     contest,
+    contests,
     read_results,
     record,
+    recording,
+    results,
     scoreboard,
+    scoreboards,
     write_results,
 )
-from helpers.clock.contest import ladder_kernels
+from helpers.clock.contests import ladder_kernels
 from helpers.clock.results import read_file
 from helpers.launch import KernelError
 from helpers.pictures import scoreboard_chart
-
-# The modules, where a function of theirs has the same name.
-CONTEST, BOARD, RECORD, RESULTS = (
-    importlib.import_module(f"helpers.clock.{name}") for name in ("contest", "scoreboard", "recording", "results")
-)
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +90,7 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
 
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
     order = []
-    monkeypatch.setattr(CONTEST, "measure", lambda k, size, seconds: order.append(k) or (k, size))
+    monkeypatch.setattr(contests, "measure", lambda k, size, seconds: order.append(k) or (k, size))
     rounds = contest(["a", "b", "c"], 8, rounds=3)
     assert order == list("cbaabccba") and rounds == [[("a", 8), ("b", 8), ("c", 8)]] * 3
 
@@ -100,7 +98,7 @@ def test_a_contest_takes_turns_in_both_directions(monkeypatch):
 def test_the_median_round_of_each_contestant_counts(monkeypatch):
     seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
     monkeypatch.setattr(
-        CONTEST,
+        contests,
         "measure",
         lambda k, size, _: Timing(
             k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0, k.device.name if k.device else "host", {}
@@ -122,14 +120,14 @@ def test_the_peak_is_the_best_of_two_and_more_while_a_contestant_exceeds_it(monk
     numpy, k = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
     k.device = device
     monkeypatch.setattr(devices, "opencl_device", lambda: device)
-    monkeypatch.setattr(BOARD, "PEAKS", {})
-    monkeypatch.setattr(BOARD, "wrong_contestants", lambda contestants, M, N, K: [])
-    monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits(device.name, next(measured), 1e9))
-    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: [numpy, k])
-    monkeypatch.setattr(CONTEST, "measure", timed)
+    monkeypatch.setattr(scoreboards, "PEAKS", {})
+    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda contestants, M, N, K: [])
+    monkeypatch.setattr(scoreboards, "machine_limits", lambda: Limits(device.name, next(measured), 1e9))
+    monkeypatch.setattr(scoreboards, "ladder_kernels", lambda *_: [numpy, k])
+    monkeypatch.setattr(contests, "measure", timed)
     board = scoreboard(16, ["OpenCL"], libraries=False)
     # 3 and 2 at first; then 4 and 9, since 5 was seen.
-    assert board.peak == 9e9 and next(measured, None) is None and {device.name: 9e9} == BOARD.PEAKS
+    assert board.peak == 9e9 and next(measured, None) is None and {device.name: 9e9} == scoreboards.PEAKS
     assert board.on_host == on_host and board.of_peak(1) == pytest.approx(5 / 9)
 
 
@@ -137,7 +135,9 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     wrong = opencl_kernel("naive")
     monkeypatch.setattr(wrong, "upload", lambda A, B, fill: type(wrong).upload(wrong, A, B * 2, fill))
     monkeypatch.setattr(
-        BOARD, "ladder_kernels", lambda *_: [*ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong]
+        scoreboards,
+        "ladder_kernels",
+        lambda *_: [*ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"]), wrong],
     )
     board = scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
@@ -160,11 +160,11 @@ def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
 
 def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
     measured = iter([3e9, 2e9, 5e9])
-    monkeypatch.setattr(BOARD, "PEAKS", {})
-    monkeypatch.setattr(BOARD, "machine_limits", lambda: Limits("a device", next(measured), 1e9))
+    monkeypatch.setattr(scoreboards, "PEAKS", {})
+    monkeypatch.setattr(scoreboards, "machine_limits", lambda: Limits("a device", next(measured), 1e9))
     for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
-        BOARD.raise_peak("a device", seen)
-        assert {"a device": peak} == BOARD.PEAKS
+        scoreboards.raise_peak("a device", seen)
+        assert {"a device": peak} == scoreboards.PEAKS
 
 
 def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
@@ -195,7 +195,7 @@ def test_bad_arguments_are_named():
 
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
     monkeypatch.setattr(
-        BOARD,
+        scoreboards,
         "peers",
         lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"), opencl_kernel("coalesced")],
     )
@@ -272,7 +272,7 @@ def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
         )
         return check(wrong, shapes)
 
-    monkeypatch.setattr(RECORD, "check", judge)
+    monkeypatch.setattr(recording, "check", judge)
     said = []
     machine = read_file(
         record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
@@ -282,10 +282,10 @@ def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
 
 
 def test_the_plans_name_rungs_and_sizes_that_there_are():
-    for kind, plan in RECORD.PLANS.items():
+    for kind, plan in recording.PLANS.items():
         for name in [*plan["tuned"], *(name for _, steps in plan["sizes"] for name in steps or [])]:
             assert kind in ladder.STEPS[name].defaults
-    sizes = [size for size, _ in RECORD.PLANS["GPU"]["sizes"]]
+    sizes = [size for size, _ in recording.PLANS["GPU"]["sizes"]]
     assert {512, 8192, 4095, 4096} <= set(sizes)
 
 
@@ -309,15 +309,15 @@ def test_another_dialect_at_the_same_size_is_kept_beside():
         timings = (board.timings[0], Timing(dialect, "tiled", 8, 8, 8, 1.0, 0.0, "a device", {}))
         return Scoreboard(8, 8, 8, timings, ((4.0,), (1.0,)), 1.0, "a device", True)
 
-    assert RESULTS.key(of("CUDA")) != RESULTS.key(of("OpenCL")) == RESULTS.key(made())  # what is simulated has no times
+    assert results.key(of("CUDA")) != results.key(of("OpenCL")) == results.key(made())  # what is simulated has no times
 
 
 def test_older_boards_and_words_keep_their_own_date(tmp_path, monkeypatch):
-    monkeypatch.setattr(RESULTS, "strftime", lambda form: "2026-01-01")
-    monkeypatch.setattr(RESULTS, "versions", lambda: {"numpy": "1"})
+    monkeypatch.setattr(results, "strftime", lambda form: "2026-01-01")
+    monkeypatch.setattr(results, "versions", lambda: {"numpy": "1"})
     write_results([made()], tmp_path, checked={"tiled (OpenCL)": True})
-    monkeypatch.setattr(RESULTS, "strftime", lambda form: "2026-02-02")
-    monkeypatch.setattr(RESULTS, "versions", lambda: {"numpy": "2"})
+    monkeypatch.setattr(results, "strftime", lambda form: "2026-02-02")
+    monkeypatch.setattr(results, "versions", lambda: {"numpy": "2"})
     write_results([made(M=16)], tmp_path, "a run")
     [machine] = read_results(tmp_path)
     assert machine.date == "2026-02-02" and machine.about["checked"] == {"tiled (OpenCL)": True}
@@ -328,7 +328,7 @@ def test_older_boards_and_words_keep_their_own_date(tmp_path, monkeypatch):
 
 
 def test_the_older_record_in_the_repository_is_read_as_it_is():
-    machine = read_file(RESULTS.RESULTS / "AMD-EPYC.json")
+    machine = read_file(results.RESULTS / "AMD-EPYC.json")
     assert machine.device == "AMD EPYC" and {then["date"] for then in machine.made} == {machine.date}
 
 
@@ -358,7 +358,7 @@ def test_a_cpus_file_is_called_after_its_model_and_cores(text, name, tmp_path, m
     monkeypatch.setattr(Path, "read_text", read_text)
     monkeypatch.setattr(devices, "usable_cores", lambda: 2)
     monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
-    monkeypatch.setattr(RESULTS, "used_devices", lambda: [device("OpenCL", "CPU", "AMD EPYC")])
+    monkeypatch.setattr(results, "used_devices", lambda: [device("OpenCL", "CPU", "AMD EPYC")])
     path = write_results([made()], tmp_path)
     assert path.name == f"{name}.json"
     [machine] = read_results(tmp_path)
@@ -372,14 +372,14 @@ def device(dialect, kind, name):
 
 def test_a_gpus_file_is_called_after_the_gpu(tmp_path, monkeypatch):
     pair = [device("CUDA", "GPU", "NVIDIA H200#1"), device("OpenCL", "CPU", "AMD EPYC")]
-    monkeypatch.setattr(RESULTS, "used_devices", lambda: pair)
-    assert RESULTS.results_file(tmp_path).name == "NVIDIA-H200-1.json"
+    monkeypatch.setattr(results, "used_devices", lambda: pair)
+    assert results.results_file(tmp_path).name == "NVIDIA-H200-1.json"
 
 
 def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "simulator", "a simulator"))
     monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", "simulator", "another"))
-    monkeypatch.setattr(RECORD, "check", lambda *_: pytest.fail("it measured"))
+    monkeypatch.setattr(recording, "check", lambda *_: pytest.fail("it measured"))
     for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
         with pytest.raises(ValueError, match=r"CUDA and OpenCL both run in simulators here.* doctor"):
             act()
@@ -415,19 +415,19 @@ def played(monkeypatch, tmp_path):
         found = {"CUDA": device("CUDA", cuda, "NVIDIA H200"), "OpenCL": device("OpenCL", opencl, "AMD EPYC")}
         table = {}
         for name, one in found.items():
-            real = RECORD.DIALECTS[name]
+            real = recording.DIALECTS[name]
 
             table[name] = types.SimpleNamespace(
                 source_of=real.source_of,
                 device=lambda step, asked, one=one: one,
                 build=lambda step, name=name: (step, name),
             )
-        monkeypatch.setattr(RECORD, "DIALECTS", table)
+        monkeypatch.setattr(recording, "DIALECTS", table)
         monkeypatch.setattr(devices, "cuda_device", lambda: found["CUDA"])
         monkeypatch.setattr(devices, "opencl_device", lambda *_: found["OpenCL"])
-        monkeypatch.setattr(RECORD, "check", lambda k, shapes=None: done.append(("check", *k, shapes)) or True)
-        monkeypatch.setattr(RECORD, "tune", tuned)
-        monkeypatch.setattr(RECORD, "scoreboard", measured)
+        monkeypatch.setattr(recording, "check", lambda k, shapes=None: done.append(("check", *k, shapes)) or True)
+        monkeypatch.setattr(recording, "tune", tuned)
+        monkeypatch.setattr(recording, "scoreboard", measured)
         return done
 
     def tuned(name, dialect, size, seconds, again):
@@ -436,7 +436,7 @@ def played(monkeypatch, tmp_path):
 
     def measured(size, dialects, steps, parameters):
         done.append(("measure", size, tuple(dialects), tuple(steps)))
-        M, N, K = RECORD.sizes(size)
+        M, N, K = recording.sizes(size)
         timings = [Timing("Python", "numpy_matmul", M, N, K, 1.0, 0.0, "host", {})]
         timings += [Timing(d, "tiled", M, N, K, 1.0, 0.0, "a device", {}) for d in dialects]
         return Scoreboard(M, N, K, tuple(timings), ((1.0,),) * len(timings), 1.0, "a device", True)
@@ -458,7 +458,7 @@ def test_each_dialect_gets_the_plan_of_its_own_device(played, tmp_path, cuda, op
     done = played(cuda, opencl)
     path = record(tmp_path / "results", say=lambda what: None)
     for dialects, kind in groups.items():
-        plan = RECORD.PLANS[kind]
+        plan = recording.PLANS[kind]
         measured = [size for what, size, of, _ in (row for row in done if row[0] == "measure") if of == dialects]
         assert measured == [size for size, _ in plan["sizes"]]
         for one in dialects:
@@ -467,33 +467,33 @@ def test_each_dialect_gets_the_plan_of_its_own_device(played, tmp_path, cuda, op
             assert {row[1] for row in tuned} == {n for n in plan["tuned"] if one in ladder.STEPS[n].dialects}
             assert plan["ragged"] in [row[3] for row in done if row[0] == "check" and row[2] == one]
     assert {row[2] for row in done if row[0] == "measure"} == set(groups)
-    assert len(read_file(path).boards) == sum(len(RECORD.PLANS[kind]["sizes"]) for kind in groups.values())
+    assert len(read_file(path).boards) == sum(len(recording.PLANS[kind]["sizes"]) for kind in groups.values())
     packed = [row[3] for row in done if row[0] == "measure" and row[1] == 512 and "OpenCL" in row[2]]
     assert all(("packed" in steps) == (opencl != "GPU") for steps in packed)
 
 
 def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
     done = played("simulator", "CPU")
-    measured, said = RECORD.scoreboard, []
+    measured, said = recording.scoreboard, []
 
     def interrupted_at_the_third(*arguments, **options):
         if sum(row[0] == "measure" for row in done) == 2:
             raise KeyboardInterrupt
         return measured(*arguments, **options)
 
-    monkeypatch.setattr(RECORD, "scoreboard", interrupted_at_the_third)
+    monkeypatch.setattr(recording, "scoreboard", interrupted_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path, say=lambda what: None)
-    monkeypatch.setattr(RECORD, "scoreboard", measured)
+    monkeypatch.setattr(recording, "scoreboard", measured)
     record(tmp_path, say=lambda what: said.append(str(what)))
     sizes = [row[1] for row in done if row[0] == "measure"]
-    assert sizes == [size for size, _ in RECORD.PLANS["CPU"]["sizes"]], "each size once"
+    assert sizes == [size for size, _ in recording.PLANS["CPU"]["sizes"]], "each size once"
     assert [text.split(" is in ")[0] for text in said if "is not measured again" in text] == [
         "128 x 128 x 128 (OpenCL)",
         "256 x 256 x 256 (OpenCL)",
     ]
     done.clear()
-    monkeypatch.setattr(RECORD, "versions", lambda: {"numpy": "another"})
+    monkeypatch.setattr(recording, "versions", lambda: {"numpy": "another"})
     record(tmp_path, say=lambda what: None)
     assert len([row for row in done if row[0] == "measure"]) == len(sizes), "other versions are measured again"
 
@@ -501,7 +501,7 @@ def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
 def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypatch):
     done = played("simulator", "CPU")
     found = types.SimpleNamespace(interrupted=True)
-    monkeypatch.setattr(RECORD, "tune", lambda *_, **__: found)
+    monkeypatch.setattr(recording, "tune", lambda *_, **__: found)
     said = []
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path, say=said.append)
@@ -511,22 +511,22 @@ def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypat
 def test_a_search_of_today_is_not_repeated_and_one_that_was_interrupted_is(tmp_path, monkeypatch):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
     step, here = ladder.STEPS["tiled"], devices.opencl_device()
-    source = RECORD.DIALECTS["OpenCL"].source_of("tiled")
-    today = RECORD.strftime("%Y-%m-%d")
+    source = recording.DIALECTS["OpenCL"].source_of("tiled")
+    today = recording.strftime("%Y-%m-%d")
     for about, whole in (
         (dict(date=today, size=[32] * 3), True),
         (dict(date=today, size=[32] * 3, interrupted=True), False),
         (dict(date=today, size=[64] * 3), False),
         (dict(date="2026-01-01", size=[32] * 3), False),
     ):
-        RECORD.kept.remember(step, here, source, {"TILE": 8}, **about)
-        assert RECORD.tuned_today("tiled", "OpenCL", here, 32) == whole
+        recording.kept.remember(step, here, source, {"TILE": 8}, **about)
+        assert recording.tuned_today("tiled", "OpenCL", here, 32) == whole
 
 
 def test_an_installed_course_keeps_results_where_one_works(tmp_path):
     """As a wheel would put it: the package alone, in a folder that is no checkout."""
-    here = RESULTS.CHECKOUT
-    assert (here / "pyproject.toml").exists() and here / "results" == RESULTS.RESULTS
+    here = results.CHECKOUT
+    assert (here / "pyproject.toml").exists() and here / "results" == results.RESULTS
     shutil.copytree(
         here / "helpers", tmp_path / "site-packages" / "helpers", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -547,7 +547,7 @@ def test_without_an_opencl_device_a_board_has_no_peak(monkeypatch):
 
     kernels = ladder_kernels(size=16, dialects=["OpenCL"], steps=["tiled"])
     monkeypatch.setattr(devices, "opencl_device", none)
-    monkeypatch.setattr(BOARD, "ladder_kernels", lambda *_: kernels)
+    monkeypatch.setattr(scoreboards, "ladder_kernels", lambda *_: kernels)
     board = scoreboard(16, ["OpenCL"], libraries=False, rounds=2)
     assert board.peak == 0 and board.of_peak(0) is None and "16 x 16 x 16, 2 rounds" in repr(board)
     assert board.timings[1].seconds == pytest.approx(sum(board.seconds[1]) / 2)  # the median of two

@@ -1,6 +1,5 @@
 """Timings say what was measured, and nothing where a time would be a lie. (No test here depends on speed.)"""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, measure, measure_ladder, opencl_kernel
-from helpers.clock import compare, timing
+from helpers.clock import compare, contests, timing
 from helpers.clock.timing import REPEATS, Timing, spell_seconds
 from helpers.launch import KernelError
 
@@ -77,7 +76,7 @@ def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
         order.append(k)
         return Timing("Python", k, 8, 8, 8, next(seconds), 0.0, "host", {})
 
-    monkeypatch.setattr(importlib.import_module("helpers.clock.contest"), "measure", timed)
+    monkeypatch.setattr(contests, "measure", timed)
     result = compare("mine", "yours", 8, rounds=3)
     assert order == ["yours", "mine", "mine", "yours", "yours", "mine"]
     assert result.ratios == (2.0, 3.0, 4.0) and result.ratio == 3.0 and result.first.seconds == 3.0

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
-from helpers.instruments.traffic import Traffic, predicted_traffic, traffic
+from helpers.instruments.loads import Traffic, predicted_traffic, traffic
 from helpers.launch import DIALECTS, KernelError
 
 SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]

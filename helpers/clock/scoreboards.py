@@ -10,9 +10,9 @@ from .. import devices, ladder
 from ..judge.reference import run, wrong_for
 from ..launch import DIALECTS, Contestant, draw, sizes
 from ..launch.host import contestant
-from .contest import contest, ladder_kernels, numpy_matmul, usual_size
+from .contests import contest, ladder_kernels, numpy_matmul, usual_size
+from .libraries import Missing, peers
 from .limits import machine_limits
-from .peers import Missing, peers
 from .timing import spell_seconds
 
 PEAKS = {}  # device -> flop per second, the most that this process has measured

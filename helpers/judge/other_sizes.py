@@ -26,7 +26,8 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     does a size of 1: a kernel for one row a thread may well do without the loop over rows.
     """
     taken = taken_by(k) & larger_than_one(k)
-    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken)) if taken else ()
+    padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
+    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded) if taken else ()
 
 
 def takes_all_sizes(k: Kernel) -> bool:
@@ -52,17 +53,24 @@ def taken_by(k: Kernel) -> set[str]:
     return arguments & used
 
 
+def padding_of(key: str, source: str) -> int:
+    """The most that the source adds to that size: so much longer may be what does not fit there, and nothing shows."""
+    return max(map(int, re.findall(rf"\b{key} *\+ *(\d+)", source)), default=0)
+
+
 @functools.cache
-def most_telling(name: str, device: Device, own: tuple, taken: frozenset) -> tuple[dict, ...]:
+def most_telling(name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = ()) -> tuple[dict, ...]:
     """Of the points near the simulator's defaults, those that one after the other show most of what none before did.
 
     `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. () if they go with no others.
+    `padded`: pairs of a size and what the source adds to it.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
+    far = {2 * most for _, most in padded}  # so long that the padding does not hide it
     # A size of 1 would need no loop, so it is no likely choice.
     space = {
-        key: sorted({max(2, int(factor * default[key])) for factor in FACTORS}) if key in taken else [value]
+        key: sorted({max(2, int(factor * default[key])) for factor in FACTORS} | far) if key in taken else [value]
         for key, value in own.items()
     }
     try:
@@ -71,8 +79,8 @@ def most_telling(name: str, device: Device, own: tuple, taken: frozenset) -> tup
         return ()
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
-    shows = {tuple(p.values()): shown_by(step, p, taken) for p in points}
-    seen, chosen = shown_by(step, own, taken), []
+    shows = {tuple(p.values()): shown_by(step, p, taken, padded) for p in points}
+    seen, chosen = shown_by(step, own, taken, padded), []
     while points and len(chosen) < SETS:
         best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
         new = shows[tuple(best.values())] - seen
@@ -83,11 +91,15 @@ def most_telling(name: str, device: Device, own: tuple, taken: frozenset) -> tup
     return tuple(chosen)
 
 
-def shown_by(step: ladder.Step, p: dict, taken: frozenset) -> set:
-    """What can come to light at p: which of two sizes is the smaller one, and what the block is no whole part of."""
+def shown_by(step: ladder.Step, p: dict, taken: frozenset, padded: tuple) -> set:
+    """What can come to light at p: which of two sizes is the smaller one, and what the block is no whole part of.
+
+    And what is larger than a padded size by more than its padding.
+    """
     x, y = step.block(p)
     sizes = {key: p[key] for key in taken} | {"x": x, "y": y}
     smaller = {(a, b) for a, b in itertools.permutations(sizes, 2) if sizes[a] < sizes[b]}
+    smaller |= {(a, b, by) for a, by in padded for b in sizes if sizes[a] + by < sizes[b]}
     return smaller | {(n, side) for n, length in enumerate(step.tile(p)) for side in "xy" if length % sizes[side]}
 
 

@@ -106,6 +106,7 @@ class Step:
 
 
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
+LARGEST_TILE = 512  # rows of a tile of `packed`, at most
 SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not worth another core's way to it
 
 
@@ -115,7 +116,7 @@ def packed_defaults(device):
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
-    return dict(BM=512 // TM * TM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+    return dict(BM=doubled(TM, LARGEST_TILE, LARGEST_TILE), BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
 
 
 def column_defaults(device):

@@ -116,7 +116,8 @@ def packed_defaults(device):
     # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
     TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
     BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
-    return dict(BM=doubled(TM, LARGEST_TILE, LARGEST_TILE), BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+    BM = doubled(TM, LARGEST_TILE, LARGEST_TILE)
+    return dict(BM=BM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
 
 
 def column_defaults(device):

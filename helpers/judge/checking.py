@@ -8,7 +8,7 @@ from ..launch.host import contestant
 from ..sandbox import Finding
 from .compiled import get_ready, trial_compiled
 from .examine import examine, long_shape, shapes_for
-from .other_sizes import at_sizes, other_sizes, sizes_mixed_up, takes_all_sizes
+from .other_sizes import at_sizes, may_be_outgrown, other_sizes, sizes_mixed_up, takes_all_sizes
 from .report import Report
 from .trials import Trial, quick, smallest, trial
 
@@ -53,10 +53,12 @@ def small_first(k: Kernel, shapes: list) -> Trial:
     """Try a kernel in a simulator, which takes minutes for large tiles.
 
     One that takes all its sizes as parameters is then tried with small ones. If it is right there, one shape is enough
-    at its own sizes.
+    at its own sizes, and none where its source has no number that could be too small for these.
     """
     if not k.simulated and not quick(k, shapes) and takes_all_sizes(k):
         small = tried_at_other_sizes(k, thorough=True)
+        if not small.findings and not may_be_outgrown(k):
+            return small._replace(other_sizes=True)
         if not small.findings:
             own = trial(k, [smallest(k, shapes)], look_again=False)
             return Trial(of_the_device(k, own.findings), small.not_looked_for, own.shapes, other_sizes=True)

@@ -35,6 +35,18 @@ def takes_all_sizes(k: Kernel) -> bool:
     return larger_than_one(k) <= taken_by(k) and bool(other_sizes(k))
 
 
+def may_be_outgrown(k: Kernel) -> bool:
+    """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
+    largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
+    shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_comments(k.source)))
+
+
+def without_comments(source: str) -> str:
+    """OpenCL C with a space for each comment."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
+
+
 def larger_than_one(k: Kernel) -> set[str]:
     """The names of its parameters that are."""
     return {name for name, value in k.parameters.items() if value > 1}
@@ -43,7 +55,7 @@ def larger_than_one(k: Kernel) -> set[str]:
 def taken_by(k: Kernel) -> set[str]:
     """The names that the kernel's source uses and leaves to its builder: macros, or arguments of a function."""
     if k.dialect == "OpenCL":
-        code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", k.source, flags=re.DOTALL)
+        code = without_comments(k.source)
         return set(re.findall(r"\b[A-Za-z_]\w*", code)) - set(re.findall(r"#\s*define\s+(\w+)", code))
     if not came_as_text(k.function):
         return set()

@@ -10,13 +10,16 @@ import numpy as np
 from numba import cuda, float32
 
 from .. import devices
-from . import operands
+from . import numba_internals, operands
 from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
 from .kernel import Kernel, no_room
 from .operands import OnDevice
 from .resolve import Dialect
+
+if devices.simulating():
+    numba_internals.let_simulator_take_turns()
 
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous

@@ -5,6 +5,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -77,6 +78,81 @@ def let_simulator_align() -> None:
 
     kernelapi.FakeCUDAShared.array = shared_array
     kernelapi.FakeCUDALocal.array = local_array
+
+
+class Turn:
+    """Takes the place of the event on which a simulated thread waits at a barrier: it waits for its next turn."""
+
+    def __init__(self):
+        self.mine, self.over, self.ended = threading.Semaphore(0), threading.Semaphore(0), False
+
+    def wait(self) -> None:
+        """In the thread: its turn is over until `take`."""
+        self.over.release()
+        self.mine.acquire()
+
+    def clear(self) -> None:
+        """Nothing to clear."""
+
+    def take(self) -> None:
+        """In the block's manager: let the thread run until its next barrier, or its end."""
+        self.mine.release()
+        self.over.acquire()
+
+
+def let_simulator_take_turns() -> None:
+    """Let the simulator run a block's threads one at a time, each as far as its next barrier."""
+    from numba.cuda.simulator import kernel
+
+    kernel.BlockManager.run = run_in_turns
+
+
+def run_in_turns(manager, grid_point, *arguments) -> None:
+    """Run a block's threads one at a time, each as far as its next barrier: in place of `BlockManager.run`.
+
+    The simulator's own lets all of them run at once and asks again and again which of them wait. That takes several
+    times as long, and who comes first differs from run to run. Raises what a thread raised, as it does.
+    """
+    import numpy as np
+    from numba.cuda.simulator.kernel import BlockThread
+
+    def started(point):
+        turn = Turn()
+
+        def target():
+            turn.mine.acquire()
+            try:
+                if not thread.abort:
+                    manager._f(*arguments)
+            finally:
+                turn.ended = True
+                turn.over.release()
+
+        thread = BlockThread(target, manager, grid_point, point, manager._debug)
+        thread.syncthreads_event = turn
+        thread.start()
+        return thread
+
+    def take_turn(thread):
+        """Whether it has further to go."""
+        turn = thread.syncthreads_event
+        turn.take()
+        if turn.ended:
+            thread.join()
+        return not turn.ended
+
+    waiting = [started(point) for point in np.ndindex(*manager._block_dim)]
+    while waiting:
+        going_on = []
+        for place, thread in enumerate(waiting):
+            if take_turn(thread):
+                going_on.append(thread)
+            elif thread.exception:
+                for other in going_on + waiting[place + 1 :]:
+                    other.abort = True
+                    take_turn(other)
+                raise thread.exception[0].with_traceback(thread.exception[1])
+        waiting = going_on
 
 
 @contextmanager

@@ -164,8 +164,11 @@ class Watch:
 
 def block_of(thread):
     """The indices (x, y, z) of the thread's block."""
-    block = thread.blockIdx
-    return block.x, block.y, block.z
+    try:
+        return thread.block  # asked for at each access, so it is kept
+    except AttributeError:
+        thread.block = tuple(thread.blockIdx)
+        return thread.block
 
 
 def flat_index(index, shape):

@@ -179,11 +179,14 @@ class SharedArray:
             if since != epoch:
                 accesses = []
                 self.touched[index] = (epoch, accesses)
+            access = thread.thread_id, line, writes, atomic
+            if access in accesses:  # as in a loop: what it conflicts with is known
+                return
             for other, other_line, other_writes, other_atomic in accesses:
                 if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
                     name = name_of(self, frame)
                     self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
-            accesses.append((thread.thread_id, line, writes, atomic))
+            accesses.append(access)
 
     def __getitem__(self, index):
         index = as_tuple(index)

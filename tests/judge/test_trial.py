@@ -193,12 +193,20 @@ def tried_shapes(monkeypatch, k):
     return check(k), seen
 
 
-def test_large_tiles_are_tried_at_small_sizes_and_then_once(monkeypatch):
-    k = opencl_kernel(opencl_kernel("register_2d").source, like="register_2d")
+@pytest.mark.parametrize(
+    "source, own",
+    [
+        ("float acc[TM][TN]", []),
+        ("float acc[8][TN]", [(1, 1, 1)]),  # 8 is TM, and more than TM ever is at the other sizes
+    ],
+)
+def test_large_tiles_are_tried_at_small_sizes_and_then_once_if_a_number_may_be_too_small(monkeypatch, source, own):
+    whole = opencl_kernel("register_2d").source
+    assert "float acc[TM][TN]" in whole
+    k = opencl_kernel(whole.replace("float acc[TM][TN]", source), like="register_2d", TM=8)
     report, seen = tried_shapes(monkeypatch, k)
     assert report and report.shapes == 6  # all of them on the device
-    own = seen.pop(ladder.spell(k.parameters))
-    assert own == [(1, 1, 1)] and len(seen) == len(other_sizes(k))
+    assert seen.pop(ladder.spell(k.parameters), []) == own and len(seen) == len(other_sizes(k))
     assert max(map(len, seen.values())) == 7  # the six, and one with a long K
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -86,6 +87,41 @@ def test_the_simulators_four_members_can_be_replaced_and_come_back():
     assert launched == [1], "a launch in the simulator no longer calls FakeCUDAKernel"
     uses_all[1, 1](np.zeros(1))
     assert made == wanted and launched == [1], "the simulator's own members did not come back"
+
+
+@simulator
+def test_a_blocks_threads_take_turns_from_barrier_to_barrier():
+    order = []
+
+    @cuda.jit
+    def kernel(X):
+        order.append(("before", cuda.threadIdx.x))
+        if cuda.threadIdx.x == 2:
+            return  # who has ended holds nobody up
+        X[cuda.threadIdx.x] = cuda.syncthreads_count(cuda.threadIdx.x)
+        order.append(("after", cuda.threadIdx.x))
+
+    X = np.zeros(4)
+    for _ in range(3):
+        kernel[2, 4](X)
+    once = [("before", 0), ("before", 1), ("before", 2), ("before", 3), ("after", 0), ("after", 1), ("after", 3)]
+    assert order == once * 6, "the simulator no longer runs a block through BlockManager.run, or not in turns"
+    assert list(X) == [2, 2, 0, 2]
+
+
+@simulator
+def test_what_one_thread_raises_ends_the_block_and_none_is_left():
+    @cuda.jit
+    def kernel(X):
+        if cuda.threadIdx.x == 1:
+            raise ValueError("enough")
+        cuda.syncthreads()
+        X[0] = 1
+
+    X, before = np.zeros(1), threading.active_count()
+    with pytest.raises(ValueError, match=r"tid=\[1, 0, 0\] ctaid=\[0, 0, 0\]: enough"):
+        kernel[1, 4](X)
+    assert X[0] == 0 and threading.active_count() == before
 
 
 @simulator

@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import re
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,27 +42,32 @@ def site(tmp_path_factory):
     patch.undo()
 
 
+@pytest.fixture(scope="module")
+def tab(site, browser):  # noqa: F811
+    """(a page for all tests in turn, what went wrong in it, what it asked of other hosts). Ends with the browser."""
+    page, said, left = browser.new_page(), [], []
+    page.set_default_timeout(30_000)
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: left.append(request.url) if not ours(request.url, site[1]) else None)
+    return page, said, left
+
+
 @pytest.fixture
-def look(site, browser):  # noqa: F811
-    """A function that opens a page of the site; after the test: nothing went wrong in any, and none left the site."""
-    _, address = site
-    said, left, contexts = [], [], []
+def look(site, tab):
+    """A function that opens a page of the site; after the test: nothing went wrong, and it never left the site."""
+    page, said, left = tab
 
     def open_page(name, width, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: left.append(request.url) if not ours(request.url, address) else None)
-        page.goto(urljoin(address, name))
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(urljoin(site[1], name))
         return page
 
+    said.clear()
+    left.clear()
     yield open_page
     assert said == [] and left == []
-    for context in contexts:
-        context.close()
 
 
 def ours(url, address):
@@ -164,3 +170,20 @@ def test_the_search_finds(look, folder, words):
     page = look(f"{folder}search.html?q={words}", 1400)
     page.wait_for_selector("#search-results ul.search li a")
     assert page.locator("#search-results ul.search li").count() >= 1
+
+
+def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
+    page = look("00_start_here.html", 1400)
+    page.locator("article h2").nth(1).evaluate("heading => heading.scrollIntoView()")
+    click_where_it_is(page, "a.language")
+    page.wait_for_url(re.compile("zh_CN/00_start_here.html#heading-3"))
+    top = page.locator("article h2").nth(1).evaluate("heading => heading.getBoundingClientRect().top")
+    assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
+    click_where_it_is(page, "a.language")
+    page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
+
+
+def click_where_it_is(page, selector):
+    """Click as a person does: Playwright's own click would scroll the page first."""
+    box = page.locator(selector).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -15,13 +15,13 @@ from types import FrameType
 
 import numpy as np
 
-from ..launch import Kernel
+from ..launch import Kernel, numba_internals
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, plain_function, simulator_with
 from .accesses import Access
 from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
 
-NOT_KERNELS = (*INSIDE, threading.__file__)  # what a thread runs besides
+NOT_KERNELS = (*INSIDE, numba_internals.__file__, threading.__file__)  # what a thread runs besides
 
 
 class Watch:

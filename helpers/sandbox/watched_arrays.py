@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..launch import wide
+from ..launch import numba_internals, wide
 from ..launch.numba_internals import atomics_file, simulator_folder
 
 # Frames of these stand between a kernel and the array it touches.
@@ -126,7 +126,7 @@ def is_outside(array, index):
     else:
         return False
     frame = own = kernel_frame()[0]
-    not_its_own = (simulator_folder(), threading.__file__, *INSIDE)
+    not_its_own = (simulator_folder(), numba_internals.__file__, threading.__file__, *INSIDE)
     while frame := frame.f_back:
         if not frame.f_code.co_filename.startswith(not_its_own):
             own = frame

@@ -1,5 +1,6 @@
 """The ladder: one table from which launches, counts and limits follow."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,24 @@ def test_the_folder_listing_is_the_ladder():
     for dialect in DIALECTS.values():
         files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
         assert files == set(ladder.steps(dialect.name))
+
+
+# What these mean follows from the step's own launch, or from what its B looks like.
+OF_THE_STEP = {"THREADS", "load_some"}
+
+
+def test_what_two_opencl_files_call_by_one_name_is_the_same():
+    """A file is read whole, so some macros and functions stand in two of them; a mend of one must reach the other."""
+    folder, found = Path(ladder.__file__).parent / "opencl", {}
+    for file in sorted(folder.glob("*.cl")):
+        text = file.read_text(encoding="utf-8")
+        macros = re.findall(r"^#define (\w+)(.*)$", text, re.MULTILINE)
+        functions = re.findall(r"^[a-z]\w* (\w+)(\([^{;]*\)\n\{\n.*?^\}$)", text, re.MULTILINE | re.DOTALL)
+        for name, body in macros + functions:
+            found.setdefault(name, {})[file.stem] = body.split("//")[0].strip()
+    shared = {name: bodies for name, bodies in found.items() if len(bodies) > 1 and name not in OF_THE_STEP}
+    assert {"EACH", "JOIN", "floatv", "four"} <= set(shared)
+    assert [(name, *bodies) for name, bodies in shared.items() if len(set(bodies.values())) > 1] == []
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)

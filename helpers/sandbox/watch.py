@@ -47,7 +47,6 @@ class Watch:
         self.aliased = set()
         self.outside = set()  # lines of the kernel that used an index outside an array in this launch
         self.read_and_written = set()
-        self.lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
@@ -60,10 +59,9 @@ class Watch:
     def barrier(self, thread: threading.Thread, line: int) -> None:
         """Note that the thread has reached the barrier on that line."""
         block = block_of(thread)
-        with self.lock:
-            passed = self.barriers.setdefault(block, {})
-            passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
-            self.barrier_line[block] = line
+        passed = self.barriers.setdefault(block, {})
+        passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
+        self.barrier_line[block] = line
 
     def epoch(self, thread: threading.Thread) -> tuple:
         """Between which two barriers of which block the thread is now."""
@@ -71,7 +69,7 @@ class Watch:
         return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
 
     def note_order(self, thread: threading.Thread, line: int) -> tuple:
-        """Note that the thread now touches memory on that line; the caller holds the lock. Returns its epoch."""
+        """Note that the thread now touches memory on that line. Returns its epoch."""
         epoch = self.epoch(thread)
         lines = self.order.setdefault((epoch, thread.thread_id), [])
         if line not in lines:
@@ -79,7 +77,7 @@ class Watch:
         return epoch
 
     def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
-        """Count one access; the caller holds the lock."""
+        """Count one access."""
         self.counts[memory, writes] += 1
         if self.accesses is not None:
             thread = threading.current_thread()
@@ -207,12 +205,11 @@ class Simulated:
         """The block's array that is made at this place of the kernel; its first thread makes it."""
         frame = sys._getframe(1)
         place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
-        with self.watch.lock:
-            if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
-                self.watch.aliased.add(frame.f_lineno)
-            key = (*place, frame.f_lasti)
-            if key not in self.created:
-                self.created[key] = SharedArray(shape, dtype_of(dtype), self.watch)
+        if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
+            self.watch.aliased.add(frame.f_lineno)
+        key = (*place, frame.f_lasti)
+        if key not in self.created:
+            self.created[key] = SharedArray(shape, dtype_of(dtype), self.watch)
         return self.created[key]
 
     def local_array(self, shape, dtype, alignment=None):

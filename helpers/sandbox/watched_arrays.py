@@ -37,19 +37,18 @@ class GlobalArray:
         refuse_negative(index)
         if is_outside(self, index):
             return None
-        with self.watch.lock:
-            if self.watch.accesses is None:
-                self.watch.counts["global", writes] += 1
-            else:
-                self.watch.note("global", self, writes, *kernel_frame()[:2], index)
-            if writes or self.notes_reads:
-                self.note_who(index, writes, value)
-            else:
-                self.read = True
+        if self.watch.accesses is None:
+            self.watch.counts["global", writes] += 1
+        else:
+            self.watch.note("global", self, writes, *kernel_frame()[:2], index)
+        if writes or self.notes_reads:
+            self.note_who(index, writes, value)
+        else:
+            self.read = True
         return index
 
     def note_who(self, index, writes, value):
-        """Note who touches the element; the caller holds the lock. `value`: what is written there."""
+        """Note who touches the element. `value`: what is written there."""
         thread, (frame, _, atomic) = threading.current_thread(), kernel_frame()
         self.name = self.name or name_of(self, frame)
         epoch = self.watch.note_order(thread, frame.f_lineno)
@@ -130,8 +129,7 @@ def is_outside(array, index):
     while frame := frame.f_back:
         if not frame.f_code.co_filename.startswith(not_its_own):
             own = frame
-    with array.watch.lock:
-        array.watch.outside.add(own.f_lineno)
+    array.watch.outside.add(own.f_lineno)
     return True
 
 
@@ -172,21 +170,20 @@ class SharedArray:
         """Note the access, and whether it conflicts with another since the last barrier."""
         thread, (frame, in_fours, atomic) = threading.current_thread(), kernel_frame()
         line = frame.f_lineno
-        with self.watch.lock:
-            self.watch.note("shared", self, writes, frame, in_fours, index)
-            epoch = self.watch.note_order(thread, line)
-            since, accesses = self.touched.get(index, (None, ()))
-            if since != epoch:
-                accesses = []
-                self.touched[index] = (epoch, accesses)
-            access = thread.thread_id, line, writes, atomic
-            if access in accesses:  # as in a loop: what it conflicts with is known
-                return
-            for other, other_line, other_writes, other_atomic in accesses:
-                if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
-                    name = name_of(self, frame)
-                    self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
-            accesses.append(access)
+        self.watch.note("shared", self, writes, frame, in_fours, index)
+        epoch = self.watch.note_order(thread, line)
+        since, accesses = self.touched.get(index, (None, ()))
+        if since != epoch:
+            accesses = []
+            self.touched[index] = (epoch, accesses)
+        access = thread.thread_id, line, writes, atomic
+        if access in accesses:  # as in a loop: what it conflicts with is known
+            return
+        for other, other_line, other_writes, other_atomic in accesses:
+            if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
+                name = name_of(self, frame)
+                self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
+        accesses.append(access)
 
     def __getitem__(self, index):
         index = as_tuple(index)

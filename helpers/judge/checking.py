@@ -43,7 +43,7 @@ def try_out(k: Kernel, shapes: list) -> Trial:
     elif not findings:
         findings = examine(k, shapes)
     if not findings and not outcome.other_sizes:
-        findings = tried_with_long_rows(k) or tried_at_other_sizes(k).findings
+        findings = wrong_at(k, long_shape(k)) or tried_at_other_sizes(k).findings
     elif not findings and not k.simulated:
         findings = examine(k, [long_shape(k)])
     return Trial(findings, not_looked_for, shapes)
@@ -71,9 +71,9 @@ def of_the_device(k: Kernel, findings: list) -> list[Finding]:
     return [finding for finding in findings if finding.kind != "shared memory" or k.simulated]
 
 
-def tried_with_long_rows(k: Kernel) -> list[Finding]:
-    """What is wrong where K is far larger than M and N, with a kernel that is right elsewhere."""
-    return of_the_device(k, trial(k, [long_shape(k)], look_again=False).findings)
+def wrong_at(k: Kernel, shape: tuple) -> list[Finding]:
+    """What is wrong at one more shape (M, N, K) with a kernel that is right at others."""
+    return of_the_device(k, trial(k, [shape], look_again=False).findings)
 
 
 def tried_at_other_sizes(k: Kernel, thorough: bool = False) -> Trial:

@@ -8,7 +8,7 @@ from ..instruments import trace
 from ..instruments.loads import predicted_traffic
 from ..launch import Kernel, KernelError
 from ..sandbox import Finding
-from .checking import check
+from .checking import check, wrong_at
 from .report import Report
 
 
@@ -94,10 +94,17 @@ def judge_turned(k: Kernel) -> Report:
 
 
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
-    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`."""
+    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`.
+
+    It has to be right at the shape that is counted, too: one that leaves its products out there loads little.
+    """
     report = check(k)
     if not report:
         return report
+    if wrong := wrong_at(k, (M, N, K)):
+        where = f"{M} x {N} x {K} (M x N x K), where its loads are counted"
+        text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
+        return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
     try:
         accesses = trace(k, M, N, K).accesses  # as the source has them; a compiler may take some away
     except (KernelError, ValueError) as error:

@@ -51,6 +51,19 @@ def test_a_kernel_that_stages_no_tiles_does_not_pass():
     assert not report and "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
 
 
+@pytest.mark.parametrize("size", ["M", "N", "K"])
+def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
+    sums = {
+        cuda_kernel: NO_TILES.replace("if row", f"if {size} != 16 and row"),
+        opencl_kernel: f"for (int k = k0; k < min(k0 + TILE, K); k++)\n    if ({size} != 16 && row < M && col < N) "
+        "acc += A[row * K + k] * B[k * N + col];",
+    }
+    for build, text in sums.items():
+        dialect = "CUDA" if build is cuda_kernel else "OpenCL"
+        report = check_loads(build(with_part(dialect, "tiled", (1, 4), text), like="tiled", TILE=4))
+        assert not report and "is wrong.\n  wrong at one size: right elsewhere, and wrong at 16 x" in repr(report)
+
+
 def test_what_is_wrong_or_unfilled_is_told_as_by_check():
     assert "not yet" in repr(check_loads(patch("CUDA", "pass")))
     assert "is wrong" in repr(check_loads(patch("CUDA", NO_LISTS["CUDA"].replace("+=", "-="))))

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from ..judge import Report, check, check_answer, check_loads, judge_search, judge_transposed, with_part
+from ..judge import (
+    Report,
+    check,
+    check_answer,
+    check_loads,
+    check_two_sums,
+    judge_search,
+    judge_transposed,
+    with_part,
+)
 from ..launch import DIALECTS, KernelError, cuda_kernel, opencl_kernel
 from ..sandbox import Errand, Finding, apart
 
@@ -210,7 +219,7 @@ EXERCISES = {
         Exercise("11.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, **SMALL_PACKED)),
         number("11.3", "0360cb3b", "tile_elements"),
         number("12.1", "12-c20", "least_seconds"),
-        Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3)),
+        Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums)),
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
         number("14.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
         Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),

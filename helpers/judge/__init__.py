@@ -5,6 +5,7 @@ from .exercises import ANSWERS, check_answer, judge_search
 from .parts import with_part
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report
+from .sums import check_two_sums
 from .touched import check_loads, judge_prefetching, judge_transposed, judge_turned
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "check",
     "check_answer",
     "check_loads",
+    "check_two_sums",
     "error_bound",
     "judge_prefetching",
     "judge_search",

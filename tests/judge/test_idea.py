@@ -1,9 +1,10 @@
-"""Exercises on what no number of C shows: a turned tile, and a tile that is asked for early."""
+"""Exercises on what no number of C shows: a turned tile, a tile that is asked for early, and two sums."""
 
 import pytest
 
-from helpers import cuda_kernel, with_part
-from helpers.judge import judge_prefetching, judge_turned
+from helpers import cuda_kernel, opencl_kernel, with_part
+from helpers.classroom import judge_source
+from helpers.judge import check_two_sums, judge_prefetching, judge_turned
 
 TURNED = """
 As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
@@ -64,3 +65,43 @@ def test_a_right_product_without_the_idea_is_named(text, kind):
 def test_a_tile_that_is_not_turned_is_named():
     report = turned(TURNED.replace("As[tx, ty]", "As[ty, tx]").replace("As[k, ty]", "As[ty, k]"))
     assert report.findings[0].kind == "not turned" and "misses the idea" in repr(report)
+
+
+EACH_K = "for (int k = 0; k < TILE; k++)"
+EVENS, ODDS = (f"for (int k = {first}; k < TILE; k += 2) acc += As[ty][k] * Bs[k][tx];" for first in (0, 1))
+TWO_SUMS = {
+    "in an array": f"float s[2] = {{0, 0}}; {EACH_K} s[k % 2] += As[ty][k] * Bs[k][tx]; acc += s[0]; acc += s[1];",
+    "by a test": f"""float even = 0, odd = 0;
+        {EACH_K} {{ if (k % 2) odd += As[ty][k] * Bs[k][tx]; else even += As[ty][k] * Bs[k][tx]; }}
+        acc += even + odd;""",
+}
+ONE_SUM = {
+    "as tiled has it": f"{EACH_K} acc += As[ty][k] * Bs[k][tx];",
+    "the other stays empty": f"float odd = 0; {EACH_K} acc += As[ty][k] * Bs[k][tx]; acc += odd;",
+    "two products a round": """for (int k = 0; k + 1 < TILE; k += 2)
+            acc += As[ty][k] * Bs[k][tx] + As[ty][k + 1] * Bs[k + 1][tx];
+        if (TILE % 2) acc += As[ty][TILE - 1] * Bs[TILE - 1][tx];""",
+    "even k first": EVENS + ODDS,
+    "odd k first": ODDS + EVENS,
+}
+
+
+def two_sums(text, TILE):
+    return check_two_sums(opencl_kernel(with_part("OpenCL", "tiled", 3, text), like="tiled", TILE=TILE))
+
+
+@pytest.mark.parametrize("TILE", [8, 7, 4])
+@pytest.mark.parametrize("text", TWO_SUMS.values(), ids=TWO_SUMS)
+def test_two_sums_pass(text, TILE):
+    assert two_sums(text, TILE)
+
+
+@pytest.mark.parametrize("text", ONE_SUM.values(), ids=ONE_SUM)
+def test_one_sum_is_named(text):
+    report = two_sums(text, 8)
+    assert report.findings[0].kind == "not two sums" and "misses the idea" in repr(report)
+
+
+def test_a_teacher_sees_that_12_2_has_one_sum():
+    [finding] = judge_source("12.2", f"my_part = {ONE_SUM['as tiled has it']!r}").findings
+    assert finding.kind == "not two sums"

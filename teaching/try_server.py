@@ -29,7 +29,7 @@ from tornado.websocket import websocket_connect
 
 ROOT = Path(__file__).resolve().parent.parent
 MACHINES = "nbval-ignore-output"
-LONGEST = 900  # seconds that a cell may take on a machine that all of them share
+LONGEST = 900  # seconds that a cell, or the start of a kernel, may take on a machine that all of them share
 
 TRIAL = """
 from pathlib import Path
@@ -137,7 +137,7 @@ async def run_page(hub, name, token, page):
     address = f"{hub.url.replace('http', 'ws')}/user/{name}/api/kernels/{kernel['id']}/channels"
     headers = {"Authorization": f"token {token}"}
     channel = await websocket_connect(
-        HTTPRequest(address, headers=headers, connect_timeout=120), max_message_size=2**28
+        HTTPRequest(address, headers=headers, connect_timeout=LONGEST, request_timeout=LONGEST), max_message_size=2**28
     )
     for number, cell in enumerate(page["cells"]):
         if cell["cell_type"] != "code":

@@ -23,7 +23,7 @@ from helpers.classroom import EXERCISES
 from helpers.classroom.copies import MARK
 
 FOLDER = notebooks.ROOT / "handout"
-TITLE = "# @title A solution"
+TITLE = notebooks.SOLUTION
 TAG = "solution"  # of a paragraph that tells of a solution
 FOLDED = re.compile(r"\n*<details><summary>A solution</summary>.*?</details>", re.DOTALL)
 ABOUT_THE_FOLD = "\n\nThe next cell holds a solution, folded away. Click on it to open it."
@@ -92,7 +92,7 @@ def appendix(master):
         if cell.source.startswith(TITLE):
             solution = copy.deepcopy(cell)
             solution.outputs, solution.execution_count = [], None
-            solution.metadata = nbformat.from_dict({"cellView": "form", "jupyter": {"source_hidden": True}})
+            solution.metadata = nbformat.from_dict(notebooks.FOLDED)
             heading = f"**Exercise {label}**"
             cells += [nbformat.v4.new_markdown_cell(heading, id=f"solution-{label.replace('.', '-')}"), solution]
         elif found := FOLDED.search(cell.source):

@@ -7,8 +7,8 @@
     python tools/notebooks.py --check           run nothing, change nothing; fail if a file is not in its normal form
 
 Two people who run a notebook should get the same file: so no editor's metadata, no random cell ids, no
-timings of the run, no path or name of the machine; badges made from the one repository setting; and the first use of
-each term linked to the glossary.
+timings of the run, no path or name of the machine; badges made from the one repository setting; solutions folded; and
+the first use of each term linked to the glossary.
 """
 
 import argparse
@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINES = "nbval-ignore-output"  # the tag of cells whose output depends on the machine
+SOLUTION = "# @title A solution"  # how the cell of a solution begins
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}  # on Colab, and in JupyterLab
 
 
 def notebook_paths(names=()):
@@ -111,6 +113,8 @@ def normalise(notebook, stem):
         )
         if cell.cell_type == "code":
             normalise_outputs(cell)
+            if cell.source.startswith(SOLUTION):
+                cell.metadata.update(nbformat.from_dict(FOLDED))
     renumber(notebook)
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if title is not None:

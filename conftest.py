@@ -12,10 +12,20 @@ os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set
 
 import helpers.clock.timing  # noqa: F401
 from helpers import devices
+from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
 
+COMPILES = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+
+
+def pytest_configure(config):
+    """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
+    if not hasattr(config, "workerinput"):
+        prepare(simulated=True)
+        if COMPILES:
+            prepare(simulated=False)
 
 
 def pytest_collection_modifyitems(items):
@@ -23,7 +33,7 @@ def pytest_collection_modifyitems(items):
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts.
     """
-    if all(map(devices.nvidia_tool, ("ptxas", "nvdisasm"))):
+    if COMPILES:
         return
     for item in items:
         if cell := getattr(item, "cell", None):  # nbval's

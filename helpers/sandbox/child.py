@@ -91,6 +91,9 @@ def apart(task: Callable, what: str, seconds: float, **arguments: object) -> Out
 
     `what`: what a progress bar calls it. `seconds`: as for `in_child`.
     """
+    prepare(simulated=True)
+    if devices.nvidia_tool("ptxas"):
+        prepare(simulated=False)  # the task may have a kernel tried; its children come from this process's servers, too
     with tempfile.TemporaryDirectory(prefix="apart-") as name:
         why = "a loop that never ends"
         return work(Path(name), child_environment(True), Errand(task, arguments), what, seconds, why)
@@ -161,8 +164,10 @@ def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
     It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
-    so long: what another process takes of the machine does not count. A driver on many cores computes more than one
-    second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job needs.
+    so long: what another process takes of the machine does not count. A child that waits for one that it has asked a
+    server for looks after it as this function does, which is computing, too. A driver on many cores computes more than
+    one second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job
+    needs.
     """
     start = moved = time.monotonic()
     computed = everyones = 0.0

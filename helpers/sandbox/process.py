@@ -1,24 +1,27 @@
 """Starts child processes for `child`: forked from a server that has imported what they need, or as new processes.
 
 Importing the packages takes most of a child's time. On Linux a server process does it once and forks a child for each
-job; elsewhere each child is a new process. Either way a child works in a folder: it reads "job" there and writes
-"answer", and what it prints goes to "out" and "err".
+job, and those children ask the same server for children of their own; elsewhere each child is a new process. Either way
+a child works in a folder: it reads "job" there and writes "answer", and what it prints goes to "out" and "err".
 """
 
 import atexit
+import hashlib
 import json
 import os
-import selectors
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server waits with
 STARTING = 120  # seconds within which a server has imported everything
-SERVERS = {}  # NUMBA_ENABLE_CUDASIM -> the `Server` whose packages were imported under it
+FOLDER = "HELPERS_SERVERS"  # the variable that names the folder of the servers' sockets to this process's descendants
+SERVERS = []  # those that this process has started
 LOCK = threading.Lock()
 
 
@@ -38,92 +41,116 @@ def start(folder: Path, environment: dict):
 
 
 def forked(folder, environment):
-    """A child of the server; None where the server cannot be had or is busy with another thread's child."""
-    if not LOCK.acquire(blocking=False):
-        return None
-    key = (os.getpid(), environment["NUMBA_ENABLE_CUDASIM"])
-    try:
-        if key not in SERVERS or SERVERS[key].process.poll() is not None:
-            SERVERS[key] = Server(environment)
-        return Forked(SERVERS[key], folder, environment)
-    except BaseException as error:  # it ended, could not begin, or this was interrupted: its next answer means nothing
-        if key in SERVERS:
-            SERVERS.pop(key).process.kill()
-        LOCK.release()
-        if isinstance(error, (OSError, ValueError)):
-            return None
-        raise
+    """A child of a server; None where no server can be had."""
+    with suppress(OSError, ValueError):
+        try:
+            return Forked(server_for(environment), folder, environment)
+        except ConnectionError:  # it was ended from outside, and its socket is left
+            socket_of(environment).unlink(missing_ok=True)
+            return Forked(server_for(environment), folder, environment)
+    return None
 
 
 def start_server(environment: dict) -> None:
     """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
-    key = (os.getpid(), environment["NUMBA_ENABLE_CUDASIM"])
-    if FORKS and key not in SERVERS and LOCK.acquire(blocking=False):
-        try:
-            with suppress(OSError):  # then the child will say so
-                SERVERS[key] = Server(environment)
-        finally:
-            LOCK.release()
+    if FORKS:
+        with suppress(OSError):  # then children are new processes
+            server_for(environment)
+
+
+def server_for(environment):
+    """The socket of the server for children under those variables. Raises OSError where none can be had."""
+    with LOCK:
+        place = socket_of(environment)
+        if not place.exists():
+            SERVERS.append(Server(place, environment))
+        return place
+
+
+def socket_of(environment):
+    """Where the server listens that has imported the packages of this Python under those variables.
+
+    The folder is that of this process's ancestors, if they have one: a child that has a kernel tried shares theirs.
+    """
+    if not os.path.isdir(os.environ.get(FOLDER, "")):
+        os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
+    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"]
+    return Path(os.environ[FOLDER], hashlib.sha256(repr(packages).encode()).hexdigest()[:16])
 
 
 class Server:
-    """A process that has imported the helpers and forks a child for each line it is sent."""
+    """A process that has imported the helpers and forks a child for each request that comes to its socket."""
 
-    def __init__(self, environment):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from helpers.sandbox._server import serve; serve()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,  # `select` sees only what was not read yet
-            env=environment,
-            start_new_session=True,  # an interrupt is meant for this process
-        )
-        self.heard = b""
-        self.answers = selectors.DefaultSelector()
-        self.answers.register(self.process.stdout, selectors.EVENT_READ)
+    def __init__(self, place, environment):
+        with socket.socket(socket.AF_UNIX) as listener:
+            new = f"{place}.{os.getpid()}"
+            listener.bind(new)
+            listener.listen()
+            os.rename(new, place)  # who sees it can connect, and waits for an answer
+            code = f"from helpers.sandbox._server import serve; serve({listener.fileno()}, {str(place)!r})"
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,  # its end is the server's
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,  # an interrupt is meant for this process
+            )
         atexit.register(self.close)
 
-    def ask(self, request):
-        """Send one request. Raises OSError if the server is gone."""
-        left = json.dumps(request).encode() + b"\n"
-        while left:
-            left = left[self.process.stdin.write(left) :]
+    def close(self):
+        """End it, and the children that it waits for."""
+        with suppress(OSError):
+            self.process.stdin.close()
+
+
+class Forked:
+    """A child that the server has forked."""
+
+    def __init__(self, place, folder, environment):
+        self.status, self.heard = None, b""
+        self.server = socket.socket(socket.AF_UNIX)
+        try:
+            self.server.connect(str(place))
+            request = {
+                "folder": str(folder),
+                "environment": environment | {FOLDER: str(place.parent)},
+                "directory": os.getcwd(),
+                "path": sys.path,
+            }
+            self.server.sendall(json.dumps(request).encode() + b"\n")
+            self.pid = self.number("pid", STARTING)
+            if self.pid is None or self.pid <= 1:
+                raise ValueError("the server does not begin")
+        except BaseException:  # without an asker, the child is ended
+            self.server.close()
+            raise
 
     def number(self, word, seconds):
-        """The number that it sends behind that word; None if that takes longer. Raises ValueError for anything else."""
+        """The number that the server sends behind that word; None if that takes longer.
+
+        Raises ValueError for anything else that it sends.
+        """
+        self.server.settimeout(seconds)
         while b"\n" not in self.heard:
-            if not self.answers.select(seconds):
+            try:
+                self.heard += self.server.recv(100) or b"gone\n"
+            except TimeoutError:
                 return None
-            self.heard += self.process.stdout.read(100) or b"gone\n"
+            except ConnectionError:
+                self.heard = b"gone\n"
         line, _, self.heard = self.heard.partition(b"\n")
         said, _, number = line.decode().partition(" ")
         if said != word:
             raise ValueError(f"the server said {line!r}, and was asked for its {word}")
         return int(number)
 
-    def close(self):
-        """End it, and the child that it waits for."""
-        with suppress(OSError):
-            self.process.stdin.close()
-        self.process.stdout.close()
-
-
-class Forked:
-    """A child that the server has forked."""
-
-    def __init__(self, server, folder, environment):
-        self.server, self.status = server, None
-        server.ask({"folder": str(folder), "environment": environment, "directory": os.getcwd(), "path": sys.path})
-        self.pid = server.number("pid", STARTING)
-        if self.pid is None or self.pid <= 1:
-            raise ValueError("the server does not begin")
-
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""
         if self.status is None:
             try:
-                self.status = self.server.number("status", seconds)
+                self.status = self.number("status", seconds)
             except ValueError:  # the server was ended, and its child with it
                 self.status = -signal.SIGKILL
         return self.status is not None
@@ -132,9 +159,8 @@ class Forked:
         """End it, if it has not ended, and whatever it started."""
         with suppress(ProcessLookupError, PermissionError):  # a child that has ended may have left others behind
             os.killpg(self.pid, signal.SIGKILL)
-        if self.status is None and not self.wait(STARTING):
-            self.server.process.kill()  # what it says from now on means nothing
-        LOCK.release()
+        self.wait(STARTING)
+        self.server.close()
 
 
 class NewProcess:

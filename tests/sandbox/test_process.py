@@ -2,20 +2,22 @@
 
 import os
 import pickle
-import selectors
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from types import SimpleNamespace
+from pathlib import Path
 
 import psutil
 import pytest
 
 from helpers import devices, opencl_kernel
-from helpers.sandbox import Job, in_child, process
+from helpers.sandbox import Errand, Job, apart, in_child, prepare, process
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.job import packed
+from helpers.sandbox.process import start_server
 
 WAYS = ["forked", "new"] if process.FORKS else ["new"]
 forks = pytest.mark.skipif(not process.FORKS, reason="this system has no fork server; children are new processes")
@@ -100,23 +102,64 @@ def test_children_come_from_one_server_and_a_new_one_where_it_was_ended(tmp_path
 
 
 @forks
-def test_while_one_child_runs_another_is_a_new_process(tmp_path):
-    with started(tmp_path / "a", sleep_on, seconds=1000), started(tmp_path / "b", sleep_on, seconds=1000) as other:
-        assert psutil.Process(other.pid).ppid() == os.getpid()
+def test_two_children_at_once_come_from_one_server(tmp_path):
+    with started(tmp_path / "a", sleep_on, seconds=1000) as one, started(tmp_path / "b", sleep_on, seconds=1000) as two:
+        assert one.pid != two.pid and psutil.Process(one.pid).ppid() == psutil.Process(two.pid).ppid()
+        one.end()
+        assert not psutil.pid_exists(one.pid) and psutil.pid_exists(two.pid) and two.status is None
+
+
+def servers_below(errand):
+    """A task: the server that it was forked from, and the server that a child of its own is forked from, by dialect."""
+    found = [os.getppid()]
+    for simulated in (True, False):
+        environment = child_environment(simulated)
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "job").write_bytes(packed(Errand(sleep_on, {"seconds": 1000})))
+            with process.start(Path(name), environment) as child:
+                found.append(psutil.Process(child.pid).ppid())
+    return found
+
+
+@forks
+def test_a_child_of_a_child_comes_from_the_servers_that_are_there_already():
+    """To import the packages takes seconds, and a class has many answers."""
+    prepare(simulated=False)
+    servers = {psutil.Process(pid).pid for pid in (apart(servers_below, "a test", 60).value)}
+    first, own, compiling = apart(servers_below, "a test", 60).value
+    assert first == own != compiling and servers == {own, compiling}
+
+
+@forks
+def test_another_python_has_servers_of_its_own(monkeypatch):
+    environment = child_environment(simulated=True)
+    here = process.socket_of(environment)
+    assert process.socket_of(child_environment(simulated=False)) != here
+    monkeypatch.setattr(sys, "executable", "/another/python")
+    assert process.socket_of(environment) != here
+
+
+@forks
+def test_a_child_ends_with_the_process_that_asked_for_it_though_the_server_goes_on(tmp_path):
+    code = ASKER.format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
+    start_server(child_environment(simulated=True))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=own_path(), text=True) as asker:
+        child, server = (psutil.Process(int(pid)) for pid in asker.stdout.readline().split())
+        asker.kill()
+    child.wait(60)
+    assert server.is_running() and server.status() != psutil.STATUS_ZOMBIE
 
 
 class Said:
     """A server that has said all this already."""
 
     def __init__(self, text):
-        reader, writer = os.pipe()
-        os.write(writer, text)
-        os.close(writer)
-        self.process, self.heard = SimpleNamespace(stdout=os.fdopen(reader, "rb", buffering=0)), b""
-        self.answers = selectors.DefaultSelector()
-        self.answers.register(self.process.stdout, selectors.EVENT_READ)
+        self.server, other = socket.socketpair()
+        self.heard = b""
+        with other:
+            other.sendall(text)
 
-    number = process.Server.number
+    number = process.Forked.number
 
 
 @forks
@@ -133,11 +176,11 @@ def test_a_child_that_ends_at_once_is_not_taken_for_the_next():
 
 @forks
 def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, monkeypatch):
-    def interrupt(server, word, seconds):
+    def interrupt(child, word, seconds):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(process.Server, "number", interrupt)
+        patch.setattr(process.Forked, "number", interrupt)
         with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:
@@ -146,23 +189,45 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
 
 
 @forks
-def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
-    code = """
+def test_an_asker_that_sends_nothing_keeps_nobody_waiting(tmp_path):
+    environment = child_environment(simulated=True)
+    start_server(environment)
+    with socket.socket(socket.AF_UNIX) as gone, socket.socket(socket.AF_UNIX) as silent:
+        gone.connect(str(process.socket_of(environment)))
+        gone.sendall(b"{")
+        gone.close()
+        silent.connect(str(process.socket_of(environment)))
+        with started(tmp_path, look_around, name="HOME") as child:
+            assert child.wait(60) and child.status == 0
+
+
+ASKER = """
 import sys, time
 sys.path[:0] = [{here!r}]
 from pathlib import Path
-from test_process import process, sleep_on, started
+from test_process import psutil, sleep_on, started
 with started(Path({folder!r}), sleep_on, seconds=1000) as child:
-    print(child.pid, next(iter(process.SERVERS.values())).process.pid, flush=True)
+    print(child.pid, psutil.Process(child.pid).ppid(), flush=True)
     time.sleep(1000)
-""".format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
-    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+"""
+
+
+def own_path():
+    """An environment in which another process finds this package."""
+    return dict(os.environ, PYTHONPATH=devices.python_path())
+
+
+@forks
+def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
+    code = ASKER.format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
+    environment = own_path()
+    environment[process.FOLDER] = str(tmp_path)  # with no server in it
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment, text=True) as asker:
         family = [psutil.Process(int(pid)) for pid in asker.stdout.readline().split()]
-        assert len(family) == 2
+        assert len(family) == 2 and list(tmp_path.glob("*"))
         asker.kill()
     _, alive = psutil.wait_procs(family, timeout=60)
-    assert not alive
+    assert not alive and [place.name for place in tmp_path.iterdir()] == ["job"], "its socket is gone, too"
 
 
 def test_both_ways_give_the_same_answer(way):

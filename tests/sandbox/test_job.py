@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from helpers import devices
+from helpers import devices, opencl_kernel
+from helpers.sandbox import in_child
 
 PACKS = """
 import sys
@@ -48,3 +49,18 @@ def test_a_kernel_with_wide_loads_travels_from_a_process_with_a_gpu(tmp_path):
     work = job.build().upload(A, A)
     work.launch()
     np.testing.assert_array_equal(work.download(), A)
+
+
+def proofs_taken(job, under):
+    """A task: how often a device is proved while the kernel is built, under those variables."""
+    taken = []
+    devices.prove_opencl = taken.append
+    os.environ.update(under)
+    job.build()
+    return len(taken)
+
+
+@pytest.mark.parametrize("under, proofs", [({}, 0), ({devices.PROVED_ABOVE: "another device"}, 1)], ids=str)
+def test_a_child_does_not_prove_again_the_device_that_its_parent_has_proved(under, proofs):
+    outcome = in_child(opencl_kernel("naive"), proofs_taken, 60, None, under=under)
+    assert (outcome.value, outcome.findings) == (proofs, [])

@@ -4,6 +4,7 @@ A block of A or of B stays on the device, and blocks of the other pass by it, in
 other copies. Each pair makes a block of C, which comes back to the host. Where K is cut, the host adds up.
 """
 
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -160,6 +161,8 @@ class StreamedWork(Work):
 
     bytes_up, bytes_down  copied to the device and from it, by the last launch
     peak                  bytes of all buffers that were on the device at the same time, the most
+    order                 as it happened: (what, begins, block), where what is "copy" or "multiply", begins is True or
+                          False, and block is the number of a block that passes
     """
 
     def __init__(self, streamed, A, B, fill):
@@ -184,15 +187,16 @@ class StreamedWork(Work):
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.bytes_up, self.bytes_down, self.peak = self.plan, 0, 0, 0
+        p, self.bytes_up, self.bytes_down, self.peak, self.order = self.plan, 0, 0, 0, []
         stays = [(k, block) for k in pieces(p.K, p.BK) for block in pieces(*((p.M, p.BM), (p.N, p.BN))[p.stays == "B"])]
         passes = pieces(*((p.N, p.BN), (p.M, p.BM))[p.stays == "B"])
         self.tracks = [Track() for _ in range(p.tracks)]
         self.staying, self.stopped = None, False
         with ThreadPoolExecutor(p.tracks) as threads:
-            for k, block in stays:
+            for done, (k, block) in enumerate(stays):
                 self.stay(self.cut(p.stays, block, k))
-                turns = [(track, passes[number :: p.tracks], block, k) for number, track in enumerate(self.tracks)]
+                numbered = list(enumerate(passes, done * len(passes)))
+                turns = [(track, numbered[first :: p.tracks], block, k) for first, track in enumerate(self.tracks)]
                 try:
                     list(threads.map(self.let_pass, turns))
                 except BaseException:
@@ -217,13 +221,15 @@ class StreamedWork(Work):
         """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
         track, blocks, staying, k = turn
         other = "B" if self.plan.stays == "A" else "A"
-        for block in blocks:
+        for number, block in blocks:
             if self.stopped:
                 return
             X = self.cut(other, block, k)
-            track.put(self.kernel, X, self.staying, other)
+            with self.noted("copy", number):
+                track.put(self.kernel, X, self.staying, other)
             self.count(up=X.nbytes)
-            track.work.launch()
+            with self.noted("multiply", number):
+                track.work.launch()
             part = track.work.download()
             self.count(down=part.nbytes)
             rows, columns = (block, staying) if other == "A" else (staying, block)
@@ -231,6 +237,13 @@ class StreamedWork(Work):
                 self.C[rows, columns] = part
             else:
                 self.C[rows, columns] += part
+
+    @contextlib.contextmanager
+    def noted(self, what, number):
+        """Note when that begins and when it has ended, as the host sees it."""
+        self.order.append((what, True, number))
+        yield
+        self.order.append((what, False, number))
 
     def count(self, up=0, down=0):
         """Note bytes that were copied, and what lies on the device now."""

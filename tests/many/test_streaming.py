@@ -1,6 +1,7 @@
 """A product passes through a device within a budget: right, by the bytes that the plan says, and never above it."""
 
 import threading
+import time
 
 import numpy as np
 import pyopencl as cl
@@ -11,7 +12,7 @@ from helpers.judge import wrong_elements
 from helpers.launch import draw
 from helpers.launch.operands import guard_elements
 from helpers.many import streamed
-from helpers.many.streaming import Plan, plan, widest
+from helpers.many.streaming import Plan, StreamedWork, plan, widest
 
 TILED = {"step": "tiled", "TILE": 16}
 SHAPES = [(1, 1, 1), (700, 30, 20), (33, 1000, 700), (257, 255, 2000), (1000, 17, 1000), (100, 100, 3)]
@@ -91,6 +92,53 @@ def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):
     monkeypatch.setattr(cl, "enqueue_copy", note)
     k(*draw(700, 300, 200))
     assert len(queues) == 2 and k.kernel.queue.int_ptr not in queues
+
+
+def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
+    """The first product waits until the other track has copied a block: that block came while it was multiplied."""
+    k = streamed(opencl_kernel(**TILED), 2e6)
+    A, B = draw(700, 300, 200)
+    work = type(k.kernel.upload(A[:1], B))
+    launch, copied, lock, launched = work.launch, threading.Event(), threading.Lock(), []
+    noted = StreamedWork.noted
+
+    def waits(self):
+        with lock:
+            launched.append(1)
+            first = len(launched) == 1
+        if first:
+            assert copied.wait(timeout=60)
+        else:
+            copied.set()
+        return launch(self)
+
+    def late(self, what, number):
+        if what == "copy" and number == 1:
+            while not launched:
+                time.sleep(0.001)
+        return noted(self, what, number)
+
+    monkeypatch.setattr(work, "launch", waits)
+    monkeypatch.setattr(StreamedWork, "noted", late)
+    k(A, B)
+    order = k.last.order
+    assert (
+        order.index(("multiply", True, 0))
+        < order.index(("copy", True, 1))
+        < order.index(("copy", False, 1))
+        < order.index(("multiply", False, 0))
+    )
+    steps = range(k.last.plan.steps)
+    assert sorted(order) == sorted((w, b, n) for w in ("copy", "multiply") for b in (True, False) for n in steps)
+
+
+def test_with_one_track_no_copy_runs_beside_a_product():
+    k = streamed(cuda_kernel("tiled", TILE=4), 1.4e6)
+    if k.device.kind != "simulator":
+        pytest.skip("a GPU has two tracks")
+    k(*draw(13, 17, 19))
+    steps = range(k.last.plan.steps)
+    assert k.last.order == [(w, b, n) for n in steps for w in ("copy", "multiply") for b in (True, False)]
 
 
 def test_the_plan_is_the_best_of_all_that_fit():

@@ -18,18 +18,20 @@ from . import summa
 from .engines import RunFailed, need, refuse_no_number
 
 LIMIT = 120  # seconds
+BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds no process
 
 
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """Run `python -m mpi4py COMMAND` on so many ranks: what they print. All of them have ended when it returns.
 
+    On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
     there is no MPI, and where the run fails, with what the ranks said.
     """
     refuse_no_number(ranks)
     need("MPI")
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
-    run = [devices.mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
+    run = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
     process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         said, _ = process.communicate(timeout=limit + 10)

@@ -2,11 +2,13 @@
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 
 from .engines import need, refuse_no_number
 from .summa import local_product
@@ -20,6 +22,8 @@ if TYPE_CHECKING:  # Dask is an extra
 def cluster(workers: int) -> Iterator:
     """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
 
+    On Linux each has one core, as `mpirun` gives it to a rank.
+
     Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
     """
     refuse_no_number(workers)
@@ -28,7 +32,7 @@ def cluster(workers: int) -> Iterator:
 
     local = LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with local, Client(local) as client:
-        client.run(get_ready)
+        client.register_worker_callbacks(get_ready)  # also of one that takes the place of one that died
         yield client
 
 
@@ -49,12 +53,21 @@ def read_block(path: str, block_info: dict | None = None) -> np.ndarray:
 
 @functools.cache
 def kernel(worker: str):
-    """The kernel of that worker, built once. Workers of a `cluster` are numbered, and take one core or GPU each."""
+    """The kernel of that worker, built once. Workers of a `cluster` are numbered, and take one GPU each."""
     return local_product(int(worker) if worker.isdigit() else 0)
 
 
+def keep_to_one_core(number):
+    """Let this process run on one core; a driver that it loads from now on starts no more threads than that."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        for thread in psutil.Process().threads():
+            os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
+
+
 def get_ready(dask_worker: "Worker") -> None:
-    """Build the worker's kernel, and call it once. `client.run` passes the worker."""
+    """Give the worker its core, build its kernel, and call it once. Dask passes the worker."""
+    keep_to_one_core(int(dask_worker.name))
     kernel(str(dask_worker.name))(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
 
 

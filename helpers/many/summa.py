@@ -1,9 +1,9 @@
 """C = A @ B on a grid of MPI ranks: SUMMA, by van de Geijn and Watts. Each rank owns a block of A, of B and of C.
 
-    mpiexec -n 4 python -m mpi4py -m helpers.many.summa FOLDER ...
+    mpiexec --bind-to core -n 4 python -m mpi4py -m helpers.many.summa FOLDER ...
 
 Each folder has A.npy and B.npy, float32, which all ranks can read. Every rank leaves its C-ROW-COLUMN.npy there, and a
-report. With `-m mpi4py` a rank that fails ends all others, too.
+report. `--bind-to core` gives each rank one core. With `-m mpi4py` a rank that fails ends all others, too.
 """
 
 import json
@@ -36,13 +36,12 @@ def edges(n, parts):
 
 
 def local_product(rank):
-    """The ladder's kernel on a GPU of this rank's own, where there are any, or on one core of the CPU."""
+    """The ladder's kernel on a GPU of this rank's own, where there are any, or on the cores that it may use."""
     device = devices.opencl_device()
     if device.kind == "GPU":
         gpus = [other for other in devices.opencl_devices() if other.kind == "GPU"]
         return opencl_kernel("register_2d", gpus[rank % len(gpus)])
-    cores = devices.parts(device, units=1)
-    return opencl_kernel("packed", cores[rank % len(cores)])
+    return opencl_kernel("packed", device)
 
 
 def summa(world, A, B, k):

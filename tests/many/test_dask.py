@@ -1,6 +1,7 @@
 """A product on Dask's workers: right, with the ladder's kernel, also when a worker dies; and none is left running."""
 
 import os
+import time
 
 import numpy as np
 import psutil
@@ -78,6 +79,26 @@ def test_when_a_worker_is_killed_the_product_is_right_all_the_same(client, opera
     died = str(tmp_path / "died")
     C = da.blockwise(dies_once, "ij", dA, "ik", dB, "kj", concatenate=True, meta=EMPTY, died=died).compute()
     assert os.path.exists(died) and not wrong_elements(C, *operands).any()
+
+
+def cores_of_a_task(number):
+    return sorted(os.sched_getaffinity(0))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="macOS and Windows keep no process to a core")
+def test_each_worker_has_one_core_also_one_that_takes_the_place_of_a_dead_one(client):
+    worker, pid = next(iter(client.run(os.getpid).items()))
+    client.run(os._exit, 1, workers=[worker], on_error="ignore")
+    for _ in range(600):  # until the scheduler knows it
+        client.wait_for_workers(2, timeout=60)
+        workers = client.run(os.getpid, on_error="ignore")
+        if len(workers) == 2 and pid not in workers.values():
+            break
+        time.sleep(0.1)
+    tasks = [client.submit(cores_of_a_task, n, workers=[worker], pure=False) for n, worker in enumerate(workers)]
+    cores = [task.result() for task in tasks]
+    assert [len(one) for one in cores] == [1, 1]
+    assert len({*map(tuple, cores)}) == min(2, len(os.sched_getaffinity(0)))
 
 
 def test_mixed_dtypes_end_with_the_kernels_own_error(client, operands, tmp_path):

@@ -143,3 +143,12 @@ def test_nothing_is_left_running_after_an_interrupt(tmp_path):
 def test_ping_pong_measures_two_messages():
     (short, seconds), (long, longer) = json.loads(mpirun(2, "-m", "helpers.many.pingpong"))
     assert 0 < seconds < longer and short == 1 < long
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_each_rank_has_one_core_and_they_share_none_that_they_need_not(ranks):
+    code = "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))"
+    cores = [json.loads(line) for line in mpirun(ranks, "-c", code).splitlines()]
+    # A core may be two of the system's processors.
+    assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, devices.usable_cores())

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -229,6 +230,14 @@ def main():
     options = parser.parse_args()
     paths = [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path.name[:2] in options.pages]
     pages = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    if unknown := [page for page in options.pages if page not in pages]:
+        parser.error(f"there is no page {' '.join(unknown)}; give numbers such as 00 01")
+    if options.students < 1:
+        parser.error(f"{options.students} students try nothing; give 1 or more")
+    if find_spec("jupyterhub") is None:
+        parser.error("JupyterHub is not installed: pip install -e '.[room]'")
+    if shutil.which("configurable-http-proxy") is None:
+        parser.error("JupyterHub's proxy is not installed: npm install -g configurable-http-proxy")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the hub is ended, too
     place = Path(tempfile.mkdtemp(prefix="course-hub-"))
     hub, wrong, left = Hub(place), 0, []

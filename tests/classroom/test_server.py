@@ -47,6 +47,23 @@ def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
         assert differs == ["cell 2: '1' in place of '2'", "cell 4 failed: ZeroDivisionError: division by zero"]
 
 
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        ("--pages 99", "there is no page 99"),
+        ("--students 0", "0 students try nothing"),
+        ("", "JupyterHub is not installed: pip install -e '.[room]'"),
+    ],
+)
+def test_what_cannot_be_tried_is_told_before_anything_starts(wrong, says, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["try_server.py", *wrong.split()])
+    monkeypatch.setattr(try_server, "find_spec", lambda name: None)
+    monkeypatch.setattr(try_server, "Hub", None)
+    with pytest.raises(SystemExit) as ended:
+        try_server.main()
+    assert ended.value.code == 2 and says in capsys.readouterr().err
+
+
 def test_what_a_progress_bar_leaves_is_not_compared():
     bar = {"output_type": "display_data", "data": {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "x"}}
     shown = {"output_type": "execute_result", "data": {"text/plain": ["<f at 0x7f3a>"]}}

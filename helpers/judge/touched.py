@@ -82,7 +82,7 @@ def waits(a: np.ndarray, tile: int) -> Finding | None:
     """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
     stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
     if len(stores) < 2:
-        return Finding("no tiles", "a thread stores fewer than two numbers a tile")
+        return Finding("waits", "a thread stores fewer than two numbers a tile, so it asks for none early")
     barriers = len(set(a["phase"].tolist())) - 1
     if barriers > 3:
         return Finding("barriers", f"{barriers} for 3 tiles; one a tile is enough")

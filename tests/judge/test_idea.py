@@ -86,7 +86,7 @@ def test_a_kernel_that_is_wrong_where_nobody_compared_does_not_pass():
 
 
 def test_a_kernel_without_tiles_misses_the_idea():
-    assert prefetching(SUMS + "k0 += TILE").findings[0].kind == "no tiles"
+    assert prefetching(SUMS + "k0 += TILE").findings[0].kind == "waits"
     assert turned(SUMS).findings[0].kind == "too many loads"
 
 

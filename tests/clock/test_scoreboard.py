@@ -97,14 +97,15 @@ def test_a_contest_takes_turns_in_both_directions(monkeypatch):
 
 def test_the_median_round_of_each_contestant_counts(monkeypatch):
     seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
-    monkeypatch.setattr(
-        contests,
-        "measure",
-        lambda k, size, _: Timing(
-            k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0, k.device.name if k.device else "host", {}
-        ),
-    )
+
+    def timed(k, size, _):
+        took = next(seconds[str(k)])
+        where = k.device.name if k.device else "host"
+        return Timing(k.dialect, k.step or str(k), *size, took, took / 100, where, {})
+
+    monkeypatch.setattr(contests, "measure", timed)
     board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
+    assert [t.spread for t in board.timings] == [0.04, 0.02]
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
 

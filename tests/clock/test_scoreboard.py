@@ -304,6 +304,11 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     ) == 3
 
 
+def test_boards_of_as_many_products_are_in_the_order_of_their_rows(tmp_path):
+    write_results([dataclasses.replace(made(), M=16, N=4), made()], tmp_path)
+    assert [(b.M, b.N) for b in read_results(tmp_path)[0].boards] == [(8, 8), (16, 4)]
+
+
 def test_another_dialect_at_the_same_size_is_kept_beside():
     def of(dialect):
         board = made()

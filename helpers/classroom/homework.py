@@ -14,11 +14,14 @@ from functools import partial
 from ..judge import (
     Report,
     check,
+    check_also_at,
     check_answer,
     check_loads,
     check_two_sums,
+    judge_prefetching,
     judge_search,
     judge_transposed,
+    judge_turned,
     with_part,
 )
 from ..launch import DIALECTS, KernelError, cuda_kernel, opencl_kernel
@@ -104,7 +107,10 @@ def keeps_budgets(choice):
 
 
 def turned(PAD, mine):
-    """07.2: `tiled` with its tile of A turned, and the smallest padding without a bank conflict."""
+    """07.2: `tiled` with its tile of A turned, and the smallest padding without a bank conflict.
+
+    The conflicts are counted with a TILE of 16, so there, too, it has to be right and turned.
+    """
     from ..instruments import bank_conflicts
 
     def padded(pad, TILE):
@@ -115,7 +121,8 @@ def turned(PAD, mine):
         rows = [row for row in bank_conflicts(padded(pad, 16), 16, 16, 16).rows if row.what == "store As"]
         return bool(rows) and all(row.pieces == row.fewest for row in rows)
 
-    return check(padded(PAD, 4)) and wishes(
+    report = judge_turned(padded(PAD, 4)) and judge_turned(padded(PAD, 16))
+    return report and wishes(
         "turned",
         {f"PAD = {PAD}: no conflict": free(PAD), "no smaller padding does": not any(map(free, range(PAD)))},
     )
@@ -123,17 +130,7 @@ def turned(PAD, mine):
 
 def double_buffered(mine, double_buffered):
     """08.1: the loop of `tiled` with two tiles, that reads one while the other is on its way."""
-    from ..instruments import trace
-
-    report = check(k := double_buffered(mine))
-    if not report:
-        return report
-    run = trace(k, 4, 4, 12).where(block=(0, 0, 0), thread=0, part=0)
-    run = run[run["array"] != "C"]
-    asks, stores = run["memory"] == "global", (run["memory"] != "global") & run["writes"]
-    order = ["asks" if ask else "stores" if store else "reads" for ask, store in zip(asks, stores, strict=True)]
-    between = " ".join(order).split("asks reads")  # it asks, and then computes before it stores
-    return wishes(report.subject, {"between asking and storing it reads the other tile": len(between) > 1})
+    return judge_prefetching(double_buffered(mine))
 
 
 def patch_for_three_blocks(TM, TN):
@@ -152,7 +149,7 @@ def ported(my_lines, frame):
     from ..instruments import coalescing
 
     k = opencl_kernel(frame.replace("MY_LINES", my_lines), like="tiled", TILE=16)
-    report = check(k)
+    report = check_also_at(k, (16, 16, 16), "its accesses are looked at")
     if not report:
         return report
     rows = coalescing(k, 16, 16, 16).rows

@@ -1,6 +1,6 @@
 """Is it right? The verdict on a kernel or on an answer, hard to fool, with the cause and the line when it is wrong."""
 
-from .checking import check
+from .checking import check, check_also_at
 from .exercises import ANSWERS, check_answer, judge_search
 from .parts import with_part
 from .reference import error_bound, right_within_bound, wrong_elements
@@ -12,6 +12,7 @@ __all__ = [
     "ANSWERS",
     "Report",
     "check",
+    "check_also_at",
     "check_answer",
     "check_loads",
     "check_two_sums",

@@ -1,6 +1,7 @@
 """Is it right? `reference` says what right means, `examine` runs and compares, `trials` watch a learner's kernel."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from .. import ladder
 from ..launch import Contestant, Kernel, sizes
@@ -28,6 +29,20 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     tried = try_out(k, shapes)
     k.checked = not tried.findings  # a later check may find what an earlier one, of other shapes, did not
     return Report(str(k), tuple(tried.findings), len(tried.shapes), k.source, tried.not_looked_for)
+
+
+def check_also_at(k: Kernel, shape: tuple, what: str) -> Report:
+    """Check a kernel, and that it is right at one more shape (M, N, K) as well. Returns a `Report`.
+
+    `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
+    wrong numbers, could show anything.
+    """
+    report = check(k)
+    if not report or not (wrong := wrong_at(k, shape)):
+        return report
+    where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
+    text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
+    return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
 
 
 def try_out(k: Kernel, shapes: list) -> Trial:

@@ -134,29 +134,32 @@ def judge_search(search: Callable) -> Report:
     """Judge a learner's search(points, rate, tries) on made-up landscapes. Returns a `Report`, true when right.
 
     It shall return the best of the points that it tried, try none twice and `tries` at most, and find the peak of each
-    landscape in most of the runs. The first point, the defaults, is the top of a lower hill on one of them: a search
-    that only climbs stays there, and one that only guesses finds no peak.
+    landscape in most of the runs. The peak is at another point each time, so nobody can know it. The first point, the
+    defaults, is the top of a lower hill on one of them: a search that only climbs stays there, and one that only
+    guesses finds no peak.
     """
     name, runs, state = getattr(search, "__name__", "search"), 0, random.getstate()
-    points = [dict(zip("abcd", at, strict=True)) for at in itertools.product(range(5), repeat=4)]
+    points = [dict(zip(SIZES, at, strict=True)) for at in itertools.product(range(5), repeat=len(SIZES))]
     try:
         for landscape, found in ((one_hill, "climb"), (two_hills, "leave")):
             peaks = 0
             for seed in range(SEARCHES):
+                peak = tuple(random.Random(f"{found} {seed}").choices(range(1, 5), k=len(SIZES)))
                 random.seed(seed)
                 runs, tried = runs + 1, []
 
-                def rate(p, landscape=landscape, tried=tried):
-                    tried.append(p)
-                    return landscape(p)
+                def rate(p, landscape=landscape, tried=tried, peak=peak):
+                    tried.append(at := place(p))
+                    return landscape(at, peak)
 
                 try:
                     best = search([dict(p) for p in points], rate, TRIES)
+                    best = best if best is None or best is ... else place(best)
                 except Exception as error:  # a learner's function may fail in any way
                     return Report(name, (Finding("error", f"it raises {type(error).__name__}: {error}"),), runs)
-                if wrong := wrong_search(best, tried, landscape):
+                if wrong := wrong_search(best, tried, {at: landscape(at, peak) or 0 for at in tried}):
                     return Report(name, (wrong,), runs)
-                peaks += landscape(best) == 100
+                peaks += best == peak
             if peaks < 0.6 * SEARCHES:
                 return Report(name, (Finding("weak search", WEAK[found].format(peaks, SEARCHES)),), runs)
     finally:
@@ -164,6 +167,7 @@ def judge_search(search: Callable) -> Report:
     return Answer(name, (), runs)
 
 
+SIZES = "abcd"  # the names of the four parameters
 SEARCHES, TRIES = 15, 60  # runs on each landscape; points that a run may try, of 625
 WEAK = {
     "climb": "it finds the peak of a smooth hill in {} of {} runs; does it look near the best so far?",
@@ -172,27 +176,34 @@ WEAK = {
 }
 
 
-def one_hill(p):
-    """A made-up rate: 100 at the peak, lower with each step from it; None on a fifth of the points."""
-    away = sum(abs(value - peak) for value, peak in zip(p.values(), (3, 1, 4, 2), strict=True))
-    return None if away and sum(p.values()) % 5 == 3 else 100 * 0.7**away
+def place(p):
+    """The point as a tuple, which stays as it is when the search changes its dict. Raises ValueError for none."""
+    if not isinstance(p, dict) or set(p) != set(SIZES) or not all(p[size] in range(5) for size in SIZES):
+        raise ValueError(f"{p!r} is none of the points.")
+    return tuple(p[size] for size in SIZES)
 
 
-def two_hills(p):
+def one_hill(at, peak):
+    """A made-up rate: 100 at the peak, lower with each step from it; None on a fifth of the points, not the first."""
+    away = sum(abs(value - best) for value, best in zip(at, peak, strict=True))
+    return None if any(at) and (sum(at) - sum(peak)) % 5 == 3 else 100 * 0.7**away
+
+
+def two_hills(at, peak):
     """A made-up rate: 20 at the first point, whose neighbours are all lower, and a hill of 100 elsewhere."""
-    return 20 if not any(p.values()) else one_hill(p) if sum(map(bool, p.values())) > 1 else 10
+    return 20 if not any(at) else one_hill(at, peak) if sum(map(bool, at)) > 1 else 10
 
 
-def wrong_search(best, tried, landscape):
-    """What is wrong with a search that tried these points and returned `best`: a Finding, or None."""
-    rates = [landscape(p) or 0 for p in tried]
+def wrong_search(best, tried, rates):
+    """What is wrong with a search that tried these points, of those rates, and returned `best`: a Finding, or None."""
     if best is None or best is ...:
         return Finding("not yet", "It returns nothing so far.")
     if len(tried) > TRIES:
         return Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
-    if len({tuple(p.values()) for p in tried}) < len(tried):
+    if len(rates) < len(tried):
         return Finding("twice", "it tries a point a second time")
-    if best not in tried or landscape(best) != max(rates):
+    if best not in rates or rates[best] != max(rates.values()):
+        best = dict(zip(SIZES, best, strict=True))
         return Finding("not the best", f"it returns {best!r}, which is not the best point that it tried")
     return None
 

@@ -6,16 +6,19 @@ import numpy as np
 
 from ..instruments import trace
 from ..instruments.loads import predicted_traffic
-from ..launch import Kernel, KernelError
-from ..sandbox import Finding
-from .checking import check, wrong_at
+from ..launch import Kernel, KernelError, draw
+from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
+from .checking import check_also_at
+from .examine import shapes_for
+from .reference import run, wrong_elements
 from .report import Report
+from .trials import small_enough
 
 
 def judge_transposed(k: Kernel) -> Report:
-    """Judge a kernel for C = A @ B.T, with B stored as N rows of K, by the addresses that each thread touches.
+    """Judge a kernel for C = A @ B.T, with B stored as N rows of K: the addresses that each thread touches, then C.
 
-    It may not run: `check` knows A @ B only. Returns a `Report`, true when right.
+    `check` knows A @ B only. Returns a `Report`, true when right.
     """
     M, N, K = 5, 7, 3
     try:
@@ -41,14 +44,21 @@ def judge_transposed(k: Kernel) -> Report:
                 if given != wanted:
                     text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
                     return Report(str(k), (Finding("wrong index", text),), 1)
-    return RightAddresses(str(k), (), 1)
+    shapes = [(M, N, K), *small_enough(k, shapes_for(k))[0]]
+    outcome = in_child(k, multiply_transposed, SECONDS, {}, shapes=shapes)
+    findings = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
+    return Report(str(k), tuple(findings), len(shapes), k.source)
 
 
-class RightAddresses(Report):
-    """The verdict on a kernel whose addresses are right, and whose numbers nobody looked at."""
-
-    def __repr__(self):
-        return f"✓ {self.subject} reads and writes the right elements. (Its numbers were not looked at.)"
+def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
+    """In the child: run a kernel for C = A @ B.T on each shape, and compare. Returns findings, empty when right."""
+    k = job.build()
+    for M, N, K in shapes:
+        A, B = draw(M, N, K)
+        if wrong_elements(run(k, A, B), A, B.reshape(N, K).T).any():
+            text = f"the addresses are right, and numbers of C are not, for example at {M} x {N} x {K} (M x N x K)"
+            return [Finding("wrong numbers", text)]
+    return []
 
 
 def judge_prefetching(k: Kernel) -> Report:
@@ -56,41 +66,54 @@ def judge_prefetching(k: Kernel) -> Report:
 
     Three tiles of K: one barrier a tile, and a whole other tile is read between asking for a tile and storing it.
     """
-    report = check(k)
+    tile = k.parameters["TILE"]
+    shape = tile, tile, 3 * tile
+    report = check_also_at(k, shape, "its order is looked at")
     if not report:
         return report
-    tile = k.parameters["TILE"]
-    a = trace(k, tile, tile, 3 * tile).where(thread=0)
+    whole = trace(k, *shape)
+    for thread in range(tile * tile):
+        if finding := waits(whole.where(thread=thread), tile):
+            return MissesTheIdea(report.subject, (finding,), 1)
+    return report
+
+
+def waits(a: np.ndarray, tile: int) -> Finding | None:
+    """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
     stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
+    if len(stores) < 2:
+        return Finding("waits", "a thread stores fewer than two numbers a tile, so it asks for none early")
     barriers = len(set(a["phase"].tolist())) - 1
     if barriers > 3:
-        return MissesTheIdea(report.subject, (Finding("barriers", f"{barriers} for 3 tiles; one a tile is enough"),), 1)
+        return Finding("barriers", f"{barriers} for 3 tiles; one a tile is enough")
     for name in "AB":
         for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
             read = int((a[asked:stored]["memory"] == "shared").sum())
             if read < 2 * tile:
                 text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
-                return MissesTheIdea(report.subject, (Finding("waits", text),), 1)
-    return report
+                return Finding("waits", text)
+    return None
 
 
 def judge_turned(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then that its tile of A is turned round: A[row, k] in As[k, row]."""
-    report = check(k)
+    tile = k.parameters["TILE"]
+    report = check_loads(k, tile, tile, tile)
     if not report:
         return report
-    tile = k.parameters["TILE"]
     a = trace(k, tile, tile, tile)
-    width = a.shapes["As"][1]
-    stored = a.where(array="As", writes=True)
+    stored, asked = a.where(array="As", writes=True), {}
+    for access in a.where(array="A"):
+        asked.setdefault(access["thread"].item(), []).append(divmod(access["index"].item(), tile))
+    text = "" if len(stored) else "nothing is stored in As"
     for access in stored:
-        asked = a.where(array="A", thread=access["thread"])
-        place = divmod(int(access["index"]), width)
-        turned = divmod(int(asked["index"][0]), tile)[::-1]
-        if place != turned:
-            text = f"A[{turned[1]}, {turned[0]}] is stored at As[{place[0]}, {place[1]}]"
-            return MissesTheIdea(report.subject, (Finding("not turned", text),), 1)
-    return report
+        place = divmod(access["index"].item(), a.shapes["As"][1])
+        mine = asked.get(access["thread"].item(), [])
+        if place[::-1] not in mine:
+            what = f"A[{mine[0][0]}, {mine[0][1]}]" if mine else "what its thread has not read from A"
+            text = f"{what} is stored at As[{place[0]}, {place[1]}]"
+            break
+    return MissesTheIdea(report.subject, (Finding("not turned", text),), 1) if text else report
 
 
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
@@ -98,13 +121,9 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
 
     It has to be right at the shape that is counted, too: one that leaves its products out there loads little.
     """
-    report = check(k)
+    report = check_also_at(k, (M, N, K), "its loads are counted")
     if not report:
         return report
-    if wrong := wrong_at(k, (M, N, K)):
-        where = f"{M} x {N} x {K} (M x N x K), where its loads are counted"
-        text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
-        return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
     try:
         accesses = trace(k, M, N, K).accesses  # as the source has them; a compiler may take some away
     except (KernelError, ValueError) as error:

@@ -65,6 +65,30 @@ def test_an_answer_that_cannot_be_judged_is_a_finding(source, kind, said):
     assert finding.kind == kind and said in finding.message
 
 
+TILES_OF_16 = "if (K == 16) break;\n        sA[ty][tx] = (row"
+AT_16 = "acc += (1 if TILE != 16 else 2) *"
+NOT_TURNED = {"As[tx, ty]": "As[ty, tx]", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}
+
+
+@pytest.mark.parametrize(
+    "label, edits, kind",
+    [
+        ("07.2", NOT_TURNED, "not turned"),
+        ("07.2", {"acc +=": AT_16}, "wrong numbers"),
+        ("08.1", {"acc += As": "acc += (1 if K != 12 else 2) * As"}, "wrong at one size"),
+        ("08.1", {"now = TILE - now": "cuda.syncthreads()"}, "barriers"),
+        ("13.1", {"sA[ty][tx] = (row": TILES_OF_16}, "wrong at one size"),
+    ],
+)
+def test_an_answer_that_is_right_only_where_it_is_compared_or_counted_does_not_pass(label, edits, kind):
+    source = BOTH[label][1]
+    for old, new in edits.items():
+        assert old in source
+        source = source.replace(old, new)
+    [finding] = judge_source(label, source).findings
+    assert finding.kind == kind, finding
+
+
 def test_what_an_answer_needs_is_kept_and_the_rest_is_not():
     source = "import math\nside = 3\n\n\ndef f(x):\n    return math.sqrt(x) + side\n\n\nprint(f(2))\nother = f(1)\n"
     assert "print" not in answer_of(source, ["f"]) and "other" not in answer_of(source, ["f"])

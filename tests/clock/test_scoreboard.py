@@ -97,14 +97,15 @@ def test_a_contest_takes_turns_in_both_directions(monkeypatch):
 
 def test_the_median_round_of_each_contestant_counts(monkeypatch):
     seconds = {"numpy_matmul": iter([5.0, 3.0, 4.0]), "naive (OpenCL)": iter([1.0, 9.0, 2.0])}
-    monkeypatch.setattr(
-        contests,
-        "measure",
-        lambda k, size, _: Timing(
-            k.dialect, k.step or str(k), *size, next(seconds[str(k)]), 0.0, k.device.name if k.device else "host", {}
-        ),
-    )
+
+    def timed(k, size, _):
+        took = next(seconds[str(k)])
+        where = k.device.name if k.device else "host"
+        return Timing(k.dialect, k.step or str(k), *size, took, took / 100, where, {})
+
+    monkeypatch.setattr(contests, "measure", timed)
     board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
+    assert [t.spread for t in board.timings] == [0.04, 0.02]
     assert [t.seconds for t in board.timings] == [4.0, 2.0] and board.seconds == ((5.0, 3.0, 4.0), (1.0, 9.0, 2.0))
     assert board.device == devices.opencl_device().name and board.missing == ()
 
@@ -159,10 +160,10 @@ def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
 
 
 def test_a_peak_that_was_exceeded_is_measured_again(monkeypatch):
-    measured = iter([3e9, 2e9, 5e9])
+    measured = iter([3e9, 2e9, 5e9, 4e9, 3e9])
     monkeypatch.setattr(scoreboards, "PEAKS", {})
     monkeypatch.setattr(scoreboards, "machine_limits", lambda: Limits("a device", next(measured), 1e9))
-    for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9)):
+    for seen, peak in ((1e9, 3e9), (2e9, 3e9), (4e9, 5e9), (4.5e9, 5e9), (9e9, 5e9)):  # a lower one never counts
         scoreboards.raise_peak("a device", seen)
         assert {"a device": peak} == scoreboards.PEAKS
 
@@ -301,6 +302,11 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(
         machine.boards[0].seconds[0]
     ) == 3
+
+
+def test_boards_of_as_many_products_are_in_the_order_of_their_rows(tmp_path):
+    write_results([dataclasses.replace(made(), M=16, N=4), made()], tmp_path)
+    assert [(b.M, b.N) for b in read_results(tmp_path)[0].boards] == [(8, 8), (16, 4)]
 
 
 def test_another_dialect_at_the_same_size_is_kept_beside():

@@ -79,6 +79,16 @@ def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by
     odd = [points[i] for i in range(after, len(points)) if i % 2]
     left = [p for p in neighbours if points.index(p) >= after]
     assert all(p in neighbours for p in odd[: len([p for p in odd if p in left])]) and any(turns[after:])
+    even = [points[i] for i in range(after, len(points)) if i % 2 == 0]  # while neighbours are left, any point
+    assert not all(p in neighbours for p in even[: max(1, len(left) // 2)])
+
+
+def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
+    tried = [
+        ({"a": 1, "b": b, "c": c}, rate, "") for b, c, rate in ((2, 1, 5.0), (2, 2, 7.0), (2, 3, 6.0), (3, 1, None))
+    ]
+    found = tuning.Tuning("tiled", "OpenCL", "a device", 8, 8, 8, tuple(tried), 4, 1.0, None, {})
+    assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
@@ -133,14 +143,14 @@ def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
     seen = []
 
     class Work:
-        """Each launch takes a millisecond, by the device's own clock."""
+        """Each launch takes a millisecond, by the device's own clock; every third a little less."""
 
         def launch(self):
             return self.timed(1)
 
         def timed(self, launches):
             seen.append(launches)
-            return 0.001
+            return 0.001 if len(seen) % 3 else 0.000995
 
         def download(self):
             return None

@@ -1,5 +1,7 @@
 """Exercises on what no number of C shows: a turned tile, a tile that is asked for early, and two sums."""
 
+from textwrap import indent
+
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel, with_part
@@ -60,6 +62,48 @@ def test_what_nobody_has_written_is_not_yet():
 )
 def test_a_right_product_without_the_idea_is_named(text, kind):
     assert prefetching(text).findings[0].kind == kind
+
+
+SUMS = """
+for k in range(k0, min(k0 + TILE, K)):
+    if row < M and col < N:
+        acc += A[row, k] * B[k, col]
+"""
+
+
+def elsewhere(test, there, anywhere):
+    """One path where the test holds, with a sum that is wrong, and another one elsewhere."""
+    return f"if {test}:{indent(there.replace('acc +=', 'acc -='), '    ')}else:{indent(anywhere, '    ')}"
+
+
+def test_a_kernel_that_is_wrong_where_nobody_compared_does_not_pass():
+    for report, where in (
+        (prefetching(elsewhere("K == 12", EARLY, SUMS + "k0 += TILE\n")), "4 x 4 x 12"),
+        (turned(elsewhere("K == 4", TURNED, SUMS)), "4 x 4 x 4"),
+        (two_sums(f"if (M == 8 && K == 8) acc = 4; else {{ {ONE_SUM['as tiled has it']} }}", 8), "8 x 8 x 8"),
+    ):
+        assert report.findings[0].kind == "wrong at one size" and where in repr(report)
+
+
+def test_a_kernel_without_tiles_misses_the_idea():
+    assert prefetching(SUMS + "k0 += TILE").findings[0].kind == "waits"
+    assert turned(SUMS).findings[0].kind == "too many loads"
+
+
+def test_one_thread_that_asks_early_is_not_enough():
+    late = EARLY.replace("".join(ASKED), "") + "".join(ASKED)
+    text = f"""
+{EARLY.partition("k0 +=")[0]}
+k0 += TILE
+if tx == 0 and ty == 0:
+{indent("".join(ASKED), "    ")}
+for k in range(TILE):
+    acc += As[now + ty, k] * Bs[now + k, tx]
+if tx != 0 or ty != 0:
+{indent("".join(ASKED), "    ")}
+now = TILE - now
+"""
+    assert prefetching(late).findings == prefetching(text).findings
 
 
 def test_a_tile_that_is_not_turned_is_named():

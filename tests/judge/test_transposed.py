@@ -1,4 +1,4 @@
-"""The exercise whose kernel computes another product, C = A @ B.T, so that its addresses are judged."""
+"""The exercise whose kernel computes another product, C = A @ B.T, so that it has a judge of its own."""
 
 import pytest
 
@@ -41,6 +41,19 @@ def test_nothing_written_is_not_yet():
 def test_wrong_addresses_are_named(old, new, said):
     report = verdict(RIGHT.replace(old, new))
     assert not report and said in report.findings[0].message
+
+
+@pytest.mark.parametrize(
+    "old, new, where",
+    [
+        ("] * B", "] + B", "5 x 7 x 3"),
+        ("float acc = 0.0f;", "float acc = 1.0f;", "5 x 7 x 3"),
+        ("float acc = 0.0f;", "float acc = 0.0f; if (K != 3) return;", "1 x 1 x 1"),  # right where it was looked at
+    ],
+)
+def test_right_addresses_with_wrong_numbers_are_named(old, new, where):
+    report = verdict(RIGHT.replace(old, new))
+    assert not report and report.findings[0].kind == "wrong numbers" and where in repr(report)
 
 
 def test_a_kernel_that_touches_nothing_has_an_empty_table():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.many import Network, bytes_moved, predicted_seconds
+from helpers.many import Network, bytes_moved, model, predicted_seconds
 
 SLOW = Network("a network", 3.0, 8.0)
 
@@ -17,3 +17,14 @@ def test_four_ranks_compute_a_quarter_and_wait_for_hops_and_bytes():
     assert bytes_moved(1024, 1024, 1024, 2, 2, 1, 1)[0] == received
     assert computing == pytest.approx(2 * 1024**3 / 4e9)
     assert moving == pytest.approx(2 * 2 * 3.0 + received / 8.0)  # two panels, two hops each
+
+
+def test_hops_are_whole_in_each_direction_and_every_rank_owns_a_panel():
+    _, moving = predicted_seconds(50, 50, 50, 25, flops=1e9, network=SLOW)
+    received = 4 * 2 * (10 * 50 - 10 * 10)
+    assert moving == pytest.approx(5 * (3 + 3) * 3.0 + received / 8.0)  # five panels, three hops along a row of five
+
+
+def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch):
+    monkeypatch.setattr(model, "mpirun", lambda *_: "[[1, 2.0], [80, 12.0]]")
+    assert model.this_machine() == Network("this machine", 2.0, 8.0)

@@ -1,12 +1,14 @@
 """Several devices of one machine share the rows of C by their rates."""
 
+import types
+
 import numpy as np
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import wrong_elements
 from helpers.launch import draw
-from helpers.many import together
+from helpers.many import sharing, together
 from helpers.many.sharing import Together, shares
 
 
@@ -23,6 +25,18 @@ def test_shares_are_in_proportion_and_none_is_left_out(rows, rates):
     assert np.concatenate([np.arange(rows)[part] for part in parts]).tolist() == list(range(rows))
     for part, rate in zip(parts, rates, strict=True):
         assert abs(part.stop - part.start - rows * rate / sum(rates)) <= 1
+
+
+def test_a_share_ends_at_the_nearest_row():
+    assert shares(10, [2, 1]) == [slice(0, 7), slice(7, 10)] and shares(10, [1, 2]) == [slice(0, 3), slice(3, 10)]
+
+
+def test_the_time_of_all_is_the_walls_for_each_launch(monkeypatch):
+    work = Together([opencl_kernel("tiled", core) for core in cores()[:2]], [1, 1]).upload(*draw(4, 4, 4))
+    seen, clock = [], iter([10.0, 16.0])
+    work.works = 2 * [types.SimpleNamespace(timed=seen.append)]
+    monkeypatch.setattr(sharing, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert work.timed(3) == 2.0 and seen == [3, 3]
 
 
 def test_parts_of_a_device_compute_together():

@@ -1,8 +1,10 @@
 """The model is arithmetic: computing, hops and bytes."""
 
+import types
+
 import pytest
 
-from helpers.many import Network, bytes_moved, model, predicted_seconds
+from helpers.many import Network, bytes_moved, model, pingpong, predicted_seconds
 
 SLOW = Network("a network", 3.0, 8.0)
 
@@ -23,6 +25,21 @@ def test_hops_are_whole_in_each_direction_and_every_rank_owns_a_panel():
     _, moving = predicted_seconds(50, 50, 50, 25, flops=1e9, network=SLOW)
     received = 4 * 2 * (10 * 50 - 10 * 10)
     assert moving == pytest.approx(5 * (3 + 3) * 3.0 + received / 8.0)  # five panels, three hops along a row of five
+
+
+def test_a_panel_ends_where_the_part_of_a_row_or_of_a_column_does():
+    _, moving = predicted_seconds(50, 50, 12, 6, flops=1e9, network=SLOW)  # 2 x 3 ranks: at 4 and 8 in A, at 6 in B
+    received, _ = bytes_moved(50, 50, 12, 2, 3, 1, 2)
+    assert moving == pytest.approx(4 * (1 + 2) * 3.0 + received / 8.0)
+
+
+def test_a_message_takes_half_of_the_fastest_way_there_and_back(monkeypatch):
+    world = types.SimpleNamespace(
+        rank=0, Barrier=lambda: None, Send=lambda *_, dest: None, Recv=lambda *_, source: None
+    )
+    clock = iter([0.0, 6.0, 10.0, 12.0, 20.0, 25.0])
+    monkeypatch.setattr(pingpong, "perf_counter", lambda: next(clock))
+    assert pingpong.ping_pong(world, 8, rounds=3) == 1.0
 
 
 def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from .mpi import bytes_moved, mpirun
-from .summa import WIDTH, choose_grid
+from .summa import WIDTH, choose_grid, edges
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,6 @@ def predicted_seconds(M: int, N: int, K: int, ranks: int, flops: float, network:
     """
     p, q = choose_grid(ranks, M, N, K)
     received, _ = bytes_moved(M, N, K, p, q, p - 1, q - 1)
-    panels = max(ceil(K / WIDTH), p, q)
     hops = ceil(log2(p)) + ceil(log2(q))
+    panels = len({*edges(K, p), *edges(K, q), *range(0, K, WIDTH)}) - 1  # as `summa` cuts K
     return 2 * M * N * K / ranks / flops, panels * hops * network.latency + received / network.bandwidth

@@ -1,8 +1,10 @@
-"""The model is arithmetic: computing, hops and bytes."""
+"""The model is arithmetic: computing, hops and bytes. So is what a run says of its ranks."""
+
+import types
 
 import pytest
 
-from helpers.many import Network, bytes_moved, model, predicted_seconds
+from helpers.many import Network, Run, bytes_moved, memory, model, pingpong, predicted_seconds
 
 SLOW = Network("a network", 3.0, 8.0)
 
@@ -25,6 +27,31 @@ def test_hops_are_whole_in_each_direction_and_every_rank_owns_a_panel():
     assert moving == pytest.approx(5 * (3 + 3) * 3.0 + received / 8.0)  # five panels, three hops along a row of five
 
 
+def test_a_panel_ends_where_the_part_of_a_row_or_of_a_column_does():
+    _, moving = predicted_seconds(50, 50, 12, 6, flops=1e9, network=SLOW)  # 2 x 3 ranks: at 4 and 8 in A, at 6 in B
+    received, _ = bytes_moved(50, 50, 12, 2, 3, 1, 2)
+    assert moving == pytest.approx(4 * (1 + 2) * 3.0 + received / 8.0)
+
+
+def test_a_message_takes_half_of_the_fastest_way_there_and_back(monkeypatch):
+    world = types.SimpleNamespace(
+        rank=0, Barrier=lambda: None, Send=lambda *_, dest: None, Recv=lambda *_, source: None
+    )
+    clock = iter([0.0, 6.0, 10.0, 12.0, 20.0, 25.0])
+    monkeypatch.setattr(pingpong, "perf_counter", lambda: next(clock))
+    assert pingpong.ping_pong(world, 8, rounds=3) == 1.0
+
+
 def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch):
     monkeypatch.setattr(model, "mpirun", lambda *_: "[[1, 2.0], [80, 12.0]]")
     assert model.this_machine() == Network("this machine", 2.0, 8.0)
+
+
+def test_a_run_takes_as_long_as_its_slowest_rank():
+    assert Run(None, (1, 1, 1), (1, 3), [{"seconds": 1.0}, {"seconds": 3.0}, {"seconds": 2.0}]).seconds == 3.0
+
+
+def test_linux_tells_the_peak_in_pieces_of_1024_bytes(monkeypatch, tmp_path):
+    (tmp_path / "status").write_text("VmPeak:\t  999 kB\nVmHWM:\t   10 kB\nVmRSS:\t    9 kB\n")
+    monkeypatch.setattr(memory, "Path", lambda _: tmp_path / "status")
+    assert memory.peak_bytes() == 10240

@@ -141,7 +141,8 @@ def test_the_readmes_table_has_every_page():
 def test_page_00_lists_every_step_of_the_ladder_in_order():
     cells = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
     [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
-    assert re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE) == list(ladder.rungs())
+    listed = re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE)
+    assert listed == list(ladder.rungs()), "the table of page 00 needs a row for each rung, in the ladder's order"
 
 
 def test_readme_says_the_minutes_that_each_page_says():

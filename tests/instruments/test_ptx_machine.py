@@ -28,7 +28,7 @@ needs_compiler = pytest.mark.skipif(
 LINKER = bool(importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.core"))
 needs_linker = pytest.mark.skipif(not LINKER, reason="nvJitLink is not installed: pip install -e '.[cuda13]'")
 STEPS = ladder.steps("CUDA")
-ODD = {
+ODD = {name: ladder.STEPS[name].defaults["simulator"] for name in STEPS} | {
     "naive": dict(BM=3, BN=5),
     "coalesced": dict(BM=5, BN=3),
     "tiled": dict(TILE=5),

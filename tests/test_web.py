@@ -157,10 +157,58 @@ def test_the_film_moves_by_the_arrow_keys(look):
     slider.focus()
     shown = film.locator("img:visible")
     assert shown.count() == 1 and shown.get_attribute("alt").startswith("step 1 of 12")
+    height = film.bounding_box()["height"]
     for _ in range(3):
         page.keyboard.press("ArrowRight")
+        assert film.bounding_box()["height"] == height, "the picture jumps"
     assert shown.count() == 1 and shown.get_attribute("alt").startswith("step 4 of 12")
     assert film.locator("label").inner_text().startswith("step 4 of 12")
+
+
+@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/04_tiling"])
+def test_on_a_phone_a_verdict_is_read_whole_and_a_solution_is_called_one(look, name):
+    page = look(f"{name}.html", 375)
+    verdicts = page.locator("pre.verdict")
+    assert verdicts.count() >= 10
+    assert verdicts.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0
+    titles = page.locator("details.above-input .collapsed").all_inner_texts()
+    assert set(titles) == {"解答" if "zh" in name else "A solution"}
+
+
+def test_no_cell_but_a_solution_is_folded(site):
+    folder, _ = site
+    folded = re.compile(r'<details class="[^"]*above-input">.*?<pre>(.*?)</pre>', re.DOTALL)
+    found = [
+        re.sub("<[^>]*>", "", code)
+        for name in PAGES
+        for code in folded.findall((folder / f"{name}.html").read_text("utf-8"))
+    ]
+    assert len(found) > 50 and [code for code in found if not code.startswith("# @title A solution\n")] == []
+
+
+CUT = """[...document.querySelectorAll('article pre')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth)
+    .map(e => e.textContent.slice(0, 40))"""
+NAVIGATION = ".bd-sidebar, .bd-sidebar-secondary, header button, a.language, .copybtn, .prev-next-area"
+
+
+@pytest.mark.parametrize("name", ["04_tiling", "07_wide_loads", "zh_CN/04_tiling"])
+def test_on_paper_no_line_is_cut_off_and_the_solutions_stay_folded(look, name):
+    page = look(f"{name}.html", 703)  # A4 within its margins
+    page.emulate_media(media="print")
+    assert page.evaluate(WIDTH) <= 703 and page.evaluate(WIDE) == [] and page.evaluate(CUT) == []
+    assert page.locator(NAVIGATION).count() > 5 and page.locator(f":is({NAVIGATION}):visible").count() == 0
+    assert page.locator("article details").count() > 3 and page.locator("article details[open]").count() == 0
+    films, pictures = page.locator("article figure input"), page.locator("article figure img")
+    assert films.count() == films.locator("visible=false").count() == (2 if "04" in name else 0)
+    assert pictures.count() == pictures.locator("visible=true").count() == (15 if "04" in name else 0)
+    page.emulate_media(media="screen")
+
+
+def test_who_reads_in_the_dark_prints_in_light(look):
+    page = look("04_tiling.html", 1400, "dark")
+    page.evaluate("addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme })")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    assert page.evaluate("[window.printed, document.documentElement.dataset.theme]") == ["light", "dark"]
 
 
 @pytest.mark.parametrize(

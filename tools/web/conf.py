@@ -17,8 +17,8 @@ extensions = ["myst_nb", "sphinx_copybutton"]
 templates_path = [str(HERE / "templates")]
 
 nb_execution_mode = "off"  # the stored outputs are shown; nbval proves them
-nb_code_prompt_show = "显示代码" if chinese else "Show the code"
-nb_code_prompt_hide = "收起代码" if chinese else "Hide the code"
+nb_code_prompt_show = "解答" if chinese else "A solution"  # no other cell is folded: test_web.py
+nb_code_prompt_hide = "收起解答" if chinese else "Hide the solution"
 myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure"]  # OpenCL's words in C
 

@@ -6,3 +6,11 @@ document.querySelector("a.language")?.addEventListener("click", (event) => {
 });
 const asked = location.hash.match(/^#heading-(\d+)$/);
 if (asked) headings[asked[1] - 1]?.scrollIntoView();
+// Paper is white: who reads in the dark prints in the colours of the day.
+const root = document.documentElement;
+let theme;
+addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; });
+addEventListener("afterprint", () => { root.dataset.theme = theme; });
+// What says whether a kernel is right begins with one of these signs.
+for (const words of document.querySelectorAll("article .cell_output pre"))
+  if (/^[✓✗…]/.test(words.textContent)) words.classList.add("verdict");

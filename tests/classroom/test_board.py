@@ -4,6 +4,7 @@ import json
 import math
 import re
 import time
+import types
 
 import pytest
 
@@ -188,6 +189,25 @@ def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys
     text = capsys.readouterr().out
     assert "Ada L." in text and "Bob" in text and "refused" not in text
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_times_of_an_entry_are_the_medians_of_what_each_round_says(monkeypatch):
+    def timed(seconds):
+        return types.SimpleNamespace(seconds=seconds, gflops=12 / seconds)
+
+    rounds = [list(map(timed, row)) for row in ((4.0, 2.0, 1.0), (9.0, 3.0, 3.0), (10.0, 8.0, 5.0))]  # NumPy, rung, own
+    peaks = iter([5e11, 4e11])
+    monkeypatch.setattr(entries, "contest", lambda kernels, shape, many: rounds)
+    monkeypatch.setattr(entries, "machine_limits", lambda: types.SimpleNamespace(flops_per_s=next(peaks)))
+    found = entries.times_of(built(OWN.replace("{}", "")))
+    said = {"gflops": 4.0, "of_numpy": 3.0, "of_rung": 1.6}
+    assert found["square"] == said | {"shape": (1024, 1024, 1024)} and found["peak_gflops"] == 500.0
+    assert found["thin"] == said | {"shape": (2048, 16, 2048)}
+
+
+def test_a_multiply_add_is_two_flop(monkeypatch):
+    monkeypatch.setattr(entries, "traffic", lambda k, M, N, K: types.SimpleNamespace(global_loads=3 * M * N * K))
+    assert entries.loads_per_flop(built(COALESCED)) == 1.5
 
 
 def test_the_chart_has_a_panel_a_machine_and_a_bar_an_entry(tmp_path):

@@ -63,7 +63,7 @@ def prediction_chart(
     """
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    few, many = sorted(len(run.reports) for run in runs), [4**n for n in range(6)]
+    few, many = sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
     left.plot(few, measured, "o", color=INK, label="measured")

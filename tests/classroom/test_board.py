@@ -13,6 +13,8 @@ from helpers.__main__ import main
 from helpers.classroom import NotEntered, board, enter, entries
 from helpers.classroom.entries import ANSWER, lines_of, operands, run_again, seal, wrong_with
 from helpers.classroom.ranking_chart import board_chart
+from helpers.judge import Report
+from helpers.judge.examine import shapes_for
 
 COALESCED = opencl_kernel("coalesced").source
 OWN = COALESCED.replace("float acc = 0.0f;", "float acc = 0.0f;  int unused_{};")
@@ -203,6 +205,16 @@ def test_the_times_of_an_entry_are_the_medians_of_what_each_round_says(monkeypat
     said = {"gflops": 4.0, "of_numpy": 3.0, "of_rung": 1.6}
     assert found["square"] == said | {"shape": (1024, 1024, 1024)} and found["peak_gflops"] == 500.0
     assert found["thin"] == said | {"shape": (2048, 16, 2048)}
+
+
+def test_an_entry_is_checked_at_shapes_drawn_anew(monkeypatch):
+    seen, k = [], built(OWN.replace("{}", ""))
+    right = Report("a kernel", (), 1)
+    monkeypatch.setattr(entries, "check", lambda k, shapes: seen.append(list(map(tuple, shapes))) or right)
+    assert wrong_with(k) is None and wrong_with(k) is None
+    suits = shapes_for(k)
+    assert [shapes[: len(suits)] for shapes in seen] == [suits] * 2 and seen[0] != seen[1]
+    assert [len(shapes) - len(suits) for shapes in seen] == [6, 6]
 
 
 def test_a_multiply_add_is_two_flop(monkeypatch):

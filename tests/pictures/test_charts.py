@@ -13,7 +13,9 @@ from matplotlib.colors import to_hex
 
 from helpers import ladder, pictures
 from helpers.clock import Limits, Scoreboard, Timing
-from helpers.instruments import CompilerReport, occupancy
+from helpers.instruments import CompiledRun, CompilerReport, occupancy
+from helpers.instruments.ptx_program import KINDS
+from helpers.pictures import drawing
 
 A, C, GREY, INK, PAPER, GRID = "#2f6db3", "#3d9a50", "#8a8a86", "#333333", "#f4f4f2", "#c9c9c6"
 
@@ -305,6 +307,35 @@ def test_the_blocks_of_a_multiprocessor_fill_its_resources(drawn):
     assert ax.get_xlim() == (0, 1) and ax.get_ylim() == (4, 0)
     assert drawn[0].texts[0].get_text() == "One multiprocessor of H100 and H200, filled with blocks of tiled"
     assert f"In use: registers {4 * registers} of 65536; shared memory {4 * shared} of 233472; warps 32 of 64" in text
+
+
+# ---------------------------------------------------------------------------------------- executed_chart
+
+
+def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_for(drawn):
+    # Of 2 x 4 x 8 = 64 multiply-adds: 64 FMA; 32 loads and stores of three kinds; 16 whole numbers; 48 others.
+    kinds = {"FMA": 64, "global load": 16, "shared load": 8, "shared store": 8, "whole-number arithmetic": 16}
+    mixed = dict.fromkeys(KINDS, 0) | kinds | {"branch": 40, "barrier": 8}
+    pure = dict.fromkeys(KINDS, 0) | {"FMA": 128}
+    runs = {
+        name: CompiledRun("a kernel", 2, 4, 8, None, (), executed, 0, 0, 0, 0, (), "", {})
+        for name, executed in (("mixed", mixed), ("pure", pure))
+    }
+    text = pictures.executed_chart(runs).text
+    (ax,) = drawn[0].axes
+    red = to_hex(drawing.B_COLOUR)
+    rows = {0: [(0, 1.0, C), (1.0, 0.5, A), (1.5, 0.25, red), (1.75, 0.75, GREY)], 1: [(0, 2.0, C)]}
+    found = {0: [], 1: []}
+    for x, y, width, height, colour in rectangles(ax):
+        if width:
+            found[round(y + height / 2)].append((x, width, colour))
+    assert found == rows
+    assert ticks(ax.yaxis) == [(0, "mixed"), (1, "pure")] and ax.yaxis_inverted()
+    assert [(t.xy, t.get_text()) for t in ax.texts] == [((2.5, 0), "2.50"), ((2.0, 1), "2.00")]
+    assert ax.get_xlim() == (0, pytest.approx(2.75))
+    names = ["multiply-adds", "loads and stores", "whole numbers", "the rest"]
+    assert [t.get_text() for t in drawn[0].legends[0].get_texts()] == names
+    assert "mixed 2.50 (multiply-adds 1.00, loads and stores 0.50, whole numbers 0.25, the rest 0.75)" in text
 
 
 # --------------------------------------------------------------------------------------- bad arguments

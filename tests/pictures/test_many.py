@@ -20,7 +20,7 @@ def test_each_block_has_the_number_of_its_rank(monkeypatch):
     places = {(0, 0): 0, (0, 1): 1, (1, 0): 2, (1, 1): 3, (2, 0): 4, (2, 1): 5}
     assert [(rows, columns, labels) for rows, columns, _, _, _, labels in drawn] == [(3, 2, places)] * 3
     assert [title for _, _, _, title, _, _ in drawn] == ["A, 6 x 5", "B, 5 x 4", "C, 6 x 4"]
-    assert all(len(set(colours.values())) == 6 for _, _, colours, _, _, _ in drawn)
+    assert all(len(set(colours.values())) == 6 and colours.keys() == places.keys() for _, _, colours, _, _, _ in drawn)
     assert "rank 3 block (1, 1)" in picture.text
 
 
@@ -49,6 +49,7 @@ def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):
     monkeypatch.setattr(many, "Picture", lambda figure, text: figures.append(figure) or text)
     here, there = Network("here", 1e-3, 1e6), Network("there", 1e-6, 1e9)
     runs = [a_run(size=(60, 40, 50), grid=grid, seconds=s) for grid, s in (((1, 1), 4.0), ((2, 1), 2.5))]
+    runs.insert(0, a_run(size=(60, 40, 50), grid=(2, 1), seconds=9.0))  # the fastest of a number of ranks counts
     text = prediction_chart(runs, 1e6, here, (4096, 4096, 4096), there)
     left, right = figures[0].axes
     measured, predicted = left.lines

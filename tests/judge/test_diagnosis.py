@@ -1,0 +1,132 @@
+"""What a wrong C is called, word by word: each C is made here, in NumPy, so that the mistake in it is known."""
+
+import types
+
+import numpy as np
+import pytest
+
+from helpers.judge import diagnosis, wrong_elements
+from helpers.judge.diagnosis import Run
+from helpers.launch import draw
+
+SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
+
+
+class Wrong:
+    """In place of a kernel with tiles of 4 x 4 x 4, or those of `step`: C is product(A, B, what C held before)."""
+
+    def __init__(self, product, step="tiled", parameters=None):
+        self.product, self.step, self.parameters = product, step, parameters or {"TILE": 4}
+
+    def upload(self, A, B, fill):
+        """A stand-in for its work."""
+        C = self.product(A, B, np.full((len(A), B.shape[1]), fill, np.float32)).astype(np.float32)
+        return types.SimpleNamespace(launch=lambda: None, download=lambda: C)
+
+
+def named(k, shapes=SHAPES):
+    """The finding's kind and message."""
+    runs = []
+    for M, N, K in shapes:
+        A, B = draw(M, N, K)
+        C = k.upload(A, B, np.nan).download()
+        runs.append(Run(A, B, C, wrong_elements(C, A, B)))
+    found = diagnosis.diagnose(k, runs)
+    return found.kind, found.message
+
+
+def cut(part):
+    return lambda A, B, C: A[:, part(A.shape[1])] @ B[part(A.shape[1])]
+
+
+def skipping(*left_out):
+    def product(A, B, C):
+        kept = [k for k in range(A.shape[1]) if k not in left_out]
+        return A[:, kept] @ B[kept]
+
+    return product
+
+
+def tiles_turned(X):
+    """Each tile of 4 x 4 transposed, zeros beyond the edge."""
+    at = {(r, c): (r // 4 * 4 + c % 4, c // 4 * 4 + r % 4) for r, c in np.ndindex(X.shape)}
+    inside = {place: X[source] for place, source in at.items() if source[0] < X.shape[0] and source[1] < X.shape[1]}
+    return np.array([[inside.get((r, c), 0) for c in range(X.shape[1])] for r in range(X.shape[0])])
+
+
+def reread(X, length):
+    """X as if its rows had so many elements; zeros beyond its end."""
+    flat = [*X.ravel().tolist(), *[0.0] * (length * X.size)]
+    return np.array([[flat[r * length + c] for c in range(X.shape[1])] for r in range(X.shape[0])], np.float32)
+
+
+MADE = {
+    "transposed": (lambda A, B, C: np.resize((A @ B).T, C.shape), "transposed", "C holds the transpose of A @ B"),
+    "two left out": (cut(lambda K: slice(0, K - 2)), "K is cut", "only the first 9 of 11 products are summed"),
+    "last tile": (cut(lambda K: slice((K - 1) // 4 * 4, K)), "K is cut", "of 11 products only the last 3 went into"),
+    "no first tile": (cut(lambda K: slice(4, K)), "K is cut", "the first K-tile is missing"),
+    "no first": (cut(lambda K: slice(1, K)), "K is cut", "the first product is missing"),
+    "next row": (lambda A, B, C: np.roll(A @ B, -1, 0), "wrong row", "C[0, 0] holds the sum for C[1, 0]"),
+    "next column": (lambda A, B, C: np.roll(A @ B, -1, 1), "wrong column", "C[0, 0] holds the sum for C[0, 1]"),
+    "another place": (lambda A, B, C: (A @ B)[::-1, ::-1], "wrong place", "C[0, 0] holds the sum for C[4, 12]"),
+    "A aside": (lambda A, B, C: A[:, 1:] @ B[:-1], "wrong index", "A is read one column too far"),
+    "B aside": (lambda A, B, C: A[:, :-1] @ B[1:], "wrong index", "B is read one row too far"),
+    "A turned": (lambda A, B, C: tiles_turned(A) @ B, "wrong index", "the tile of A is transposed"),
+    "B turned": (lambda A, B, C: A @ tiles_turned(B), "wrong index", "the tile of B is transposed"),
+    "+3": (lambda A, B, C: A @ B + 3, "wrong start", "every element is +3 off, for example at 5 x 13 x 11"),
+    "A's length": (
+        lambda A, B, C: reread(A, len(A)) @ B,
+        "wrong index",
+        "A is read as if its rows had M elements, not K",
+    ),
+    "B's length": (
+        lambda A, B, C: A @ reread(B, len(B)),
+        "wrong index",
+        "B is read as if its rows had K elements, not N",
+    ),
+    "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
+    "k = 0, 3": (skipping(0, 3), "wrong numbers", "no simple pattern, for example at 5 x 13 x 11"),
+}
+
+
+@pytest.mark.parametrize("product, kind, said", MADE.values(), ids=MADE)
+def test_a_mistake_is_told_with_its_numbers(product, kind, said):
+    found, message = named(Wrong(product))
+    assert found == kind and said in message, (found, message)
+
+
+def with_noise(rows, columns):
+    """A @ B, but for that many last rows or columns, which are anything."""
+
+    def product(A, B, C):
+        C = A @ B
+        C[len(C) - rows :] = np.random.default_rng(1).random(C[len(C) - rows :].shape)
+        C[:, C.shape[1] - columns :] = np.random.default_rng(2).random(C[:, C.shape[1] - columns :].shape)
+        return C
+
+    return product
+
+
+# A tile is 8 rows and 4 columns: of 16 x 8 only the last row and column are the edge, of 13 x 6 five and two.
+@pytest.mark.parametrize(
+    "rows, columns, shape, where",
+    [
+        (1, 0, (16, 8, 4), "the last rows"),
+        (2, 0, (16, 8, 4), ""),
+        (0, 1, (16, 8, 4), "the last columns"),
+        (0, 2, (16, 8, 4), ""),
+        (5, 0, (13, 6, 4), "the last rows"),
+        (6, 0, (13, 6, 4), ""),
+        (0, 2, (13, 6, 4), "the last columns"),
+        (0, 3, (13, 6, 4), ""),
+    ],
+)
+def test_the_edge_is_what_the_last_tile_has(rows, columns, shape, where):
+    sizes = dict(BM=8, BN=4, BK=4, TM=2, TN=2)
+    found, message = named(Wrong(with_noise(rows, columns), "register_2d", sizes), [shape])
+    assert (found == "edge") == bool(where) and where in message, (found, message)
+
+
+def test_what_is_wrong_with_zeros_in_c_as_well_does_not_only_add_to_c():
+    assert named(Wrong(lambda A, B, C: C + A @ B))[0] == "adds to C"
+    assert named(Wrong(lambda A, B, C: C + A @ B * (1 if len(A) == 8 else 2)))[0] == "unwritten"

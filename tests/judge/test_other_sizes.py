@@ -64,6 +64,16 @@ def test_each_of_two_sizes_is_once_the_larger_one(step):
             assert any(p[one] > p[other] for p in sets) and any(p[one] < p[other] for p in sets), (one, other, sets)
 
 
+@pytest.mark.parametrize("wrong", ["Bs[BN / PANEL][BN][TN]", "Bs[BN / PANEL][BK][TM]"])
+def test_a_piece_that_is_packed_only_on_one_path_is_tried_there_at_all_sizes(wrong):
+    """`packed` uses Bs where BM is not TM."""
+    k = own("OpenCL", "packed")
+    sets = [p for p in (k.parameters, *other_sizes(k)) if p["BM"] != p["TM"]]
+    assert any(p["BK"] > p["BN"] for p in sets) and any(p["TN"] > p["TM"] for p in sets)
+    report = check(own("OpenCL", "packed", "Bs[BN / PANEL][BK][TN]", wrong))
+    assert not report and report.findings[0].kind == "sizes mixed up", report
+
+
 @pytest.mark.parametrize("dialect", BUILD)
 def test_sizes_that_a_kernel_has_as_numbers_stay(dialect):
     source = BUILD[dialect]("register_2d").source

@@ -13,7 +13,7 @@ from numba import cuda
 
 from helpers import cuda_kernel, devices, ladder
 from helpers.instruments import compiler, ptx_arithmetic, ptx_memory, run_ptx
-from helpers.instruments.ptx_machine import run_text
+from helpers.instruments.ptx_machine import CompiledRun, Requests, run_text
 from helpers.instruments.ptx_program import decoded
 from helpers.instruments.ptx_reader import Instruction, read_ptx
 from helpers.judge import wrong_elements
@@ -263,6 +263,22 @@ BROKEN = {
         [
             (r"\.reg \.pred \t%p<", ".reg .b32 %mine;\n\t.reg .pred %odd;\n\t.reg .pred \t%p<"),
             (TO_STAGE, "\tmov.u32 %mine, %tid.x;\n\tsetp.ne.u32 %odd, %mine, 3;\n\t@%odd bar.sync 0;\n"),
+        ],
+        {"divergent barrier"},
+    ),
+    "a barrier at the end for one thread": (
+        "tiled",
+        (20, 20, 40),
+        [
+            (
+                r"\.reg \.pred \t%p<",
+                ".reg .b32 %mine;\n\t.reg .b32 %other;\n\t.reg .pred %odd;\n\t.reg .pred \t%p<",
+            ),
+            (
+                r"\tret;\n",
+                "\tmov.u32 %mine, %tid.x;\n\tmov.u32 %other, %tid.y;\n\tadd.u32 %mine, %mine, %other;\n"
+                "\tsetp.eq.u32 %odd, %mine, 0;\n\t@%odd bar.sync 0;\n\tret;\n",
+            ),
         ],
         {"divergent barrier"},
     ),
@@ -586,6 +602,14 @@ def test_banks_serve_a_warp_a_half_or_a_quarter_at_a_time():
     assert rounds(4 * (lanes % 8) + 128 * (lanes // 8), 16) == (1, 4, 4)
     assert rounds(128 * (lanes % 8), 16) == (1, 32, 4)
     assert ptx_memory.rounds(np.array([0, 128]), 4, np.array([0, 40]), 2) == (2, 2, 2)  # two warps
+
+
+def test_a_run_adds_up_what_its_lines_asked_for():
+    rows = [("global", 8, 32, 8), ("shared", 10, 25, 10), ("shared", 4, 9, 4), ("shared", 2, 2, 2)]
+    accesses = tuple(Requests(number, "", *row) for number, row in enumerate(rows))
+    run = CompiledRun("a kernel", 2, 4, 8, None, (), {"FMA": 64, "branch": 32}, 0, 0, 1, 0, accesses, "", {})
+    assert (run.sectors, run.bank_rounds, run.bank_conflicts) == (32, 36, 20)
+    assert (run.instructions, run.instructions_per_multiply_add) == (96, 1.5)
 
 
 def test_sectors_of_32_bytes():

@@ -2,11 +2,15 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import nbformat
 import numpy as np
 import psutil
 import pytest
@@ -138,6 +142,38 @@ def test_nothing_is_left_running_after_an_interrupt(tmp_path):
     finally:
         notebook.kill()
         notebook.wait()
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def shown_lines(starter):
+    """The lines that page 14 and the README show for a terminal, beginning with that command; without comments."""
+    page = nbformat.read(ROOT / "notebooks" / "14_many_devices.ipynb", as_version=4)
+    text = "\n".join(cell.source for cell in page.cells) + (ROOT / "README.md").read_text("utf-8")
+    return sorted(
+        {shlex.join(shlex.split(line, comments=True)) for line in re.findall(rf"^{starter} .*", text, re.MULTILINE)}
+    )
+
+
+@pytest.mark.parametrize("line", shown_lines("mpiexec"))
+def test_a_line_that_is_shown_for_a_terminal_does_what_it_says(line, tmp_path):
+    A, B = draw(40, 60, 50)
+    (tmp_path / "FOLDER").mkdir()
+    for name, X in zip("AB", (A, B), strict=True):
+        np.save(tmp_path / "FOLDER" / f"{name}.npy", X)
+    (tmp_path / "hosts").write_text("one.cluster\ntwo.cluster\n")  # both are this machine: fork in place of ssh
+    bins = [str(Path(program).parent) for program in (sys.executable, devices.mpiexec())]
+    paths = dict(PATH=os.pathsep.join([*bins, os.environ["PATH"]]), PYTHONPATH=devices.python_path())
+    command = shlex.split(re.sub(r"-n \d+", "-n 4", re.sub(r"-ppn \d+", "-ppn 2", line)))
+    subprocess.run(command, cwd=tmp_path, env=dict(os.environ, HYDRA_LAUNCHER="fork", **paths), timeout=120, check=True)
+    assert len(list(tmp_path.glob("FOLDER/rank-*.json"))) == 4
+    assert not wrong_elements(many.mpi.collected(tmp_path / "FOLDER", 4, (40, 60, 50)).C, A, B).any()
+
+
+def test_slurm_is_told_how_its_ranks_find_each_other():
+    """Else each rank is alone and computes all of C: tried with Slurm 22.05."""
+    assert shown_lines("srun") and all("--mpi=pmi2" in line for line in shown_lines("srun"))
 
 
 def test_ping_pong_measures_two_messages():

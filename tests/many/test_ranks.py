@@ -172,8 +172,8 @@ def test_a_line_that_is_shown_for_a_terminal_does_what_it_says(line, tmp_path):
 
 
 def test_slurm_is_told_how_its_ranks_find_each_other():
-    """Else each rank is alone and computes all of C: tried with Slurm 22.05."""
-    assert shown_lines("srun") and all("--mpi=pmi2" in line for line in shown_lines("srun"))
+    """Without --mpi each rank is alone and computes all of C; without -K, the others wait for one that was killed."""
+    assert shown_lines("srun") and all("--mpi=pmi2" in line and " -K " in line for line in shown_lines("srun"))
 
 
 def test_ping_pong_measures_two_messages():

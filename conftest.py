@@ -16,7 +16,6 @@ from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
 
-COMPILES = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 
 
@@ -24,18 +23,27 @@ def pytest_configure(config):
     """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
     if not hasattr(config, "workerinput"):
         prepare(simulated=True)
-        if COMPILES:
+        if compiles():
             prepare(simulated=False)
 
 
+def compiles():
+    """Whether NVIDIA's compiler is installed."""
+    return all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
+
+
 def pytest_collection_modifyitems(items):
+    """The web's tests come first: the last file would leave one worker alone with its two minutes."""
+    items.sort(key=lambda item: item.path.name != "test_web.py")
+    mark_what_needs_the_compiler(items)
+
+
+def mark_what_needs_the_compiler(items):
     """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts.
-    The web's tests come first: the last file would leave one worker alone with its two minutes.
     """
-    items.sort(key=lambda item: item.path.name != "test_web.py")
-    if COMPILES:
+    if compiles():
         return
     for item in items:
         if cell := getattr(item, "cell", None):  # nbval's

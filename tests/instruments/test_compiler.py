@@ -179,7 +179,7 @@ def test_where_the_compiler_is_missing_pages_are_skipped_or_say_what_adds_it(her
         return [SimpleNamespace(cell=c, parent=parent, options={}, marks=marks, add_marker=marks.append) for c in cells]
 
     reports, counts = page("1 + 1", "compiler_report(k)", "run_ptx(k)"), page("2 + 2", "run = run_ptx(k)")
-    conftest.pytest_collection_modifyitems([*reports, *counts, SimpleNamespace(name="a test")])
+    conftest.mark_what_needs_the_compiler([*reports, *counts, SimpleNamespace(name="a test")])
     skipped = [mark.mark.kwargs["reason"] for mark in reports[0].marks]
     assert skipped == ([] if here else [conftest.WITHOUT_COMPILER] * 3) and counts[0].marks == []
     assert [item.options for item in counts] == [{}, {} if here else {"check": False}]

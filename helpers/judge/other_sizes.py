@@ -27,7 +27,11 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
-    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded) if taken else ()
+    if not taken:
+        return ()
+    return most_telling(
+        k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded, compared(taken, k.source)
+    )
 
 
 def takes_all_sizes(k: Kernel) -> bool:
@@ -70,12 +74,20 @@ def padding_of(key: str, source: str) -> int:
     return max(map(int, re.findall(rf"\b{key} *\+ *(\d+)", source)), default=0)
 
 
+def compared(taken: set[str], source: str) -> tuple:
+    """Pairs of sizes that the source compares by `==`, as where a thread has a whole side of its block's tile."""
+    found = re.findall(r"\b(\w+) *== *(\w+)\b", source)
+    return tuple(sorted({pair for pair in found if set(pair) <= taken}))
+
+
 @functools.cache
-def most_telling(name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = ()) -> tuple[dict, ...]:
+def most_telling(
+    name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = (), pairs: tuple = ()
+) -> tuple[dict, ...]:
     """Of the points near the simulator's defaults, those that one after the other show most of what none before did.
 
     `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. () if they go with no others.
-    `padded`: pairs of a size and what the source adds to it.
+    `padded`: pairs of a size and what the source adds to it. `pairs`: of sizes that it compares.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
@@ -91,8 +103,8 @@ def most_telling(name: str, device: Device, own: tuple, taken: frozenset, padded
         return ()
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
-    shows = {tuple(p.values()): shown_by(step, p, taken, padded) for p in points}
-    seen, chosen = shown_by(step, own, taken, padded), []
+    shows = {tuple(p.values()): shown_by(step, p, taken, padded, pairs) for p in points}
+    seen, chosen = shown_by(step, own, taken, padded, pairs), []
     while points and len(chosen) < SETS:
         best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
         new = shows[tuple(best.values())] - seen
@@ -103,16 +115,19 @@ def most_telling(name: str, device: Device, own: tuple, taken: frozenset, padded
     return tuple(chosen)
 
 
-def shown_by(step: ladder.Step, p: dict, taken: frozenset, padded: tuple) -> set:
+def shown_by(step: ladder.Step, p: dict, taken: frozenset, padded: tuple, pairs: tuple) -> set:
     """What can come to light at p: which of two sizes is the smaller one, and what the block is no whole part of.
 
-    And what is larger than a padded size by more than its padding.
+    And what is larger than a padded size by more than its padding. All of that on the path that the kernel takes there,
+    if it compares two sizes: on the other one the same mistake may not show.
     """
     x, y = step.block(p)
     sizes = {key: p[key] for key in taken} | {"x": x, "y": y}
     smaller = {(a, b) for a, b in itertools.permutations(sizes, 2) if sizes[a] < sizes[b]}
     smaller |= {(a, b, by) for a, by in padded for b in sizes if sizes[a] + by < sizes[b]}
-    return smaller | {(n, side) for n, length in enumerate(step.tile(p)) for side in "xy" if length % sizes[side]}
+    shown = smaller | {(n, side) for n, length in enumerate(step.tile(p)) for side in "xy" if length % sizes[side]}
+    path = tuple(p[a] == p[b] for a, b in pairs)
+    return {(path, one) for one in shown}
 
 
 def at_sizes(k: Kernel, parameters: dict) -> Kernel:

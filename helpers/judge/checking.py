@@ -8,7 +8,7 @@ from ..launch import Contestant, Kernel, sizes
 from ..launch.host import contestant
 from ..sandbox import Finding
 from .compiled import get_ready, trial_compiled
-from .examine import examine, long_shape, shapes_for
+from .examine import examine, long_shapes, shapes_for
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, sizes_mixed_up, takes_all_sizes
 from .report import Report
 from .trials import Trial, quick, smallest, trial
@@ -24,7 +24,7 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     k = contestant(k)
     shapes = [sizes(shape) for shape in shapes or shapes_for(k)]
     if not k.own:
-        findings = examine(k, shapes) or examine(k, [long_shape(k)])
+        findings = examine(k, shapes) or examine(k, long_shapes(k))
         return Report(str(k), tuple(findings), len(shapes), k.source)
     tried = try_out(k, shapes)
     k.checked = not tried.findings  # a later check may find what an earlier one, of other shapes, did not
@@ -58,9 +58,9 @@ def try_out(k: Kernel, shapes: list) -> Trial:
     elif not findings:
         findings = examine(k, shapes)
     if not findings and not outcome.other_sizes:
-        findings = wrong_at(k, long_shape(k)) or tried_at_other_sizes(k).findings
+        findings = wrong_at(k, *long_shapes(k)) or tried_at_other_sizes(k).findings
     elif not findings and not k.simulated:
-        findings = examine(k, [long_shape(k)])
+        findings = examine(k, long_shapes(k))
     return Trial(findings, not_looked_for, shapes)
 
 
@@ -86,9 +86,9 @@ def of_the_device(k: Kernel, findings: list) -> list[Finding]:
     return [finding for finding in findings if finding.kind != "shared memory" or k.simulated]
 
 
-def wrong_at(k: Kernel, shape: tuple) -> list[Finding]:
-    """What is wrong at one more shape (M, N, K) with a kernel that is right at others."""
-    return of_the_device(k, trial(k, [shape], look_again=False).findings)
+def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
+    """What is wrong at more shapes (M, N, K) with a kernel that is right at others."""
+    return of_the_device(k, trial(k, list(shapes), look_again=False).findings)
 
 
 def tried_at_other_sizes(k: Kernel, thorough: bool = False) -> Trial:
@@ -102,7 +102,7 @@ def tried_at_other_sizes(k: Kernel, thorough: bool = False) -> Trial:
         there, first = at_sizes(k, other), thorough and number == 0
         rows, columns, depth = ladder.STEPS[k.step].tile(other)
         few = [(rows, columns, depth), (rows + 1, columns + 1, depth + 1)]
-        outcome = trial(there, [*shapes_for(there), long_shape(there)] if first else few, look_again=first)
+        outcome = trial(there, [*shapes_for(there), *long_shapes(there)] if first else few, look_again=first)
         if first:
             not_looked_for = outcome.not_looked_for
         for finding in of_the_device(k, outcome.findings):

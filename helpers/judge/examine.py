@@ -31,13 +31,14 @@ def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
     ]
 
 
-def long_shape(k: Contestant) -> tuple[int, int, int]:
+def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
     """(1, 1, K) with more K-tiles than any count that was made from M or N, or typed, in place of K gives.
 
-    With small tiles, which a simulator does quickly, K is 101.
+    And (M, 1, 1), for a count that is too large then. With small tiles, which a simulator does quickly, K is 101.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
-    return 1, 1, max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))
+    long = max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))
+    return [(1, 1, long), (rows + max(columns, depth) + 1, 1, 1)]
 
 
 def examine(k: Contestant, shapes: list) -> list[Finding]:

@@ -18,6 +18,17 @@ EQUIVALENT = [
     ("r <= rows", "one round more of packed, with no row to store"),
     ("k <= depth; k += VW", "one vector more of zeros, which the padding of As has room for"),
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
+    ("k <= K; k += VW", "one vector more of zeros, in column as well"),
+    ("whole = M == 1", "a single row is never TM = 2 of them, so whole is 0, and each load has its guard"),
+    ("whole = K == 1", "whole is 1 / VW * VW = 0"),
+    ("whole = N == 0", "whole is 0"),
+    ("? N / VW", "whole is 0, since N is 1 there"),
+]
+# Wrong only where BK > BN or TN > TM and panels are packed, or where M is far larger than K: (step, what, by what).
+HIDDEN = [
+    ("packed", "Bs[BN / PANEL][BK][TN]", "Bs[BN / PANEL][BN][TN]"),
+    ("packed", "Bs[BN / PANEL][BK][TN]", "Bs[BN / PANEL][BK][TM]"),
+    ("column", "? K / VW * VW", "? M / VW * VW"),
 ]
 
 
@@ -38,6 +49,12 @@ def test_a_row_of_another_length_shows_in_spite_of_its_padding(side):
     """`packed` with rows of BM + 16 for BK + 16: wrong only where BK is far larger, which its defaults are not."""
     wrong = BUILD["OpenCL"]("packed").source.replace("As[TM][BK + 16]", f"As[TM][{side} + 16]")
     assert f"{side} + 16" in wrong and verdict("OpenCL", "packed", wrong) not in ("right", "wrong numbers")
+
+
+@pytest.mark.parametrize("step, old, new", HIDDEN)
+def test_a_mistake_shows_on_the_path_and_at_the_shape_where_it_matters(step, old, new):
+    source = BUILD["OpenCL"](step).source
+    assert old in source and verdict("OpenCL", step, source.replace(old, new)) not in ("right", "wrong numbers")
 
 
 @pytest.mark.parametrize("dialect", BUILD)

@@ -15,11 +15,10 @@ from ..sandbox import Finding
 
 FACTORS = (0.5, 1, 2, 3)  # times the simulator's defaults, which are small
 LARGER = 8  # than the smallest tile of all, so that a simulator is done with any of them soon
-SETS = 5
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
-    """Up to `SETS` dicts of parameters for k, small ones; () if its source takes none of them as parameters.
+    """A few dicts of parameters for k, small ones; () if its source takes none of them as parameters.
 
     Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one of two
     sizes shows only where that is the smaller one. Where the source asks whether two sizes are equal, both answers get
@@ -105,7 +104,7 @@ def most_telling(
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
     shows = {tuple(p.values()): shown_by(step, p, taken, padded, compared) for p in points}
     seen, chosen = shown_by(step, own, taken, padded, compared), []
-    while points and len(chosen) < SETS:
+    while points:
         best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
         new = shows[tuple(best.values())] - seen
         if chosen and not new:

@@ -1,5 +1,6 @@
 """OpenCL kernels: on any GPU or CPU driver that proves itself."""
 
+import contextlib
 import functools
 import re
 import threading
@@ -171,7 +172,8 @@ class OpenCLBuffers:
         self.context, self.queue = context_and_queue(device)
         self.sizes = (*self.shape, A.shape[1])
         try:
-            self.d_A, self.d_B = self.guarded(A), self.guarded(B)
+            self.d_A = self.guarded(A)
+            self.d_B = self.guarded(B)
             self.d_C = self.guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except cl.MemoryError:
             raise no_room(device) from None
@@ -184,6 +186,11 @@ class OpenCLBuffers:
             cl.enqueue_copy(self.queue, guard, self.d_C, src_offset=C.nbytes)
         operands.refuse_past_the_end(guard)
         return C
+
+    def __del__(self):
+        # What is still queued would write to memory that NumPy has given to others by then.
+        with contextlib.suppress(cl.Error):
+            self.queue.finish()
 
     def guarded(self, X, behind=np.nan):
         """X on the device, with a guard behind it; or what is there already."""

@@ -226,7 +226,7 @@ class StreamedWork(Work):
                 return
             X = self.cut(other, block, k)
             with self.noted("copy", number):
-                track.put(self.kernel, X, self.staying, other)
+                self.put(track, X, other)
             self.count(up=X.nbytes)
             with self.noted("multiply", number):
                 track.work.launch()
@@ -238,6 +238,17 @@ class StreamedWork(Work):
             else:
                 self.C[rows, columns] += part
 
+    def put(self, track, X, name):
+        """Put X, the block of A or B of that name, where the track's last one was, or, if of another shape, anew."""
+        if track.passing and track.passing.shape == X.shape:
+            self.kernel.place(X, track.passing)
+            return
+        with self.counting:  # so that what the other track frees meanwhile is still counted with it
+            track.let_go()
+            track.put(self.kernel, X, self.staying, name)
+            buffers = {name: size for each in self.tracks if each.work for name, size in each.work.memory().items()}
+            self.peak = max(self.peak, sum(buffers.values()))
+
     @contextlib.contextmanager
     def noted(self, what, number):
         """Note when that begins and when it has ended, as the host sees it."""
@@ -246,12 +257,9 @@ class StreamedWork(Work):
         self.order.append((what, False, number))
 
     def count(self, up=0, down=0):
-        """Note bytes that were copied, and what lies on the device now."""
+        """Note bytes that were copied."""
         with self.counting:
             self.bytes_up, self.bytes_down = self.bytes_up + up, self.bytes_down + down
-            works = [work for track in self.tracks if (work := track.work)]
-            buffers = {name: size for work in works for name, size in work.memory().items()}
-            self.peak = max(self.peak, sum(buffers.values()))
 
 
 class Track:
@@ -265,11 +273,7 @@ class Track:
         self.passing = self.work = None
 
     def put(self, k, X, staying, name):
-        """Put X, the block of A or B of that name, where the last one was, or, if that was of another shape, anew."""
-        if self.passing and self.passing.shape == X.shape:
-            k.place(X, self.passing)
-            return
-        self.let_go()
+        """Put X, the block of A or B of that name, and a block of C on the device."""
         self.passing = k.place(X)
         A, B = (self.passing, staying) if name == "A" else (staying, self.passing)
         self.work = k.upload(A, B, fill=None)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from helpers import check, cuda_kernel, ladder, measure, opencl_kernel, predicted_traffic, with_part
@@ -129,6 +130,18 @@ def test_memory_for_a_cpu_begins_at_a_page(nbytes):
     """A driver copies memory that does not."""
     memory = aligned(nbytes)
     assert memory.nbytes == nbytes and memory.ctypes.data % (1 << 21 if nbytes >= 1 << 21 else 1 << 12) == 0
+
+
+def test_memory_is_given_back_only_when_nothing_queued_uses_it():
+    """Else the queue would write where NumPy has put something else: such a crash comes later, and elsewhere."""
+    work = opencl_kernel("naive").upload(*draw(256, 256, 256))
+    keep = [work.function, *work.arguments]  # so that this test harms nobody where the rule is broken
+    for _ in range(50):
+        last = cl.enqueue_nd_range_kernel(work.queue, work.function, work.global_size, work.local_size)
+    assert last.command_execution_status != cl.command_execution_status.COMPLETE
+    del work
+    assert last.command_execution_status == cl.command_execution_status.COMPLETE
+    assert keep
 
 
 def test_a_kernel_of_your_own_is_fitted_too_once_it_is_right():

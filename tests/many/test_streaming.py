@@ -51,6 +51,21 @@ def test_right_and_within_the_budget_and_the_bytes_are_the_plans(shape, budget, 
     assert (k.last.bytes_up, k.last.bytes_down) == (k.last.plan.bytes_up, k.last.plan.bytes_down)
 
 
+def test_what_one_track_allocates_is_counted_before_the_other_frees(monkeypatch):
+    k = opencl_kernel(**TILED)
+    place, locked = type(k).place, []
+
+    def noting(self, X, old=None):
+        if threading.current_thread() is not threading.main_thread() and old is None:
+            locked.append(works[-1].counting.locked())
+        return place(self, X, old)
+
+    monkeypatch.setattr(type(k), "place", noting)
+    works = [streamed(k, 1.4e6).upload(*draw(257, 255, 2000))]
+    works[-1].launch()
+    assert locked and all(locked)
+
+
 @pytest.mark.parametrize("step", ["naive", "register_2d", "packed"])
 def test_any_step_is_right(step):
     assert check(streamed(opencl_kernel(step), 8e6), shapes=[(300, 500, 2100), (70, 1, 1)])
@@ -79,15 +94,16 @@ def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_def
 
 
 def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):
-    """Neither track goes on until the other has come: with one thread, or one queue, they would never meet."""
+    """Neither brings its first block of C back until the other can: with one thread, or one queue, they never meet."""
     k, queues, copy = streamed(opencl_kernel(**TILED), 2e6), set(), cl.enqueue_copy
     meet = threading.Barrier(2)
 
-    def note(queue, *others, **more):
-        if threading.current_thread() is not threading.main_thread() and queue.int_ptr not in queues:
+    def note(queue, to, *others, **more):
+        beside = threading.current_thread() is not threading.main_thread()
+        if beside and isinstance(to, np.ndarray) and queue.int_ptr not in queues:
             queues.add(queue.int_ptr)
             meet.wait(timeout=60)
-        return copy(queue, *others, **more)
+        return copy(queue, to, *others, **more)
 
     monkeypatch.setattr(cl, "enqueue_copy", note)
     k(*draw(700, 300, 200))

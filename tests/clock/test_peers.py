@@ -185,7 +185,7 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
     monkeypatch.setattr(libraries, "time", wall)
     monkeypatch.setattr(libraries.cl, "enqueue_marker", lambda queue: event(5_000_000))
     work = object.__new__(libraries.CLBlastWork)
-    work.queue, work.device = "a queue", SimpleNamespace(kind=kind)
+    work.queue, work.device = SimpleNamespace(finish=lambda: None), SimpleNamespace(kind=kind)
     work.multiply = lambda: event(5_000_000 + 6_000_000 * len(called))
     assert work.timed(2) == pytest.approx(seconds) and len(called) == 3
 

@@ -19,6 +19,9 @@ PAGES = sorted(path.name for path in HANDOUT.glob("[0-9]*.ipynb"))
 if not PAGES:
     sys.exit(f"There are no pages in {HANDOUT}. Run make handout first, or name their folder: COURSE_HANDOUT=FOLDER")
 TASKS = 1500  # a student: processes and threads; the simulator starts a thread for each of a block
+for place in (Path(sys.executable).resolve(), Path(sys.prefix).resolve()):
+    if closed := [folder for folder in place.parents if not folder.stat().st_mode & 0o001]:
+        print(f"warning: students' accounts cannot use {place}: {closed[-1]} is closed to them", file=sys.stderr)
 
 c = get_config()  # noqa: F821, JupyterHub defines it
 

@@ -96,6 +96,16 @@ def test_a_server_opens_the_first_page_and_does_not_start_without_pages(monkeypa
     assert configured(monkeypatch, tmp_path).Spawner.default_url == "/lab/tree/matmul-ladder/02_naive.ipynb"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes of a POSIX system")
+def test_a_server_in_a_closed_folder_is_told(monkeypatch, tmp_path, capsys):
+    (tmp_path / "00.ipynb").write_text("{}")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "home" / "course" / ".venv"))
+    (tmp_path / "home" / "course").mkdir(parents=True)
+    (tmp_path / "home").chmod(0o750)
+    configured(monkeypatch, tmp_path)
+    assert f"cannot use {sys.prefix}: " in capsys.readouterr().err
+
+
 def test_a_student_gets_the_pages_once_and_no_solutions(monkeypatch, tmp_path):
     handout, home = tmp_path / "handout", tmp_path / "home"
     (handout / "solutions").mkdir(parents=True)

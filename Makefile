@@ -55,6 +55,7 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt
 	  echo "The course needs Python 3.11 or newer, and '$(PYTHON)' is not that: $$($(PYTHON) --version 2>&1)."; \
 	  echo "Name another one: make lab PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@echo "Installing the course into $(VENV). It takes some minutes, and says nothing until it is done."
 	$(PIP) install -q -c constraints.txt -e '.[lab]'
 	@touch $@
 

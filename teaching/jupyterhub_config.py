@@ -15,7 +15,13 @@ from pathlib import Path
 GIGABYTE = 2**30
 HANDOUT = Path(os.environ.get("COURSE_HANDOUT", "handout")).resolve()
 MEMORY = float(os.environ.get("COURSE_GB", "3")) * GIGABYTE  # a student; teaching/README.md says how it was found
+PAGES = sorted(path.name for path in HANDOUT.glob("[0-9]*.ipynb"))
+if not PAGES:
+    sys.exit(f"There are no pages in {HANDOUT}. Run make handout first, or name their folder: COURSE_HANDOUT=FOLDER")
 TASKS = 1500  # a student: processes and threads; the simulator starts a thread for each of a block
+for place in (Path(sys.executable).resolve(), Path(sys.prefix).resolve()):
+    if closed := [folder for folder in place.parents if not folder.stat().st_mode & 0o001]:
+        print(f"warning: students' accounts cannot use {place}: {closed[-1]} is closed to them", file=sys.stderr)
 
 c = get_config()  # noqa: F821, JupyterHub defines it
 
@@ -24,7 +30,7 @@ c.JupyterHub.authenticator_class = "pam"
 c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
 c.Authenticator.allow_all = True  # whoever has an account on the machine
 c.Spawner.cmd = [str(Path(sys.executable).parent / "jupyterhub-singleuser")]  # the course's own environment
-c.Spawner.default_url = "/lab/tree/matmul-ladder/README.md"
+c.Spawner.default_url = f"/lab/tree/matmul-ladder/{PAGES[0]}"
 c.Spawner.http_timeout = c.Spawner.start_timeout = 120  # thirty servers that start at once take their time
 c.JupyterHub.concurrent_spawn_limit = 8
 c.JupyterHub.shutdown_on_logout = True

@@ -75,7 +75,8 @@ class Hub:
             api_port=free_port(),
         )
         (place / "config.py").write_text(config)
-        environment = dict(os.environ, COURSE_URL=self.url, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = dict(os.environ, COURSE_URL=self.url, COURSE_HANDOUT=str(ROOT / "notebooks"), PATH=path)
         with open(place / "log", "wb") as log:
             command = [sys.executable, "-m", "jupyterhub", "-f", str(place / "config.py")]
             self.process = subprocess.Popen(
@@ -235,9 +236,9 @@ def main():
     if options.students < 1:
         parser.error(f"{options.students} students try nothing; give 1 or more")
     if find_spec("jupyterhub") is None:
-        parser.error("JupyterHub is not installed: pip install -e '.[room]'")
+        parser.error("JupyterHub is not installed: .venv/bin/python -m pip install -e '.[lab,room]'")
     if shutil.which("configurable-http-proxy") is None:
-        parser.error("JupyterHub's proxy is not installed: npm install -g configurable-http-proxy")
+        parser.error("JupyterHub's proxy is not installed: sudo npm install -g configurable-http-proxy")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the hub is ended, too
     place = Path(tempfile.mkdtemp(prefix="course-hub-"))
     hub, wrong, left = Hub(place), 0, []
@@ -257,6 +258,8 @@ def main():
             for difference in of[page][2]:
                 wrong += 1
                 print(f"  {name}, {difference}")
+    if not wrong:
+        print("what differs: nothing")
     print("left running:", ", ".join(left) or "nothing")
     return int(bool(wrong or left))
 

@@ -45,7 +45,10 @@ Each exercise judges itself, as often as you like, and its hints are folded belo
 the top of a cell as it is.
 
 `python -m helpers progress .` says which exercises of this folder are done, and `python -m helpers doctor` what your
-machine has. `{install}` installs the course.
+machine has. Where that `python` does not know the course, as on a server for the room, write it in a cell of a page:
+`!{{sys.executable}} -m helpers progress .`
+
+`{install}` installs the course.
 The terms are in [glossary.md](glossary.md).
 """
 

@@ -32,9 +32,9 @@ def cells_of(path: Path) -> list[dict]:
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise Unreadable("it is not JSON") from None
+        raise Unreadable("it is not JSON: perhaps it was cut off; ask for it again") from None
     except (KeyError, TypeError, AttributeError):
-        raise Unreadable("it is no notebook") from None
+        raise Unreadable("it is no notebook; ask for it again") from None
 
 
 def exercise_of(cell: dict) -> str | None:

@@ -52,7 +52,7 @@ def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
     [
         ("--pages 99", "there is no page 99"),
         ("--students 0", "0 students try nothing"),
-        ("", "JupyterHub is not installed: pip install -e '.[room]'"),
+        ("", "JupyterHub is not installed: .venv/bin/python -m pip install -e '.[lab,room]'"),
     ],
 )
 def test_what_cannot_be_tried_is_told_before_anything_starts(wrong, says, monkeypatch, capsys):
@@ -88,6 +88,24 @@ def configured(monkeypatch, handout):
     return settings
 
 
+def test_a_server_opens_the_first_page_and_does_not_start_without_pages(monkeypatch, tmp_path):
+    with pytest.raises(SystemExit, match=r"no pages in .*make handout"):
+        configured(monkeypatch, tmp_path)
+    for name in ("README.md", "04_tiling.ipynb", "02_naive.ipynb"):
+        (tmp_path / name).write_text("{}")
+    assert configured(monkeypatch, tmp_path).Spawner.default_url == "/lab/tree/matmul-ladder/02_naive.ipynb"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of a POSIX system")
+def test_a_server_in_a_closed_folder_is_told(monkeypatch, tmp_path, capsys):
+    (tmp_path / "00.ipynb").write_text("{}")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "home" / "course" / ".venv"))
+    (tmp_path / "home" / "course").mkdir(parents=True)
+    (tmp_path / "home").chmod(0o750)
+    configured(monkeypatch, tmp_path)
+    assert f"cannot use {sys.prefix}: " in capsys.readouterr().err
+
+
 def test_a_student_gets_the_pages_once_and_no_solutions(monkeypatch, tmp_path):
     handout, home = tmp_path / "handout", tmp_path / "home"
     (handout / "solutions").mkdir(parents=True)
@@ -109,6 +127,7 @@ def test_each_students_server_has_limits(monkeypatch, tmp_path):
     import resource
 
     given = {}
+    (tmp_path / "00.ipynb").write_text("{}")
     monkeypatch.setattr(resource, "setrlimit", lambda what, limits: given.update({what: limits}))
     monkeypatch.setattr(os, "nice", lambda by: given.update(nice=by))
     configured(monkeypatch, tmp_path).LocalProcessSpawner.popen_kwargs["preexec_fn"]()

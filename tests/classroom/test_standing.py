@@ -119,13 +119,13 @@ def test_every_cell_of_the_table_is_right_for_thirty_students(tmp_path, pages, m
 
 
 HOSTILE = {
-    "not JSON": ("{", "it is not JSON"),
-    "no notebook": ("[1, 2]", "it is no notebook"),
-    "no cells": ('{"cells": 7}', "it is no notebook"),
-    "empty": ("", "it is not JSON"),
-    "deep": ("[" * 100_000, "it is not JSON"),
+    "not JSON": ("{", "it is not JSON: perhaps it was cut off; ask for it again"),
+    "no notebook": ("[1, 2]", "it is no notebook; ask for it again"),
+    "no cells": ('{"cells": 7}', "it is no notebook; ask for it again"),
+    "empty": ("", "it is not JSON: perhaps it was cut off; ask for it again"),
+    "deep": ("[" * 100_000, "it is not JSON: perhaps it was cut off; ask for it again"),
     "huge": (None, "a file of 100 MB: clear its outputs and save it again"),
-    "bytes": (b"\xff\xfe\x00", "it is not JSON"),
+    "bytes": (b"\xff\xfe\x00", "it is not JSON: perhaps it was cut off; ask for it again"),
 }
 
 

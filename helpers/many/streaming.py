@@ -246,7 +246,8 @@ class StreamedWork(Work):
         with self.counting:  # so that what the other track frees meanwhile is still counted with it
             track.let_go()
             track.put(self.kernel, X, self.staying, name)
-            buffers = {name: size for each in self.tracks if each.work for name, size in each.work.memory().items()}
+            works = [each.work for each in self.tracks if each.work]
+            buffers = {buffer: size for work in works for buffer, size in work.memory().items()}
             self.peak = max(self.peak, sum(buffers.values()))
 
     @contextlib.contextmanager

@@ -49,6 +49,8 @@ class Step:
               one choice suits all
     shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
               spare some of them
+    loads     (parameters, M, N, K) -> float32 elements of A and B loaded from global memory; for a step that loads them
+              neither once a block nor once a thread
     column    the name of the step that takes over where B is a single column; None where this step does it itself
     """
 
@@ -67,6 +69,7 @@ class Step:
     needs: dict = field(default_factory=dict)
     by_shape: Callable | None = None
     shared: Callable | None = None
+    loads: Callable | None = None
     column: str | None = None
 
     def grid(self, p, M, N):
@@ -90,6 +93,8 @@ class Step:
             return 2 * M * N * K
         rows, columns, _ = self.tile(p)
         again = self.global_stores(p, M, N, K) - M * N  # of C, to add to it
+        if self.loads:
+            return self.loads(p, M, N, K) + again
         return M * K * ceil_div(N, columns) + K * N * ceil_div(M, rows) + again
 
     def global_stores(self, p, M, N, K):
@@ -107,17 +112,19 @@ class Step:
 
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 LARGEST_TILE = 512  # rows of a tile of `packed`, at most
-SMALLEST_PACKED = 2048  # elements of C in a tile of `packed`: less work is not worth another core's way to it
+SMALLEST_PACKED = 3072  # elements of C in a tile of `packed`: less work is not worth another core's way to it
+TILES_A_CORE = 6  # of `packed`, at least: while one core is held up, the others take more of them
 
 
 def packed_defaults(device):
-    """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 256 KiB of it."""
+    """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 192 KiB of it."""
     VW = vector(device)
-    # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths.
-    TM, TN = {16: (8, 2), 8: (6, 2), 4: (8, 3)}[VW]
-    BN = max(1, min(256, device.shared_bytes // 512) // (TN * VW)) * TN * VW
+    # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths; and no
+    # more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
+    TM, TN = {16: (6, 4), 8: (6, 2), 4: (6, 4)}[VW]
+    BN = max(1, min(128, device.shared_bytes // 512) // (TN * VW)) * TN * VW
     BM = doubled(TM, LARGEST_TILE, LARGEST_TILE)
-    return dict(BM=BM, BN=BN, BK=packed_depth(device, TM, BN, VW), TM=TM, TN=TN, VW=VW)
+    return dict(BM=BM, BN=BN, BK=packed_depth(device, BN, VW), TM=TM, TN=TN, VW=VW)
 
 
 def column_defaults(device):
@@ -130,18 +137,17 @@ def vector(device):
     return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
 
 
-def packed_depth(device, TM, BN, VW):
-    """How many rows of B, BN wide, fill local memory beside TM rows of A; of 256 KiB at most."""
-    fits = (min(device.shared_bytes, 256 * 1024) // 4 - 16 * TM) // (BN + TM)
-    return max(VW, fits // 32 * 32)
+def packed_depth(device, BN, VW):
+    """How many rows of B, BN wide, fill local memory; of 192 KiB at most."""
+    return max(VW, min(device.shared_bytes, 192 * 1024) // (4 * BN) // 32 * 32)
 
 
 def packed_by_shape(p, device, M, N, K):
-    """For one product: a patch with few rows and columns to spare, and the largest tile that leaves two for every core.
+    """For one product: a patch with few rows and columns to spare, and the largest tile that leaves each core enough.
 
-    A patch keeps its number of sums: where C is thin, it is long the other way. A large tile packs less: what it packs
-    of B serves BM rows, what it packs of A BN columns. Its sides are a patch's, doubled and doubled again, so that a
-    few variants serve all shapes.
+    A patch with few rows is wide, to keep its number of sums. A large tile packs less: what it packs of B serves BM
+    rows. Its sides are a patch's, doubled and doubled again. Then C is cut into as many tiles of one height, and K
+    into as many pieces of one depth: a short last one costs a round, too.
     """
     sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
@@ -149,16 +155,25 @@ def packed_by_shape(p, device, M, N, K):
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
     TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
-    TM = min(M, sums // TN)
-    BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, p["BN"])
-    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * device.units and BM * BN > SMALLEST_PACKED:
-        if BM >= BN:
+    TM = min(M, p["TM"])
+    widest, BK = p["BN"], p["BK"]
+    while 2 * K <= BK and 2 * widest <= LARGEST_TILE:  # where K is short, local memory has room for a wider tile
+        widest, BK = 2 * widest, BK // 2
+    BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, widest)
+    while ceil_div(M, BM) * ceil_div(N, BN) < TILES_A_CORE * device.units and BM * BN > SMALLEST_PACKED:
+        if BM >= BN and BM > TM:
             BM //= 2
         elif BN > TN * VW:
             BN //= 2
         else:
             break
-    return p | dict(BM=BM, BN=BN, TM=TM, TN=TN, VW=VW)
+    return p | dict(BM=evenly(M, BM, TM), BN=BN, BK=evenly(K, BK, 1), TM=TM, TN=TN, VW=VW)
+
+
+def evenly(length, piece, unit):
+    """`piece`, or where `length` needs several, a smaller one: as many, but of one size, a multiple of `unit`."""
+    pieces = ceil_div(length, piece)
+    return ceil_div(ceil_div(length, pieces), unit) * unit if pieces > 1 else piece
 
 
 def doubled(side, covered, most):
@@ -176,16 +191,23 @@ def shared_in_fours(p, M, N, K):
 
 
 def packed_shared(p, M, N, K):
-    """Elements that `packed` reads from, and writes to, local memory: whole panels of B, whole vectors of A."""
+    """Elements that `packed` reads from, and writes to, local memory: whole panels of B."""
     panel, read, written = p["TN"] * p["VW"], 0, 0
     for rows in pieces(M, p["BM"]):
         for columns in pieces(N, p["BN"]):
             for depth in pieces(K, p["BK"]):
                 panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
                 packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
-                written += packs * depth * panels * panel + rows * ceil_div(depth, p["VW"]) * p["VW"]
-                read += patches * panels * depth * (p["TM"] + packs * panel)
+                written += packs * depth * panels * panel
+                read += packs * patches * panels * depth * panel
     return read, written
+
+
+def packed_loads(p, M, N, K):
+    """Elements of A and B that `packed` loads: a patch all its rows of A, some of them again below C; a tile its B."""
+    rows_of_A = sum(ceil_div(rows, p["TM"]) * p["TM"] for rows in pieces(M, p["BM"]))
+    panels = sum(ceil_div(columns, p["TN"] * p["VW"]) for columns in pieces(N, p["BN"]))
+    return K * (rows_of_A * panels + N * ceil_div(M, p["BM"]))
 
 
 def pieces(length, piece):
@@ -361,17 +383,17 @@ STEPS = {
             ),
             block=Formula("1, 1"),
             tile=Formula("BM, BN, BK"),
-            staged=Formula("BN * BK + TM * (BK + 16)"),
+            staged=Formula("BN * BK"),
             dialects=("OpenCL",),
             adds=True,
             needs={
                 **VECTORS,
                 **TM_DIVIDES,
                 "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
-                "BK % VW == 0": "VW={VW} must divide BK={BK}, so that rows of A are whole vectors",
             },
             by_shape=packed_by_shape,
             shared=packed_shared,
+            loads=packed_loads,
             column="column",
         ),
         Step(

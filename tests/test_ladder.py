@@ -60,7 +60,8 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     p = ladder.parameters(ladder.step("packed"), cpu, {})
     registers = {16: 32, 8: 16, 4: 32}[p["VW"]]
     assert p["VW"] == max(width, 4) and p["TM"] * p["TN"] + p["TN"] + 1 <= registers
-    assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 256 << 10) / 2  # and fills it
+    assert p["TM"] < 8  # rows of A, read where they lie: a cache with eight places for them has one left for B
+    assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 192 << 10) / 2  # and fills it
 
 
 @pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
@@ -69,7 +70,7 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (4096,) * 3]
 )
 def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
-    """A tile reaches no further than its last patch must; every core gets two, as long as they are worth it."""
+    """A tile reaches no further than its last patch must; every core gets enough, as long as they are worth it."""
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, shared_bytes, None, None, width, units)
     step = ladder.STEPS["packed"]
     default = ladder.parameters(step, cpu, {})
@@ -77,22 +78,33 @@ def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     assert ladder.parameters(step, cpu, p) == p  # legal
     assert p["BM"] < max(2 * M, p["TM"] + 1) and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
     tiles, area = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), p["BM"] * p["BN"]
-    assert tiles >= 2 * units or area <= ladder.SMALLEST_PACKED
+    assert tiles >= ladder.TILES_A_CORE * units or area <= ladder.SMALLEST_PACKED
+    # The last tile is as high as the others, but for a patch, and the last piece of K as deep, but for a row.
+    for length, piece, unit in [(M, p["BM"], p["TM"])] + [(K, p["BK"], 1)] * (M > 1):
+        pieces = ladder.ceil_div(length, piece)
+        assert pieces == 1 or pieces * piece - length < pieces * unit
 
 
-def test_packed_takes_the_largest_tile_that_leaves_two_for_every_core():
-    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 16, 2)
+def test_packed_takes_the_largest_tile_that_leaves_six_for_every_core():
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
     step = ladder.STEPS["packed"]
     default = step.defaults_for(cpu)
-    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n))[:2] for n in (64, 128, 256, 512, 1024, 4096)}
+    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n)) for n in (64, 128, 256, 512, 1024, 4096)}
     assert tiles == {
-        64: (32, 64),
-        128: (64, 64),
-        256: (128, 128),
-        512: (256, 256),
-        1024: (512, 256),
-        4096: (512, 256),
+        64: (36, 64, 96),
+        128: (48, 64, 192),
+        256: (90, 64, 384),
+        512: (174, 128, 256),
+        1024: (342, 128, 342),
+        4096: (378, 128, 373),
     }
+
+
+def test_packed_takes_a_wider_tile_where_k_is_short():
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
+    step = ladder.STEPS["packed"]
+    wide = [step.fitted(step.defaults_for(cpu), cpu, 2048, 2048, K) for K in (193, 192, 97, 96, 1)]
+    assert [(p["BN"], p["BK"]) for p in wide] == [(128, 384), (256, 192), (256, 192), (512, 96), (512, 96)]
 
 
 def test_packed_keeps_its_sums_where_c_is_thin():
@@ -104,9 +116,9 @@ def test_packed_keeps_its_sums_where_c_is_thin():
         p = step.fitted(default, cpu, M, N, 2048)
         return p["TM"], p["TN"], p["VW"]
 
-    assert patch(2048, 16) == (16, 1, 16)  # higher
-    assert patch(4, 2048) == (4, 4, 16)  # wider
-    assert patch(2048, 7) == patch(2048, 8) == (16, 1, 8)  # no lane without a column that a narrower vector spares
+    assert patch(2048, 16) == (6, 1, 16)  # no higher: more rows of A compete for the places of the cache
+    assert patch(4, 2048) == (4, 6, 16)  # wider
+    assert patch(2048, 7) == patch(2048, 8) == (6, 1, 8)  # no lane without a column that a narrower vector spares
     row = step.fitted(default, cpu, 1, 2048, 2048)
     assert (row["BN"], row["BK"]) == (1024, 16)  # half of the row for each core, and long pieces of B
 
@@ -131,6 +143,8 @@ def test_counted_loads_are_the_tables_formula(step):
     p = step.defaults["GPU"] if "GPU" in step.defaults else step.defaults["simulator"]
     rows, columns, depth = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
+    if step.loads:  # packed: A once for every panel
+        columns = p["TN"] * p["VW"]
     per_element = 2 * K if not step.reuse else K / rows + K / columns + (K / depth - 1) * step.adds
     assert step.global_loads(p, M, N, K) == per_element * M * N
 

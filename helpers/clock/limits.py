@@ -9,11 +9,12 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
+from ..ladder import vector
 from ..launch.opencl import context_and_queue
 from .timing import IDLE_SECONDS, WARM_SECONDS
 
 LAUNCHES = 6  # of each probe, after it has warmed up; the fastest counts
-SUMS, LANES = 12, 16  # of the probe in limits.cl: independent vector sums, and the width of a vector
+SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
 COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB, more than any cache
 
 
@@ -42,7 +43,7 @@ def machine_limits() -> Limits:
     device = devices.opencl_device()
     context, _ = context_and_queue(device)
     source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
-    program = cl.Program(context, source).build()
+    program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
     return Limits(device.name, peak_flops(device, program), copy_bandwidth(device, program))
 
 
@@ -53,12 +54,12 @@ def peak_flops(device, program):
     units = device.handle.max_compute_units
     # A GPU wants many threads; a CPU one work-item a group, so that each vector is one register.
     groups, threads = (units * 32, 256) if gpu else (units * 8, 1)
-    rounds = 2000 if gpu else 200_000
-    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * groups * threads)
+    rounds, lanes = 4000 if gpu else 400_000, vector(device)
+    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * lanes * groups * threads)
     peak = cl.Kernel(program, "peak")
     peak.set_args(out, np.int32(rounds), np.float32(0.999))
     seconds = fastest(device, lambda: cl.enqueue_nd_range_kernel(queue, peak, (groups * threads,), (threads,)))
-    return 2 * LANES * SUMS * rounds * groups * threads / seconds
+    return 2 * lanes * SUMS * rounds * groups * threads / seconds
 
 
 def copy_bandwidth(device, program):

@@ -10,15 +10,15 @@ from math import isqrt
 
 import numpy as np
 
-from ..ladder import SMALLEST_PACKED, ceil_div
+from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
 from ..sandbox import Finding
 from .report import Report
 
 
 def tile_elements(M, N, cores):
-    """Elements of C in a tile of `packed`: 512 x 256, its longer side halved until there are two for every core."""
-    BM, BN = 512, 256
-    while ceil_div(M, BM) * ceil_div(N, BN) < 2 * cores and BM * BN > SMALLEST_PACKED:
+    """Elements of C in a tile of `packed`: 384 x 128, its longer side halved until there are six for every core."""
+    BM, BN = 384, 128
+    while ceil_div(M, BM) * ceil_div(N, BN) < TILES_A_CORE * cores and BM * BN > SMALLEST_PACKED:
         BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
     return BM * BN
 
@@ -74,7 +74,7 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)]),
-    # 11: elements of C in a tile, which is halved from 512 x 256 until there are two for every core, or it is small
+    # 11: elements of C in a tile, which is halved from 384 x 128 until there are six for every core, or it is small
     "tile_elements": (
         tile_elements,
         [(64, 64, 2), (128, 128, 2), (256, 256, 2), (1000, 200, 2), (40, 3000, 4), (128, 3000, 8)],

@@ -31,7 +31,6 @@ void packed(const int M, const int N, const int K,
             __global const float *A, __global const float *B, __global float *C)
 {
     __local floatv Bs[BN / PANEL][BK][TN];
-    __local float As[TM][BK + 16];  // 16 more, so that its rows do not compete for the same lines of the cache
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     const int rows = min(BM, M - row0), columns = min(BN, N - col0);
 
@@ -43,11 +42,9 @@ void packed(const int M, const int N, const int K,
                 EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
 
         for (int r = 0; r < rows; r += TM) {
-            // 2. Pack TM rows of A.
-            for (int i = 0; i < min(TM, rows - r); i++) {
-                __global const float *from = A + (row0 + r + i) * K + k0;
-                for (int k = 0; k < depth; k += VW) vstorev(load_some(from + k, depth - k), 0, &As[i][k]);
-            }
+            // 2. TM rows of A, which stay where they are. (Instead of one below C, the last one is read again.)
+            __global const float *a[TM];
+            EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
             for (int c = 0; c < columns; c += PANEL) {
                 // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
                 floatv acc[TM][TN];
@@ -57,7 +54,7 @@ void packed(const int M, const int N, const int K,
                     EACH(j, TN) b_reg[j] = ONCE
                         ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW) : Bs[c / PANEL][k][j];
                     EACH(i, TM) {
-                        const floatv a_reg = As[i][k];  // one number in every lane
+                        const floatv a_reg = a[i][k];  // one number in every lane
                         EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                     }
                 }

@@ -209,7 +209,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
     if not {"As", "Bs"} <= set(run.shapes):
-        raise ValueError(f"{k} has no tiles As and Bs to read from; take a step from tiled on.")
+        raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
     refuse_outside("step", step, depth, "steps over the tile's k")

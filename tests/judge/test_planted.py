@@ -172,7 +172,8 @@ BUGS += [
         ("no row guard", ("r + i < rows ? columns - c - j * VW : 0", "columns - c - j * VW"), 0, "out of bounds"),
         ("no column guard", ("if (n >= VW) { vstorev", "if (n > 0) { vstorev"), 0, "out of bounds"),
         ("B not moved on", ("(k0 + k) * N", "k * N"), 0, "wrong index"),
-        ("rows of A mixed up", ("+ r + i) * K", "+ r + TM - 1 - i) * K"), 0, "out of bounds"),
+        ("rows of A mixed up", ("a[i][k]", "a[TM - 1 - i][k]"), 0, "wrong row"),
+        ("below C, rows behind A", ("min(r + i, rows - 1)", "(r + i)"), 0, "out of bounds"),
     ]
 ]
 BUGS += [

@@ -455,7 +455,7 @@ WRONG = {
     ),
     "no tiles": (
         lambda: pictures.picture_share(kernel("naive", BM=4, BN=2), thread=(0, 0)),
-        "has no tiles As and Bs to read from; take a step from tiled on",
+        "has no tiles As and Bs to read from; take a step that stages both, such as tiled",
     ),
     "thread": (
         lambda: pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=16),

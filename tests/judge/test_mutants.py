@@ -14,7 +14,6 @@ EQUIVALENT = [
     (": 1.0f;", "the same in OpenCL"),
     ("BM / 4 + 0]", "without the padding of As, which only spares bank conflicts"),
     ("(thread - q) % 2", "the sum and the difference are both even, or both odd"),
-    ("prefetch(from", "what is asked for early changes no number"),
     ("r <= rows", "one round more of packed, with no row to store"),
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
     ("k <= K; k += VW", "one vector more of zeros, in column as well"),

@@ -111,7 +111,9 @@ def transposed(k, runs):
     """C.T is right where C is square."""
     square = [r for r in bad(runs) if r.A.shape[0] == r.B.shape[1] > 1]
     if square and all(not wrong_elements(r.C.T, r.A, r.B).any() for r in square):
-        return Finding("transposed", "C holds the transpose of A @ B: row and column are swapped in the store")
+        return Finding(
+            "transposed", "C holds the transpose of A @ B: row and column are swapped, in the store or in all before it"
+        )
     return None
 
 

@@ -154,7 +154,8 @@ def packed_by_shape(p, device, M, N, K):
         TN = min(4, ceil_div(N, VW))
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
-    TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW))
+    # As many sums where C is flat; no vector without a column of C, and no panel for which local memory has no room.
+    TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW), p["BN"] // VW)
     TM = min(M, p["TM"])
     widest, BK = p["BN"], p["BK"]
     while 2 * K <= BK and 2 * widest <= LARGEST_TILE:  # where K is short, local memory has room for a wider tile

@@ -67,7 +67,9 @@ def test_packed_fits_any_cpu(width, shared_bytes):
 @pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize(
-    "M, N, K", [(1, 1, 1), (64,) * 3, (256,) * 3, (1000,) * 3, (1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (4096,) * 3]
+    "M, N, K",
+    [(n, n, n) for n in (1, 64, 256, 1000, 4096)]
+    + [(1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (2, 2048, 99), (4, 97, 500)],
 )
 def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     """A tile reaches no further than its last patch must; every core gets enough, as long as they are worth it."""
@@ -119,6 +121,7 @@ def test_packed_keeps_its_sums_where_c_is_thin():
     assert patch(2048, 16) == (6, 1, 16)  # no higher: more rows of A compete for the places of the cache
     assert patch(4, 2048) == (4, 6, 16)  # wider
     assert patch(2048, 7) == patch(2048, 8) == (6, 1, 8)  # no lane without a column that a narrower vector spares
+    assert patch(1, 16) == (1, 1, 16) and patch(1, 40) == (1, 3, 16)  # no vector without a column
     row = step.fitted(default, cpu, 1, 2048, 2048)
     assert (row["BN"], row["BK"]) == (1024, 16)  # half of the row for each core, and long pieces of B
 

@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import pyopencl as cl
 import pytest
 
 from helpers import devices
 from helpers.clock import Limits, limits
 from helpers.devices import Device
+from helpers.launch.opencl import context_and_queue
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.oclgrind import oclgrind_environment
 
@@ -177,6 +180,19 @@ def test_a_work_item_of_the_peak_multiplies_and_adds_twelve_vectors_a_round(tmp_
     assert set(more) - set(fused) <= {"phi", "br", "icmp", "add"}
     assert not any(name.startswith(("load", "store")) for name in often)
     assert {times for name, times in often.items() if "vload" in name or "vstore" in name} == {6}
+
+
+def test_the_twelve_vectors_of_the_peak_are_not_alike():
+    """A compiler may compute vectors that are alike only once. Each goes from its own start towards 1."""
+    device = devices.opencl_device()
+    context, queue = context_and_queue(device)
+    program = cl.Program(context, SOURCE.read_text(encoding="utf-8")).build("-DLANES=4")
+    found, rounds, a = np.zeros((5, 4), np.float32), 3, 0.75
+    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, found.nbytes)
+    cl.Kernel(program, "peak")(queue, (5,), (1,), out, np.int32(rounds), np.float32(a))
+    cl.enqueue_copy(queue, found, out)
+    starts = np.arange(12) + 0.5 * np.arange(5)[:, None]
+    assert np.allclose(found, (1 + (starts - 1) * a**rounds).sum(axis=1, keepdims=True))
 
 
 def test_a_work_item_of_the_copy_loads_and_stores_sixteen_bytes(tmp_path):

@@ -111,7 +111,7 @@ class Step:
 
 
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
-LARGEST_TILE = 512  # rows of a tile of `packed`, at most
+LARGEST_TILE = 512  # rows, or columns, of a tile of `packed`, at most
 SMALLEST_PACKED = 3072  # elements of C in a tile of `packed`: less work is not worth another core's way to it
 TILES_A_CORE = 6  # of `packed`, at least: while one core is held up, the others take more of them
 
@@ -192,28 +192,17 @@ def shared_in_fours(p, M, N, K):
 
 
 def packed_shared(p, M, N, K):
-    """Elements that `packed` reads from, and writes to, local memory: whole panels of B."""
-    panel, read, written = p["TN"] * p["VW"], 0, 0
-    for rows in pieces(M, p["BM"]):
-        for columns in pieces(N, p["BN"]):
-            for depth in pieces(K, p["BK"]):
-                panels, patches = ceil_div(columns, panel), ceil_div(rows, p["TM"])
-                packs = p["BM"] > p["TM"]  # what a single patch needs of B, it reads where it lies
-                written += packs * depth * panels * panel
-                read += packs * patches * panels * depth * panel
-    return read, written
+    """Elements that `packed` reads from, and writes to, local memory: whole panels of B, unless used only once."""
+    if p["BM"] == p["TM"]:
+        return 0, 0
+    row = ceil_div(N, p["TN"] * p["VW"]) * p["TN"] * p["VW"]  # of all panels
+    return K * ceil_div(M, p["TM"]) * row, K * ceil_div(M, p["BM"]) * row
 
 
 def packed_loads(p, M, N, K):
     """Elements of A and B that `packed` loads: a patch all its rows of A, some of them again below C; a tile its B."""
-    rows_of_A = sum(ceil_div(rows, p["TM"]) * p["TM"] for rows in pieces(M, p["BM"]))
-    panels = sum(ceil_div(columns, p["TN"] * p["VW"]) for columns in pieces(N, p["BN"]))
-    return K * (rows_of_A * panels + N * ceil_div(M, p["BM"]))
-
-
-def pieces(length, piece):
-    """The lengths of the pieces of at most that size which make up `length`."""
-    return [min(piece, length - start) for start in range(0, length, piece)]
+    rows, panels = ceil_div(M, p["TM"]) * p["TM"], ceil_div(N, p["TN"] * p["VW"])
+    return K * (rows * panels + N * ceil_div(M, p["BM"]))
 
 
 VECTORS = {"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are"}

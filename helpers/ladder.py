@@ -111,20 +111,29 @@ class Step:
 
 
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
-LARGEST_TILE = 512  # rows, or columns, of a tile of `packed`, at most
-SMALLEST_PACKED = 3072  # elements of C in a tile of `packed`: less work is not worth another core's way to it
-TILES_A_CORE = 6  # of `packed`, at least: while one core is held up, the others take more of them
+TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
+WIDEST_TILE = 512  # columns of a tile of `packed`, at most
+DEEPEST = 1024  # a patch's six rows of A, so deep, leave room for a part of B in a first cache of 32 KiB
+SMALLEST_PACKED = 4096  # elements of C in a tile of `packed`: less work is not worth another core's way to it
+TILES_A_CORE = 4  # of `packed`, at least: while one core is held up, the others take more of them
 
 
 def packed_defaults(device):
-    """For a CPU: a patch that fills its vector registers; a panel of B that fills local memory, or 192 KiB of it."""
-    VW = vector(device)
-    # Enough sums to keep a core busy, in the 32, 16 and (on ARM) 32 registers that there are of these widths; and no
-    # more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
-    TM, TN = {16: (6, 4), 8: (6, 2), 4: (6, 4)}[VW]
-    BN = max(1, min(128, device.shared_bytes // 512) // (TN * VW)) * TN * VW
-    BM = doubled(TM, LARGEST_TILE, LARGEST_TILE)
-    return dict(BM=BM, BN=BN, BK=packed_depth(device, BN, VW), TM=TM, TN=TN, VW=VW)
+    """For a CPU: a patch that fills its vector registers, and tall tiles that are two patches wide."""
+    VW, TM = vector(device), 6
+    TN = patch_columns(device, TM)
+    # Two patches, so that the second finds A in the first cache; one where local memory is small.
+    BN = min(2, max(1, device.shared_bytes // (512 * TN * VW))) * TN * VW
+    return dict(BM=ceil_div(TALLEST_TILE, TM) * TM, BN=BN, BK=packed_depth(device, BN), TM=TM, TN=TN, VW=VW)
+
+
+def patch_columns(device, TM):
+    """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the vector registers.
+
+    Of these there are 16 on an x86-64 CPU with vectors of 8 floats, else, and on ARM, 32. At most 8.
+    """
+    registers = 16 if vector(device) == 8 else 32
+    return min(8, (registers - 1) // (TM + 1))
 
 
 def column_defaults(device):
@@ -137,44 +146,45 @@ def vector(device):
     return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
 
 
-def packed_depth(device, BN, VW):
-    """How many rows of B, BN wide, fill local memory; of 192 KiB at most."""
-    return max(VW, min(device.shared_bytes, 192 * 1024) // (4 * BN) // 32 * 32)
+def by_vectors(wide, others):
+    """Parameters by device: `wide` for a CPU with 32 registers of 16 floats, `others` where they hold fewer sums."""
+    return lambda device: wide if vector(device) == 16 else others
+
+
+def packed_depth(device, BN):
+    """How many rows of B, BN wide, local memory holds; of 192 KiB at most."""
+    return max(32, min(DEEPEST, min(device.shared_bytes, 192 * 1024) // (4 * BN) // 32 * 32))
 
 
 def packed_by_shape(p, device, M, N, K):
-    """For one product: a patch with few rows and columns to spare, and the largest tile that leaves each core enough.
+    """For one product: a patch with few rows and columns to spare, and the tallest tiles that leave each core enough.
 
-    A patch with few rows is wide, to keep its number of sums. A large tile packs less: what it packs of B serves BM
-    rows. Its sides are a patch's, doubled and doubled again. Then C is cut into as many tiles of one height, and K
-    into as many pieces of one depth: a short last one costs a round, too.
+    What a tall tile packs of B serves many rows. C is cut into tiles of one height, and K into pieces of one depth: a
+    short last one costs a round, too.
     """
-    sums, VW = p["TM"] * p["TN"], next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
+    VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
         TN = min(4, ceil_div(N, VW))
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
-    # As many sums where C is flat; no vector without a column of C, and no panel for which local memory has no room.
-    TN = min(max(p["TN"], min(8, sums // M)), ceil_div(N, VW), p["BN"] // VW)
-    TM = min(M, p["TM"])
-    widest, BK = p["BN"], p["BK"]
-    while 2 * K <= BK and 2 * widest <= LARGEST_TILE:  # where K is short, local memory has room for a wider tile
-        widest, BK = 2 * widest, BK // 2
-    BM, BN = doubled(TM, M, p["BM"]), doubled(TN * VW, N, widest)
-    while ceil_div(M, BM) * ceil_div(N, BN) < TILES_A_CORE * device.units and BM * BN > SMALLEST_PACKED:
-        if BM >= BN and BM > TM:
-            BM //= 2
-        elif BN > TN * VW:
-            BN //= 2
-        else:
-            break
-    return p | dict(BM=evenly(M, BM, TM), BN=BN, BK=evenly(K, BK, 1), TM=TM, TN=TN, VW=VW)
+    # A patch takes the time of its rows, and of one more for its row of B. No vector without a column of C, and no
+    # panel for which local memory has no room.
+    TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
+    TN = min(patch_columns(device, TM), ceil_div(N, VW), device.shared_bytes // (4 * 32 * VW))
+    tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
+    BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
+    # Where K is short, local memory has room for a wider tile, and what is packed of B comes in longer rows.
+    while K <= packed_depth(device, 2 * BN) and 2 * BN <= WIDEST_TILE and ceil_div(N, 2 * BN) * down >= tiles:
+        BN *= 2
+    down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) // SMALLEST_PACKED))
+    BM = ceil_div(ceil_div(M, down), TM) * TM
+    return p | dict(BM=BM, BN=BN, BK=evenly(K, packed_depth(device, BN)), TM=TM, TN=TN, VW=VW)
 
 
-def evenly(length, piece, unit):
-    """`piece`, or where `length` needs several, a smaller one: as many, but of one size, a multiple of `unit`."""
+def evenly(length, piece):
+    """`piece`, or where `length` needs several, a smaller one: as many, but all of one size."""
     pieces = ceil_div(length, piece)
-    return ceil_div(ceil_div(length, pieces), unit) * unit if pieces > 1 else piece
+    return ceil_div(length, pieces) if pieces > 1 else piece
 
 
 def doubled(side, covered, most):
@@ -268,7 +278,7 @@ STEPS = {
             "a thread owns TM elements of a column: one value of B serves TM products",
             {
                 "GPU": dict(BM=64, BN=64, BK=16, TM=16),
-                "CPU": dict(BM=64, BN=128, BK=32, TM=8),
+                "CPU": by_vectors(dict(BM=64, BN=128, BK=32, TM=8), dict(BM=128, BN=128, BK=32, TM=8)),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
                 "simulator": dict(BM=8, BN=4, BK=4, TM=4),
             },
@@ -284,14 +294,16 @@ STEPS = {
             "a thread owns a TM x TN patch of C, held in registers",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": dict(BM=128, BN=256, BK=64, TM=8, TN=4),
+                "CPU": by_vectors(
+                    dict(BM=128, BN=256, BK=64, TM=8, TN=4), dict(BM=128, BN=128, BK=48, TM=4, TN=2)
+                ),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             },
             space=dict(
                 BM=(32, 64, 128, 256),
                 BN=(32, 64, 128, 256, 512),
-                BK=(8, 16, 32, 64),
+                BK=(8, 16, 32, 48, 64),
                 TM=(4, 8, 16),
                 TN=(2, 4, 8, 16, 64),
             ),
@@ -306,7 +318,9 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4),
+                "CPU": by_vectors(
+                    dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=128, BN=128, BK=64, TM=4, TN=4)
+                ),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             },
@@ -328,7 +342,10 @@ STEPS = {
             "bring the next tile while multiplying this one; a compact patch a warp",
             {
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
-                "CPU": dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
+                "CPU": by_vectors(
+                    dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
+                    dict(BM=128, BN=128, BK=64, TM=4, TN=4, WM=4, WN=128),
+                ),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
                 "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
             },
@@ -338,7 +355,7 @@ STEPS = {
                 BK=(8, 16, 32, 64),
                 TM=(4, 8),
                 TN=(4, 8, 16, 64),
-                WM=(8, 32, 64, 128),
+                WM=(4, 8, 32, 64, 128),
                 WN=(32, 64, 128, 256),
             ),
             block=Formula("WM // TM * (WN // TN), BM // WM * (BN // WN)"),
@@ -364,10 +381,10 @@ STEPS = {
                 "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4),
             },
             space=dict(
-                BM=(64, 128, 256, 512),
-                BN=(64, 128, 192, 256, 384),
-                BK=(64, 128, 224, 256),
-                TM=(4, 6, 8, 12),
+                BM=(64, 128, 256, 512, 1024),
+                BN=(32, 48, 64, 96, 128, 192, 256),
+                BK=(128, 256, 512, 1024),
+                TM=(4, 6, 8),
                 TN=(1, 2, 3),
                 VW=(4, 8, 16),
             ),

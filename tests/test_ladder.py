@@ -12,7 +12,7 @@ from helpers.launch import DIALECTS
 
 GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 # Threads a block and bytes of shared memory, by kind; 256 and 32 KiB are what the least of today's OpenCL GPUs allow.
-LEAST = [(256, 32 << 10), (1024, 128 << 10), (1024, 128 << 10), (64, 4 << 10)]
+LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (64, 4 << 10)]
 
 
 def test_the_folder_listing_is_the_ladder():
@@ -61,7 +61,8 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     registers = {16: 32, 8: 16, 4: 32}[p["VW"]]
     assert p["VW"] == max(width, 4) and p["TM"] * p["TN"] + p["TN"] + 1 <= registers
     assert p["TM"] < 8  # rows of A, read where they lie: a cache with eight places for them has one left for B
-    assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 192 << 10) / 2  # and fills it
+    # Local memory is filled, unless a piece is as deep as a first cache lets it be.
+    assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 192 << 10) / 2 or p["BK"] == 1024
 
 
 @pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
@@ -78,35 +79,48 @@ def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     default = ladder.parameters(step, cpu, {})
     p = step.fitted(default, cpu, M, N, K)
     assert ladder.parameters(step, cpu, p) == p  # legal
-    assert p["BM"] < max(2 * M, p["TM"] + 1) and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
-    tiles, area = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), p["BM"] * p["BN"]
-    assert tiles >= ladder.TILES_A_CORE * units or area <= ladder.SMALLEST_PACKED
+    assert p["BM"] < M + p["TM"] and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
+    tiles, area = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), p["BM"] * min(N, p["BN"])
+    # One tile more in each column of tiles would be enough for the cores, or would not be worth it.
+    enough = tiles >= ladder.TILES_A_CORE * units
+    assert M == 1 or enough or area < 2 * ladder.SMALLEST_PACKED + p["TM"] * p["BN"]
     # The last tile is as high as the others, but for a patch, and the last piece of K as deep, but for a row.
     for length, piece, unit in [(M, p["BM"], p["TM"])] + [(K, p["BK"], 1)] * (M > 1):
         pieces = ladder.ceil_div(length, piece)
         assert pieces == 1 or pieces * piece - length < pieces * unit
 
 
-def test_packed_takes_the_largest_tile_that_leaves_six_for_every_core():
+def test_packed_takes_the_tallest_tiles_that_leave_four_for_every_core():
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
     step = ladder.STEPS["packed"]
     default = step.defaults_for(cpu)
-    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n)) for n in (64, 128, 256, 512, 1024, 4096)}
+    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n)) for n in (64, 128, 256, 512, 1024, 2048, 4096)}
     assert tiles == {
-        64: (36, 64, 96),
-        128: (48, 64, 192),
-        256: (90, 64, 384),
-        512: (174, 128, 256),
-        1024: (342, 128, 342),
-        4096: (378, 128, 373),
+        64: (66, 32, 1024),
+        128: (132, 32, 1024),
+        256: (258, 32, 1024),
+        512: (516, 64, 768),
+        1024: (1026, 32, 1024),
+        2048: (1026, 32, 1024),
+        4096: (1026, 32, 1024),
     }
 
 
 def test_packed_takes_a_wider_tile_where_k_is_short():
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
     step = ladder.STEPS["packed"]
-    wide = [step.fitted(step.defaults_for(cpu), cpu, 2048, 2048, K) for K in (193, 192, 97, 96, 1)]
-    assert [(p["BN"], p["BK"]) for p in wide] == [(128, 384), (256, 192), (256, 192), (512, 96), (512, 96)]
+    wide = [step.fitted(step.defaults_for(cpu), cpu, 2048, 2048, K) for K in (769, 768, 384, 193, 96, 1)]
+    assert [(p["BN"], p["BK"]) for p in wide] == [(32, 1024), (64, 768), (128, 384), (128, 384), (512, 96), (512, 96)]
+
+
+@pytest.mark.parametrize(
+    "M, patch", [(2, (2, 5)), (3, (3, 3)), (5, (5, 2)), (6, (6, 2)), (7, (4, 3)), (15, (5, 2)), (16, (4, 3)), (64, (6, 2))]
+)
+def test_a_patch_leaves_few_rows_to_spare_and_fills_the_registers(M, patch):
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
+    step = ladder.STEPS["packed"]
+    p = step.fitted(step.defaults_for(cpu), cpu, M, 2048, 2048)
+    assert (p["TM"], p["TN"]) == patch and p["TM"] * p["TN"] + p["TN"] + 1 <= 16
 
 
 def test_packed_keeps_its_sums_where_c_is_thin():

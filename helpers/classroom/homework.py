@@ -214,7 +214,7 @@ EXERCISES = {
         Exercise("10.2", "b70c4dfb", ("search",), judge_search),
         number("11.1", "11-c31", "fewest_sums"),
         Exercise("11.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, **SMALL_PACKED)),
-        number("11.3", "0360cb3b", "tile_elements"),
+        number("11.3", "0360cb3b", "tiles_down"),
         number("12.1", "12-c20", "least_seconds"),
         Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums)),
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),

@@ -15,12 +15,10 @@ from ..sandbox import Finding
 from .report import Report
 
 
-def tile_elements(M, N, cores):
-    """Elements of C in a tile of `packed`: 384 x 128, its longer side halved until there are six for every core."""
-    BM, BN = 384, 128
-    while ceil_div(M, BM) * ceil_div(N, BN) < TILES_A_CORE * cores and BM * BN > SMALLEST_PACKED:
-        BM, BN = (BM // 2, BN) if BM >= BN else (BM, BN // 2)
-    return BM * BN
+def tiles_down(M, N, cores):
+    """Tiles of `packed`, 32 columns wide, that lie below each other: four for each core, if they are worth it."""
+    wanted, worth = ceil_div(TILES_A_CORE * cores, ceil_div(N, 32)), M * min(N, 32) // SMALLEST_PACKED
+    return max(ceil_div(M, 1026), min(wanted, worth))
 
 
 # name of the exercise: (the right answer as a function, the cases it is asked on)
@@ -74,10 +72,10 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)]),
-    # 11: elements of C in a tile, which is halved from 384 x 128 until there are six for every core, or it is small
-    "tile_elements": (
-        tile_elements,
-        [(64, 64, 2), (128, 128, 2), (256, 256, 2), (1000, 200, 2), (40, 3000, 4), (128, 3000, 8)],
+    # 11: tiles below each other: four for every core, but of 4096 elements at least, and of 1026 rows at most
+    "tiles_down": (
+        tiles_down,
+        [(64, 64, 2), (256, 64, 2), (512, 32, 2), (512, 100, 4), (1026, 3000, 2), (4000, 3000, 2), (2000, 16, 8)],
     ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (

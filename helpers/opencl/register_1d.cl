@@ -16,9 +16,11 @@ void register_1d(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         // 1. The tiles are larger than the work-group: it walks over them, its own size at a time.
+        //    tx comes last in each sum, so that a CPU's compiler sees that neighbours in x are neighbours in memory.
         for (int r = ty; r < BM; r += THREADS_Y)
-            for (int c = tx; c < BK; c += BN)
-                As[r][c] = (row0 + r < M && k0 + c < K) ? A[(row0 + r) * K + k0 + c] : 0.0f;
+            for (int c = 0; c < BK; c += BN)
+                if (c + tx < BK)
+                    As[r][c + tx] = (row0 + r < M && k0 + c + tx < K) ? A[(row0 + r) * K + k0 + c + tx] : 0.0f;
         for (int r = ty; r < BK; r += THREADS_Y)
             Bs[r][tx] = (k0 + r < K && col0 + tx < N) ? B[(k0 + r) * N + col0 + tx] : 0.0f;
 

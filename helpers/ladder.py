@@ -294,9 +294,7 @@ STEPS = {
             "a thread owns a TM x TN patch of C, held in registers",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": by_vectors(
-                    dict(BM=128, BN=256, BK=64, TM=8, TN=4), dict(BM=128, BN=128, BK=48, TM=4, TN=2)
-                ),
+                "CPU": by_vectors(dict(BM=128, BN=256, BK=64, TM=8, TN=4), dict(BM=128, BN=128, BK=48, TM=4, TN=2)),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             },
@@ -318,9 +316,7 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": by_vectors(
-                    dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=128, BN=128, BK=64, TM=4, TN=4)
-                ),
+                "CPU": by_vectors(dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=128, BN=128, BK=64, TM=4, TN=4)),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             },

@@ -114,7 +114,8 @@ def test_packed_takes_a_wider_tile_where_k_is_short():
 
 
 @pytest.mark.parametrize(
-    "M, patch", [(2, (2, 5)), (3, (3, 3)), (5, (5, 2)), (6, (6, 2)), (7, (4, 3)), (15, (5, 2)), (16, (4, 3)), (64, (6, 2))]
+    "M, patch",
+    [(2, (2, 5)), (3, (3, 3)), (5, (5, 2)), (6, (6, 2)), (7, (4, 3)), (15, (5, 2)), (16, (4, 3)), (64, (6, 2))],
 )
 def test_a_patch_leaves_few_rows_to_spare_and_fills_the_registers(M, patch):
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)

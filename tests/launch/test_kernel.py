@@ -102,7 +102,7 @@ def test_packed_is_right_on_thin_products(M, N, K):
     assert k.device.units == k.device.handle.max_compute_units
 
 
-@pytest.mark.parametrize("given", [dict(BM=4, TM=4), dict(BM=1, TM=1, BN=128, TN=8)])
+@pytest.mark.parametrize("given", [dict(BM=4, TM=4), dict(BM=1, TM=1, BN=128, BK=256, TN=8)])
 def test_packed_with_sizes_for_thin_products_is_right_on_any(given):
     assert check(opencl_kernel("packed", **given), [(1, 1, 1), (9, 3, 130), (70, 1, 65), (33, 300, 40)])
 

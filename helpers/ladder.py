@@ -174,7 +174,7 @@ def packed_by_shape(p, device, M, N, K):
     tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
     BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
     # Where K is short, local memory has room for a wider tile, and what is packed of B comes in longer rows.
-    while K <= packed_depth(device, 2 * BN) and 2 * BN <= WIDEST_TILE and ceil_div(N, 2 * BN) * down >= tiles:
+    while packed_depth(device, 2 * BN) >= K and 2 * BN <= WIDEST_TILE and ceil_div(N, 2 * BN) * down >= tiles:
         BN *= 2
     down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) // SMALLEST_PACKED))
     BM = ceil_div(ceil_div(M, down), TM) * TM

@@ -22,7 +22,7 @@ BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds n
 
 
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
-    """Run `python -m mpi4py COMMAND` on so many ranks: what they print. All of them have ended when it returns.
+    """Run COMMAND on so many ranks, each as `python -m mpi4py COMMAND` does: what they print. All have ended then.
 
     On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
@@ -30,17 +30,22 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """
     refuse_no_number(ranks)
     need("MPI")
-    environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
-    run = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "mpi4py", *command]
-    process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        said, _ = process.communicate(timeout=limit + 10)
-    except subprocess.TimeoutExpired:
-        said = f"no end after {limit} s"
-    finally:
-        end(process)
+    run = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
+        environment["RANK_ERRORS"] = folder
+        process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            said, _ = process.communicate(timeout=limit + 10)
+        except subprocess.TimeoutExpired:
+            said = f"no end after {limit} s"
+        finally:
+            end(process)
+        errors = {file.read_text(encoding="utf-8").strip() for file in Path(folder).iterdir()}
     if process.returncode:
-        raise RunFailed(f"the run on {ranks} ranks failed, and all of them have ended.\n{said.strip()}")
+        lost = [error for error in sorted(errors) if error and error.splitlines()[-1] not in said]
+        said = "\n".join([*lost, said.strip()])
+        raise RunFailed(f"the run on {ranks} ranks failed, and all of them have ended.\n{said}")
     return said
 
 

@@ -103,6 +103,12 @@ def test_a_rank_that_fails_ends_all_with_its_own_message():
     assert not left_running()
 
 
+def test_the_error_of_a_rank_is_told_although_mpiexec_lost_what_it_said():
+    code = "import os; os.dup2(os.open(os.devnull, os.O_WRONLY), 2); raise ValueError('no such panel')"
+    with pytest.raises(RunFailed, match=r"^the run on 2 ranks failed(?s:.*)\nValueError: no such panel\n"):
+        mpirun(2, "-c", code, limit=60)
+
+
 def test_a_rank_that_is_killed_ends_all():
     code = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\nc.rank == 1 and os.kill(os.getpid(), 9)\nc.Barrier()"
     with pytest.raises(RunFailed, match=r"the run on 3 ranks failed(?s:.*)signal 9"):

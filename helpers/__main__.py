@@ -174,7 +174,7 @@ def parser() -> argparse.ArgumentParser:
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
     command.add_argument(
-        "--peers", action="store_true", help="beside PyTorch, MKL, CLBlast and cuBLAS, those that are installed"
+        "--peers", action="store_true", help="beside PyTorch, MKL, BLIS, CLBlast and cuBLAS, those that are installed"
     )
     command.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
     command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")

@@ -1,8 +1,8 @@
 """What one would use instead of the ladder's kernels: libraries that multiply the same float32 matrices.
 
-PyTorch and MKL on the host, CLBlast on the OpenCL device, cuBLAS on the NVIDIA GPU. `check` and `measure` take them as
-they take our kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs none of
-them, so each that cannot be used here is a `Missing`, which says how to add it.
+PyTorch, MKL and BLIS on the host, CLBlast on the OpenCL device, cuBLAS on the NVIDIA GPU. `check` and `measure` take
+them as they take our kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs
+none of them, so each that cannot be used here is a `Missing`, which says how to add it.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ from ..launch.host import HostWork
 from ..launch.kernel import refuse_beyond_memory
 from ..launch.opencl import OpenCLBuffers, refuse_beyond_buffer
 
-# The argument types of the three libraries' calls in C.
+# The argument types of the libraries' calls in C.
 INT, SIZE, FLOAT, POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_float, ctypes.c_void_p
 ROW_MAJOR, PLAIN = 101, 111  # as CBLAS numbers them, and CLBlast after it; PLAIN is "not transposed"
 
@@ -49,7 +49,9 @@ class Absent(Exception):
 
 def peers(dialects: tuple = tuple(DIALECTS)) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
-    return [find(library) for library in (PyTorch, MKL, CLBlast, CuBLAS) if library.dialect in ("Python", *dialects)]
+    return [
+        find(library) for library in (PyTorch, MKL, BLIS, CLBlast, CuBLAS) if library.dialect in ("Python", *dialects)
+    ]
 
 
 def find(library: type["Peer"]):
@@ -88,6 +90,12 @@ def installed(*patterns):
     """The files that match, where conda and pip put shared libraries, the newest first."""
     prefixes = dict.fromkeys((sys.prefix, sysconfig.get_path("data")))  # not the same on Debian and on Colab
     return [file for one in patterns for prefix in prefixes for file in sorted(Path(prefix).glob(one), reverse=True)]
+
+
+def line_that_adds(debian, conda):
+    """The line that installs a library which pip does not have: its names in Debian and in conda-forge."""
+    apt = sys.platform == "linux" and not Path(sys.prefix, "conda-meta").is_dir()
+    return f"sudo apt-get install {debian}" if apt else f"conda install -c conda-forge {conda}"
 
 
 def load(remedy, *names):
@@ -147,10 +155,26 @@ class PyTorch(HostPeer):
         self.function = lambda A, B, C: torch.matmul(tensor(A), tensor(B), out=tensor(C))
 
 
-class MKL(HostPeer):
-    """Intel's, through its C interface."""
+class CBLAS(HostPeer):
+    """A library with the C interface that all of its kind have."""
 
-    name, work = "MKL", HostPeerWork
+    work = HostPeerWork
+
+    def __init__(self, library, version):
+        super().__init__(None, version)
+        self.gemm = library.cblas_sgemm
+        self.gemm.restype, self.gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
+
+    def function(self, A, B, C):
+        """Store A @ B in C. All three: C-contiguous float32, C (M, N)."""
+        (M, K), N = A.shape, B.shape[1]
+        self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+
+
+class MKL(CBLAS):
+    """Intel's."""
+
+    name = "MKL"
 
     def __init__(self):
         made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
@@ -163,14 +187,24 @@ class MKL(HostPeer):
         text = ctypes.create_string_buffer(200)
         library.mkl_get_version_string(text, len(text))
         version = re.search(rb"Version ([\d.]+)", text.value)
-        super().__init__(None, version and version[1].decode())
-        self.gemm = library.cblas_sgemm
-        self.gemm.restype, self.gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
+        super().__init__(library, version and version[1].decode())
 
-    def function(self, A, B, C):
-        """Store A @ B in C. All three: C-contiguous float32, C (M, N)."""
-        (M, K), N = A.shape, B.shape[1]
-        self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+
+class BLIS(CBLAS):
+    """A research library, of which AMD's own is made. Left alone it takes one core; here all."""
+
+    name = "BLIS"
+
+    def __init__(self):
+        library = load(
+            f"to add it: {line_that_adds('libblis4-pthread', 'blis')}",
+            *installed("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
+            "libblis.so.4",
+        )
+        library.bli_info_get_version_str.restype = library.bli_arch_string.restype = ctypes.c_char_p
+        made_for = library.bli_arch_string(library.bli_arch_query_id()).decode()
+        library.bli_thread_set_num_threads(ctypes.c_int64(devices.usable_cores()))
+        super().__init__(library, f"{library.bli_info_get_version_str().decode()} for {made_for}")
 
 
 # -------------------------------------------------------------------------------------------- OpenCL
@@ -234,10 +268,10 @@ class CLBlast(Peer):
     build_seconds = None  # it builds its kernels in the first call of their kind, and does not say how long
 
     def __init__(self, device=None):
-        apt = sys.platform == "linux" and not Path(sys.prefix, "conda-meta").is_dir()
-        line = "sudo apt-get install libclblast1" if apt else "conda install -c conda-forge clblast"
         library = load(
-            f"to add it: {line}", *installed("lib/libclblast.*", "Library/bin/clblast.dll"), "libclblast.so.1"
+            f"to add it: {line_that_adds('libclblast1', 'clblast')}",
+            *installed("lib/libclblast.*", "Library/bin/clblast.dll"),
+            "libclblast.so.1",
         )
         maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
         version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None

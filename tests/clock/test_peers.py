@@ -1,7 +1,7 @@
 """The libraries beside the ladder: right where they are here, `Missing` with a remedy where they are not.
 
-A few NumPy lines stand in for PyTorch, MKL and cuBLAS, behind the same argument lists, so that their calls are tested
-on a machine that has none of them. (No test here depends on speed.)
+A few NumPy lines stand in for PyTorch, MKL, BLIS and cuBLAS, behind the same argument lists, so that their calls are
+tested on a machine that has none of them. (No test here depends on speed.)
 """
 
 import ctypes
@@ -40,8 +40,20 @@ def torch_that(matmul):
     return SimpleNamespace(__version__="9.8", from_numpy=lambda X: X, matmul=matmul)
 
 
-def mkl_that(multiply):
-    """MKL's two functions; cblas_sgemm calls multiply(A, B, C) for matrices by rows."""
+class CFunction:
+    """A function of C that gives text, if one says that it does."""
+
+    restype = None
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *arguments):
+        return self.function(*arguments) if self.restype is ctypes.c_char_p else 0
+
+
+def cblas_that(multiply):
+    """MKL's two functions, and BLIS's; cblas_sgemm calls multiply(A, B, C) for matrices by rows."""
 
     @ctypes.CFUNCTYPE(None, *[INT] * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
     def cblas_sgemm(order, turn_a, turn_b, M, N, K, alpha, a, lda, b, ldb, beta, c, ldc):
@@ -51,7 +63,17 @@ def mkl_that(multiply):
     def mkl_get_version_string(text, length):
         text.value = b"Intel(R) Library Version 2031.4-Product Build"
 
-    return SimpleNamespace(cblas_sgemm=cblas_sgemm, mkl_get_version_string=mkl_get_version_string)
+    def set_num_threads(number):
+        assert number.value == devices.usable_cores()
+
+    return SimpleNamespace(
+        cblas_sgemm=cblas_sgemm,
+        mkl_get_version_string=mkl_get_version_string,
+        bli_info_get_version_str=CFunction(lambda: b"3.1"),
+        bli_arch_query_id=lambda: 7,
+        bli_arch_string=CFunction({7: b"zen9"}.get),
+        bli_thread_set_num_threads=set_num_threads,
+    )
 
 
 def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
@@ -115,9 +137,9 @@ def gpu(monkeypatch):
 
 
 def plant_host(monkeypatch, multiply):
-    """PyTorch and MKL that are multiply(A, B, C)."""
+    """PyTorch, MKL and BLIS that are multiply(A, B, C)."""
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: multiply(A, B, out)))
-    monkeypatch.setattr(libraries, "load", lambda remedy, *names: mkl_that(multiply))
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names: cblas_that(multiply))
 
 
 # -------------------------------------------------------------------------------- the list and its rows
@@ -127,13 +149,13 @@ def test_the_host_comes_first_and_then_the_dialects():
     def names(*dialects):
         return [k.name for k in libraries.peers(*dialects)]
 
-    assert names() == ["PyTorch", "MKL", "CLBlast", "cuBLAS"]
-    assert names(["OpenCL"]) == ["PyTorch", "MKL", "CLBlast"] and names(["CUDA"]) == ["PyTorch", "MKL", "cuBLAS"]
-    assert names([]) == ["PyTorch", "MKL"]
-    assert [k.dialect for k in libraries.peers()] == ["Python", "Python", "OpenCL", "CUDA"]
+    host = ["PyTorch", "MKL", "BLIS"]
+    assert names() == [*host, "CLBlast", "cuBLAS"] and names([]) == host
+    assert names(["OpenCL"]) == [*host, "CLBlast"] and names(["CUDA"]) == [*host, "cuBLAS"]
+    assert [k.dialect for k in libraries.peers()] == ["Python", "Python", "Python", "OpenCL", "CUDA"]
 
 
-@pytest.mark.parametrize("name", ["PyTorch", "MKL", "CLBlast", "cuBLAS"])
+@pytest.mark.parametrize("name", ["PyTorch", "MKL", "BLIS", "CLBlast", "cuBLAS"])
 def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
     k = here(name)
     assert check(k, SHAPES)
@@ -150,7 +172,7 @@ def test_clblast_is_found_wherever_it_loads():
         ctypes.CDLL("libclblast.so.1")
     except OSError:
         pytest.skip("libclblast.so.1 is not installed; to add it: sudo apt-get install libclblast1")
-    k = libraries.peers(["OpenCL"])[2]
+    k = libraries.peers(["OpenCL"])[-1]
     assert not isinstance(k, libraries.Missing), k
 
 
@@ -192,7 +214,7 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
 
 def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
     plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
-    for k, version in zip(libraries.peers([]), ("9.8", "2031.4"), strict=True):
+    for k, version in zip(libraries.peers([]), ("9.8", "2031.4", "3.1 for zen9"), strict=True):
         assert check(k, SHAPES) and check(k)
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
@@ -214,12 +236,11 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     found = {k.name: k for k in libraries.peers(["OpenCL"])}
     assert found["PyTorch"] == libraries.Missing("PyTorch", "Python", "to add it: pip install torch")
-    assert isinstance(found["MKL"], libraries.Missing) and isinstance(found["CLBlast"], libraries.Missing)
+    assert all(isinstance(found[name], libraries.Missing) for name in ("MKL", "BLIS", "CLBlast"))
     if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
-    assert found["CLBlast"].remedy.startswith(
-        ("to add it: sudo apt-get install libclblast1", "to add it: conda install")
-    )
+    for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-pthread")):
+        assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
 
 
 def refuse(name, *more):

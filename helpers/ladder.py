@@ -114,8 +114,8 @@ LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again an
 TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
 WIDEST_TILE = 512  # columns of a tile of `packed`, at most
 DEEPEST = 1024  # a patch's six rows of A, so deep, leave room for a part of B in a first cache of 32 KiB
-SMALLEST_PACKED = 4096  # elements of C in a tile of `packed`: less work is not worth another core's way to it
-TILES_A_CORE = 4  # of `packed`, at least: while one core is held up, the others take more of them
+SMALLEST_PACKED = 2**19  # multiply-adds of a tile of `packed`: less work is not worth another core's way to it
+TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others take more of them
 
 
 def packed_defaults(device):
@@ -130,7 +130,7 @@ def packed_defaults(device):
 def patch_columns(device, TM):
     """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the vector registers.
 
-    Of these there are 16 on an x86-64 CPU with vectors of 8 floats, else, and on ARM, 32. At most 8.
+    Of these there are 32 of 16 floats, 16 of 8 floats, and on ARM 32 of 4 floats. At most 8.
     """
     registers = 16 if vector(device) == 8 else 32
     return min(8, (registers - 1) // (TM + 1))
@@ -167,16 +167,17 @@ def packed_by_shape(p, device, M, N, K):
         TN = min(4, ceil_div(N, VW))
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
-    # A patch takes the time of its rows, and of one more for its row of B. No vector without a column of C, and no
+    # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and no
     # panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
     TN = min(patch_columns(device, TM), ceil_div(N, VW), device.shared_bytes // (4 * 32 * VW))
     tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
     BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
     # Where K is short, local memory has room for a wider tile, and what is packed of B comes in longer rows.
-    while packed_depth(device, 2 * BN) >= K and 2 * BN <= WIDEST_TILE and ceil_div(N, 2 * BN) * down >= tiles:
+    widest = min(WIDEST_TILE, device.shared_bytes // (4 * 32))
+    while packed_depth(device, 2 * BN) >= K and 2 * BN <= widest and ceil_div(N, 2 * BN) * down >= tiles:
         BN *= 2
-    down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) // SMALLEST_PACKED))
+    down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) * K // SMALLEST_PACKED))
     BM = ceil_div(ceil_div(M, down), TM) * TM
     return p | dict(BM=BM, BN=BN, BK=evenly(K, packed_depth(device, BN)), TM=TM, TN=TN, VW=VW)
 
@@ -301,7 +302,7 @@ STEPS = {
             space=dict(
                 BM=(32, 64, 128, 256),
                 BN=(32, 64, 128, 256, 512),
-                BK=(8, 16, 32, 48, 64),
+                BK=(8, 16, 32, 64),
                 TM=(4, 8, 16),
                 TN=(2, 4, 8, 16, 64),
             ),
@@ -377,11 +378,11 @@ STEPS = {
                 "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4),
             },
             space=dict(
-                BM=(64, 128, 256, 512, 1024),
+                BM=(96, 192, 384, 768, 1536),
                 BN=(32, 48, 64, 96, 128, 192, 256),
                 BK=(128, 256, 512, 1024),
                 TM=(4, 6, 8),
-                TN=(1, 2, 3),
+                TN=(1, 2, 3, 4),
                 VW=(4, 8, 16),
             ),
             block=Formula("1, 1"),

@@ -40,10 +40,11 @@ def test_what_two_opencl_files_call_by_one_name_is_the_same():
     assert [(name, *bodies) for name, bodies in shared.items() if len(set(bodies.values())) > 1] == []
 
 
+@pytest.mark.parametrize("width", [1, 8, 16])
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
-def test_every_kind_of_device_has_legal_defaults(step):
+def test_every_kind_of_device_has_legal_defaults(step, width):
     for kind, least in zip(KINDS, LEAST, strict=True):
-        device = Device("OpenCL", kind, kind, "", *least, None)
+        device = Device("OpenCL", kind, kind, "", *least, None, None, width)
         if kind in step.defaults:
             assert ladder.parameters(step, device, {}) == step.defaults_for(device)
         else:
@@ -65,12 +66,14 @@ def test_packed_fits_any_cpu(width, shared_bytes):
     assert 4 * ladder.STEPS["packed"].staged(p) > min(shared_bytes, 192 << 10) / 2 or p["BK"] == 1024
 
 
-@pytest.mark.parametrize("units, shared_bytes", [(1, 256 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)])
+@pytest.mark.parametrize(
+    "units, shared_bytes", [(1, 256 << 10), (1, 16 << 10), (2, 256 << 10), (8, 32 << 10), (64, 1 << 20)]
+)
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize(
     "M, N, K",
     [(n, n, n) for n in (1, 64, 256, 1000, 4096)]
-    + [(1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (2, 2048, 99), (4, 97, 500)],
+    + [(1, 5000, 9), (2048, 2, 9), (16, 2048, 4), (2, 2048, 99), (4, 97, 500), (5000, 5000, 9), (477, 15, 76434)],
 )
 def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     """A tile reaches no further than its last patch must; every core gets enough, as long as they are worth it."""
@@ -80,10 +83,11 @@ def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     p = step.fitted(default, cpu, M, N, K)
     assert ladder.parameters(step, cpu, p) == p  # legal
     assert p["BM"] < M + p["TM"] and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
-    tiles, area = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), p["BM"] * min(N, p["BN"])
+    tiles, work = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), (p["BM"] - p["TM"]) * min(N, p["BN"]) * K
     # One tile more in each column of tiles would be enough for the cores, or would not be worth it.
-    enough = tiles >= ladder.TILES_A_CORE * units
-    assert M == 1 or enough or area < 2 * ladder.SMALLEST_PACKED + p["TM"] * p["BN"]
+    enough = tiles >= 0.7 * ladder.TILES_A_CORE * units  # a tile's rows are rounded up to patches
+    assert M == 1 or enough or work < 2 * ladder.SMALLEST_PACKED
+    assert p["BN"] <= 512 or M == 1
     # The last tile is as high as the others, but for a patch, and the last piece of K as deep, but for a row.
     for length, piece, unit in [(M, p["BM"], p["TM"])] + [(K, p["BK"], 1)] * (M > 1):
         pieces = ladder.ceil_div(length, piece)
@@ -104,6 +108,17 @@ def test_packed_takes_the_tallest_tiles_that_leave_four_for_every_core():
         2048: (1026, 32, 1024),
         4096: (1026, 32, 1024),
     }
+    thin = [
+        step.tile(step.fitted(default, cpu, *shape)) for shape in [(2048, 16, 2048), (2048, 8, 64), (8, 2048, 2048)]
+    ]
+    assert thin == [(258, 16, 1024), (1026, 8, 1024), (8, 48, 1024)]
+
+
+def test_wide_vectors_have_sizes_of_their_own():
+    wide, narrow = (Device("OpenCL", "a CPU", "CPU", "", 8192, 256 << 10, None, None, w, 2) for w in (16, 8))
+    sums = {name: ladder.STEPS[name].defaults_for for name in ("register_2d", "vectorized", "prefetched")}
+    for defaults in sums.values():  # as many as there are registers, less what the numbers of A and B take
+        assert defaults(narrow)["TM"] * defaults(narrow)["TN"] <= 16 < defaults(wide)["TM"] * defaults(wide)["TN"] <= 32
 
 
 def test_packed_takes_a_wider_tile_where_k_is_short():

@@ -15,9 +15,9 @@ from ..sandbox import Finding
 from .report import Report
 
 
-def tiles_down(M, N, cores):
+def tiles_down(M, N, K, cores):
     """Tiles of `packed`, 32 columns wide, that lie below each other: four for each core, if they are worth it."""
-    wanted, worth = ceil_div(TILES_A_CORE * cores, ceil_div(N, 32)), M * min(N, 32) // SMALLEST_PACKED
+    wanted, worth = ceil_div(TILES_A_CORE * cores, ceil_div(N, 32)), M * min(N, 32) * K // SMALLEST_PACKED
     return max(ceil_div(M, 1026), min(wanted, worth))
 
 
@@ -72,10 +72,18 @@ ANSWERS = {
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)]),
-    # 11: tiles below each other: four for every core, but of 4096 elements at least, and of 1026 rows at most
+    # 11: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
     "tiles_down": (
         tiles_down,
-        [(64, 64, 2), (256, 64, 2), (512, 32, 2), (512, 100, 4), (1026, 3000, 2), (4000, 3000, 2), (2000, 16, 8)],
+        [
+            (64, 64, 64, 2),
+            (256, 64, 128, 2),
+            (512, 32, 4000, 2),
+            (2048, 70, 1000, 2),
+            (1026, 3000, 50, 2),
+            (4000, 3000, 9, 2),
+            (2000, 16, 160, 8),
+        ],
     ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": (

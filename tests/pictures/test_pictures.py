@@ -16,7 +16,7 @@ from helpers.judge import ANSWERS
 from helpers.pictures import film
 
 TIMINGS = [
-    Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU"])
+    Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU (PoCL)"])
     for step, seconds in zip(ladder.steps("CUDA")[:5], (0.2, 0.02, 0.002, 0.0015, 0.0012), strict=True)
 ]
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
@@ -169,7 +169,7 @@ def test_a_kernel_for_cpus_has_pictures_too():
 
 def test_the_ladders_roofline_has_its_counted_intensities():
     text = ALL["ladder_roofline"]().text
-    p = ladder.STEPS["tiled"].defaults["CPU"]["TILE"]
+    p = ladder.STEPS["tiled"].defaults["CPU (PoCL)"]["TILE"]
     assert f"tiled at {2 * 512 / (4 * (2 * 512 / p + 1)):.3g} flop per byte" in text and "naive at 0.25 flop" in text
 
 

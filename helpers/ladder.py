@@ -167,15 +167,15 @@ def packed_by_shape(p, device, M, N, K):
         TN = min(4, ceil_div(N, VW))
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
         return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
-    # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and no
-    # panel for which local memory has no room.
+    # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
+    # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
     TN = min(patch_columns(device, TM), ceil_div(N, VW), device.shared_bytes // (4 * 32 * VW))
     tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
     BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
     # Where K is short, local memory has room for a wider tile, and what is packed of B comes in longer rows.
     widest = min(WIDEST_TILE, device.shared_bytes // (4 * 32))
-    while packed_depth(device, 2 * BN) >= K and 2 * BN <= widest and ceil_div(N, 2 * BN) * down >= tiles:
+    while packed_depth(device, 2 * BN) >= K and widest >= 2 * BN and ceil_div(N, 2 * BN) * down >= tiles:
         BN *= 2
     down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) * K // SMALLEST_PACKED))
     BM = ceil_div(ceil_div(M, down), TM) * TM

@@ -317,7 +317,7 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": by_vectors(dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=128, BN=128, BK=64, TM=4, TN=4)),
+                "CPU": by_vectors(dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=256, BN=256, BK=64, TM=4, TN=4)),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             },
@@ -341,7 +341,7 @@ STEPS = {
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
                 "CPU": by_vectors(
                     dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
-                    dict(BM=128, BN=128, BK=64, TM=4, TN=4, WM=4, WN=128),
+                    dict(BM=256, BN=128, BK=64, TM=4, TN=4, WM=4, WN=64),
                 ),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
                 "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),

@@ -78,7 +78,10 @@ def chosen(word, step, device, source, given):
             f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
             f"dict of them with two stars."
         )
-    return (entry(step, device, source).get("parameters", {}) | given) if word else given
+    tuned = entry(step, device, source).get("parameters", {}) if word else {}
+    if tuned == step.defaults_for(device):  # nothing beat them, so as without the word: by the shape of each product
+        tuned = {}
+    return tuned | given
 
 
 def remember(step, device, source, parameters, **about):

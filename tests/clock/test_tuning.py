@@ -410,3 +410,13 @@ def test_what_was_tuned_with_another_driver_does_not_count():
     assert kept.entry(TILED, DEVICE, source)["parameters"] == {"TILE": 8}
     with pytest.warns(UserWarning, match="another version of the kernel or of the driver"):
         assert kept.entry(TILED, newer, source) == {}
+
+
+def test_where_nothing_beat_the_defaults_the_sizes_still_follow_from_the_shape():
+    packed = ladder.STEPS["packed"]
+    default, source = packed.defaults_for(DEVICE), DIALECTS["OpenCL"].source_of("packed")
+    kept.remember(packed, DEVICE, source, default)
+    assert opencl_kernel("packed", parameters="tuned").by_shape
+    assert not opencl_kernel("packed", parameters="tuned", BM=default["BM"]).by_shape
+    kept.remember(packed, DEVICE, source, default | dict(BM=default["TM"]))
+    assert not opencl_kernel("packed", parameters="tuned").by_shape

@@ -8,6 +8,7 @@ none of them, so each that cannot be used here is a `Missing`, which says how to
 import ctypes
 import ctypes.util
 import functools
+import os
 import platform
 import re
 import sys
@@ -31,6 +32,8 @@ from ..launch.opencl import OpenCLBuffers, refuse_beyond_buffer
 
 # The argument types of the libraries' calls in C.
 INT, SIZE, FLOAT, POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_float, ctypes.c_void_p
+# A library's calls of itself reach itself, and not another that has functions of the same names and came first.
+OWN_FIRST = getattr(os, "RTLD_DEEPBIND", ctypes.DEFAULT_MODE)
 ROW_MAJOR, PLAIN = 101, 111  # as CBLAS numbers them, and CLBlast after it; PLAIN is "not transposed"
 
 
@@ -98,14 +101,14 @@ def line_that_adds(debian, conda):
     return f"sudo apt-get install {debian}" if apt else f"conda install -c conda-forge {conda}"
 
 
-def load(remedy, *names):
+def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
     """The first of these shared libraries that loads. `names`: paths, or names that the system knows.
 
     Raises Absent, with the remedy as its message, if none loads.
     """
     for name in names:
         try:
-            return ctypes.CDLL(str(name))
+            return ctypes.CDLL(str(name), mode)
         except OSError:  # not there; or there, without a library that it needs itself
             continue
     raise Absent(remedy)
@@ -191,15 +194,20 @@ class MKL(CBLAS):
 
 
 class BLIS(CBLAS):
-    """A research library, of which AMD's own is made. Left alone it takes one core; here all."""
+    """A research library, of which AMD's own is made. Left alone it takes one core; here all.
+
+    Debian also has a build whose threads begin anew with each call, and wait for each other by spinning. After a rest
+    they may find themselves on one core, and then it is ten times as slow.
+    """
 
     name = "BLIS"
 
     def __init__(self):
         library = load(
-            f"to add it: {line_that_adds('libblis4-pthread', 'blis')}",
+            f"to add it: {line_that_adds('libblis4-openmp', 'blis')}",
             *installed("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
             "libblis.so.4",
+            mode=OWN_FIRST,
         )
         library.bli_info_get_version_str.restype = library.bli_arch_string.restype = ctypes.c_char_p
         made_for = library.bli_arch_string(library.bli_arch_query_id()).decode()

@@ -6,6 +6,7 @@ tested on a machine that has none of them. (No test here depends on speed.)
 
 import ctypes
 import dataclasses
+import os
 import sys
 from types import SimpleNamespace
 
@@ -139,7 +140,7 @@ def gpu(monkeypatch):
 def plant_host(monkeypatch, multiply):
     """PyTorch, MKL and BLIS that are multiply(A, B, C)."""
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: multiply(A, B, out)))
-    monkeypatch.setattr(libraries, "load", lambda remedy, *names: cblas_that(multiply))
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: cblas_that(multiply))
 
 
 # -------------------------------------------------------------------------------- the list and its rows
@@ -174,6 +175,14 @@ def test_clblast_is_found_wherever_it_loads():
         pytest.skip("libclblast.so.1 is not installed; to add it: sudo apt-get install libclblast1")
     k = libraries.peers(["OpenCL"])[-1]
     assert not isinstance(k, libraries.Missing), k
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has this flag")
+def test_blis_calls_itself_although_mkl_has_functions_of_the_same_names(monkeypatch):
+    modes = {}
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode=None: modes.setdefault(str(name), mode) and refuse(name))
+    assert isinstance(libraries.find(libraries.BLIS), libraries.Missing)
+    assert modes and all(mode & os.RTLD_DEEPBIND for mode in modes.values())
 
 
 def test_clblast_is_right_on_every_opencl_device():
@@ -239,7 +248,7 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     assert all(isinstance(found[name], libraries.Missing) for name in ("MKL", "BLIS", "CLBlast"))
     if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
-    for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-pthread")):
+    for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-openmp")):
         assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
 
 
@@ -263,7 +272,7 @@ def test_cublas_that_is_not_installed_is_missing(monkeypatch, gpu):
 def test_cublas_is_loaded_from_where_it_is_found(monkeypatch, tmp_path):
     loaded = SimpleNamespace(abs_path=str(tmp_path / "libcublas.so.13"))
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=lambda name: loaded))
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: f"loaded {name}")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode=0: f"loaded {name}")
     assert libraries.load_cublas() == f"loaded {loaded.abs_path}"
 
 
@@ -279,7 +288,7 @@ def test_without_a_device_clblast_says_what_adds_one(monkeypatch):
     def none(name=None):
         raise devices.DeviceError(words)
 
-    monkeypatch.setattr(libraries, "load", lambda remedy, *names: SimpleNamespace())
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace())
     monkeypatch.setattr(devices, "opencl_device", none)
     assert libraries.find(libraries.CLBlast) == libraries.Missing("CLBlast", "OpenCL", words)
 
@@ -316,7 +325,7 @@ def test_a_library_that_is_wrong_is_missing(monkeypatch, how):
 def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: broken(A, B, out)))
     assert libraries.find(libraries.PyTorch).remedy == "is installed but fails: no kernel for this processor"
-    monkeypatch.setattr(libraries, "load", lambda remedy, *names: SimpleNamespace())
+    monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace())
     assert (
         "cblas_sgemm" in libraries.find(libraries.MKL).remedy
         or "mkl_get_version" in libraries.find(libraries.MKL).remedy
@@ -325,7 +334,7 @@ def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
 
 def test_an_error_of_clblast_is_told(monkeypatch):
     monkeypatch.setattr(
-        libraries, "load", lambda remedy, *names: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022)
+        libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022)
     )
     assert libraries.find(libraries.CLBlast).remedy == "is installed but fails: CLBlastSgemm returned -1022"
 

@@ -120,6 +120,7 @@ TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others ta
 
 def packed_defaults(device):
     """For a CPU: a patch that fills its vector registers, and tall tiles that are two patches wide."""
+    # No more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
     VW, TM = vector(device), 6
     TN = patch_columns(device, TM)
     # Two patches, so that the second finds A in the first cache; one where local memory is small.

@@ -113,6 +113,9 @@ class Step:
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
 WIDEST_TILE = 512  # columns of a tile of `packed`, at most
+DEEP_PIECE = (
+    640  # rows of B that `packed` packs at a time, at least, if K has more: a wider strip must leave room for them
+)
 DEEPEST = 1024  # a patch's six rows of A, so deep, leave room for a part of B in a first cache of 32 KiB
 SMALLEST_PACKED = 2**19  # multiply-adds of a tile of `packed`: less work is not worth another core's way to it
 TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others take more of them
@@ -123,9 +126,10 @@ def packed_defaults(device):
     # No more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
     VW, TM = vector(device), 6
     TN = patch_columns(device, TM)
-    # Two patches, so that the second finds A in the first cache; one where local memory is small.
+    # Two patches, so that the second finds A in a near cache; one where local memory is small.
     BN = min(2, max(1, device.shared_bytes // (512 * TN * VW))) * TN * VW
-    return dict(BM=ceil_div(TALLEST_TILE, TM) * TM, BN=BN, BK=packed_depth(device, BN), TM=TM, TN=TN, VW=VW)
+    BM, BK, STRIPS = ceil_div(TALLEST_TILE, TM) * TM, packed_depth(device, BN), WIDEST_TILE // BN
+    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=STRIPS)
 
 
 def patch_columns(device, TM):
@@ -167,20 +171,25 @@ def packed_by_shape(p, device, M, N, K):
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
         TN = min(4, ceil_div(N, VW))
         BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
-        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW)
+        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW, STRIPS=1)
     # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
     # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
     TN = min(patch_columns(device, TM), ceil_div(N, VW), device.shared_bytes // (4 * 32 * VW))
     tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
     BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
-    # Where K is short, local memory has room for a wider tile, and what is packed of B comes in longer rows.
+    # A wider strip reads A less often. But K stays in one piece, if it can be, or else in deep ones.
     widest = min(WIDEST_TILE, device.shared_bytes // (4 * 32))
-    while packed_depth(device, 2 * BN) >= K and widest >= 2 * BN and ceil_div(N, 2 * BN) * down >= tiles:
+    deep = K if packed_depth(device, BN) >= K else DEEP_PIECE
+    while widest >= 2 * BN and packed_depth(device, 2 * BN) >= deep and ceil_div(N, 2 * BN) * down >= tiles:
         BN *= 2
-    down = max(down, min(ceil_div(tiles, ceil_div(N, BN)), M * min(N, BN) * K // SMALLEST_PACKED))
+    strips, BK = ceil_div(N, BN), evenly(K, packed_depth(device, BN))
+    down = max(down, min(ceil_div(tiles, strips), M * min(N, BN) * K // SMALLEST_PACKED))
     BM = ceil_div(ceil_div(M, down), TM) * TM
-    return p | dict(BM=BM, BN=BN, BK=evenly(K, packed_depth(device, BN)), TM=TM, TN=TN, VW=VW)
+    # Where K comes in pieces, several strips read the same piece of A, one after the other. That is worth less than
+    # even shares of the work: so only while there are twice as many tiles.
+    together = min(p["STRIPS"] * p["BN"] // BN, strips * down // (2 * tiles)) if K > BK else 1
+    return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=evenly(strips, max(1, together)))
 
 
 def evenly(length, piece):
@@ -376,7 +385,7 @@ STEPS = {
             {
                 "CPU": packed_defaults,
                 "CPU (PoCL)": packed_defaults,
-                "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4),
+                "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
             },
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
@@ -385,9 +394,10 @@ STEPS = {
                 TM=(4, 6, 8),
                 TN=(1, 2, 3, 4),
                 VW=(4, 8, 16),
+                STRIPS=(1, 4, 16),
             ),
             block=Formula("1, 1"),
-            tile=Formula("BM, BN, BK"),
+            tile=Formula("BM, STRIPS * BN, BK"),
             staged=Formula("BN * BK"),
             dialects=("OpenCL",),
             adds=True,

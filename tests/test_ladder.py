@@ -83,13 +83,18 @@ def test_packed_follows_the_shape(units, shared_bytes, width, M, N, K):
     p = step.fitted(default, cpu, M, N, K)
     assert ladder.parameters(step, cpu, p) == p  # legal
     assert p["BM"] < M + p["TM"] and p["BN"] < max(2 * N, p["TN"] * p["VW"] + 1)
-    tiles, work = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, p["BN"]), (p["BM"] - p["TM"]) * min(N, p["BN"]) * K
+    columns = p["STRIPS"] * p["BN"]
+    tiles, work = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, columns), (p["BM"] - p["TM"]) * min(N, columns) * K
     # One tile more in each column of tiles would be enough for the cores, or would not be worth it.
     enough = tiles >= 0.7 * ladder.TILES_A_CORE * units  # a tile's rows are rounded up to patches
     assert M == 1 or enough or work < 2 * ladder.SMALLEST_PACKED
-    assert p["BN"] <= 512 or M == 1
-    # The last tile is as high as the others, but for a patch, and the last piece of K as deep, but for a row.
-    for length, piece, unit in [(M, p["BM"], p["TM"])] + [(K, p["BK"], 1)] * (M > 1):
+    assert p["STRIPS"] == 1 or tiles >= 2 * ladder.TILES_A_CORE * units
+    assert columns <= 512 or M == 1
+    assert p["STRIPS"] == 1 or p["BK"] < K  # a single piece of A is not read again
+    # The last tile is as high as the others, but for a patch, and as wide, but for a strip, and the last piece of K as
+    # deep, but for a row.
+    sides = (M, p["BM"], p["TM"]), (N, columns, p["BN"] if p["STRIPS"] > 1 else columns)
+    for length, piece, unit in [*sides, *[(K, p["BK"], 1)] * (M > 1)]:
         pieces = ladder.ceil_div(length, piece)
         assert pieces == 1 or pieces * piece - length < pieces * unit
 
@@ -98,20 +103,20 @@ def test_packed_takes_the_tallest_tiles_that_leave_four_for_every_core():
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
     step = ladder.STEPS["packed"]
     default = step.defaults_for(cpu)
-    tiles = {n: step.tile(step.fitted(default, cpu, n, n, n)) for n in (64, 128, 256, 512, 1024, 2048, 4096)}
-    assert tiles == {
-        64: (66, 32, 1024),
-        128: (132, 32, 1024),
-        256: (258, 32, 1024),
-        512: (516, 64, 768),
-        1024: (1026, 32, 1024),
-        2048: (1026, 32, 1024),
-        4096: (1026, 32, 1024),
+    sizes = {n: step.fitted(default, cpu, n, n, n) for n in (64, 128, 256, 512, 1024, 2048, 4096)}
+    assert {n: (p["BM"], p["BN"], p["BK"], p["STRIPS"]) for n, p in sizes.items()} == {
+        64: (66, 32, 1024, 1),
+        128: (132, 32, 1024, 1),
+        256: (258, 32, 1024, 1),
+        512: (516, 64, 768, 1),
+        1024: (1026, 32, 1024, 1),
+        2048: (1026, 64, 683, 4),
+        4096: (1026, 64, 683, 8),
     }
     thin = [
         step.tile(step.fitted(default, cpu, *shape)) for shape in [(2048, 16, 2048), (2048, 8, 64), (8, 2048, 2048)]
     ]
-    assert thin == [(258, 16, 1024), (1026, 8, 1024), (8, 48, 1024)]
+    assert thin == [(258, 16, 1024), (1026, 8, 1024), (8, 96, 1024)]
 
 
 def test_wide_vectors_have_sizes_of_their_own():

@@ -184,7 +184,7 @@ def number(label, cell, name, exercise=None):
 
 SMALL_1D = dict(BM=4, BN=16, BK=4, TM=1, TN=4)
 SMALL_2D = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
-SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4)
+SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2)
 
 EXERCISES = {
     exercise.label: exercise

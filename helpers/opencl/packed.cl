@@ -1,5 +1,5 @@
-// packed: C = A @ B, row-major float32, for a CPU; a work-item alone computes BM rows x BN columns of C.
-// Launch: work-groups of one work-item, one for BM x BN. VW floats fill one vector register.
+// packed: C = A @ B, row-major float32, for a CPU; a work-item alone computes BM rows x STRIPS * BN columns of C.
+// Launch: work-groups of one work-item, one for such a tile. VW floats fill one vector register.
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define floatv JOIN(float, VW)
@@ -31,38 +31,44 @@ void packed(const int M, const int N, const int K,
             __global const float *A, __global const float *B, __global float *C)
 {
     __local floatv Bs[BN / PANEL][BK][TN];
-    const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
-    const int rows = min(BM, M - row0), columns = min(BN, N - col0);
+    const int row0 = get_group_id(1) * BM, rows = min(BM, M - row0);
+    const int left = get_group_id(0) * STRIPS * BN, right = min(left + STRIPS * BN, N);
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
-        // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
-        for (int k = 0; !ONCE && k < depth; k++)
-            for (int c = 0; c < columns; c += PANEL)
-                EACH(j, TN) Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+        // A strip of BN columns after the other, and all with the same columns of A: the caches may still hold those.
+        for (int col0 = left; col0 < right; col0 += BN) {
+            const int columns = min(BN, right - col0);
+            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
+            for (int k = 0; !ONCE && k < depth; k++)
+                for (int c = 0; c < columns; c += PANEL)
+                    EACH(j, TN)
+                        Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
 
-        for (int r = 0; r < rows; r += TM) {
-            // 2. TM rows of A, which stay where they are. (Instead of one below C, the last one is read again.)
-            __global const float *a[TM];
-            EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
-            for (int c = 0; c < columns; c += PANEL) {
-                // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
-                floatv acc[TM][TN];
-                EACH(i, TM) EACH(j, TN) acc[i][j] = 0.0f;
-                for (int k = 0; k < depth; k++) {
-                    floatv b_reg[TN];
-                    EACH(j, TN) b_reg[j] = ONCE
-                        ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW) : Bs[c / PANEL][k][j];
-                    EACH(i, TM) {
-                        const floatv a_reg = a[i][k];  // one number in every lane
-                        EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
+            for (int r = 0; r < rows; r += TM) {
+                // 2. TM rows of A, which stay where they are. (Instead of one below C, the last one is read again.)
+                __global const float *a[TM];
+                EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
+                for (int c = 0; c < columns; c += PANEL) {
+                    // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
+                    floatv acc[TM][TN];
+                    EACH(i, TM) EACH(j, TN) acc[i][j] = 0.0f;
+                    for (int k = 0; k < depth; k++) {
+                        floatv b_reg[TN];
+                        EACH(j, TN) b_reg[j] = ONCE
+                            ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW)
+                            : Bs[c / PANEL][k][j];
+                        EACH(i, TM) {
+                            const floatv a_reg = a[i][k];  // one number in every lane
+                            EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
+                        }
                     }
-                }
-                // 4. Add it to what the earlier rounds left in C.
-                EACH(i, TM) EACH(j, TN) {
-                    __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
-                    const int n = r + i < rows ? columns - c - j * VW : 0;
-                    store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
+                    // 4. Add it to what the earlier rounds left in C.
+                    EACH(i, TM) EACH(j, TN) {
+                        __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
+                        const int n = r + i < rows ? columns - c - j * VW : 0;
+                        store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
+                    }
                 }
             }
         }

@@ -245,34 +245,19 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
                 f"{label}: {intensity!r} flop per byte and {rate!r} GFLOP/s have no place on logarithmic scales; give "
                 f"numbers above 0, and None for a rate that was not measured."
             )
-    x = np.geomspace(0.1, 1000, 200)
+    x = np.geomspace(0.05, 1000, 200)
     roof = np.minimum(limits.flops_per_s, x * limits.bytes_per_s) / 1e9
     figure = Figure(figsize=(8, 4.6))
     ax = figure.add_axes((0.1, 0.14, 0.86, 0.76))
     ax.loglog(x, roof, color=INK, linewidth=2)
     ax.fill_between(x, roof, roof.min() / 1000, color=PAPER)
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
-    for i, (label, intensity, rate) in enumerate(points):
-        ceiling = min(limits.flops_per_s, intensity * limits.bytes_per_s) / 1e9
-        ax.plot(
-            [intensity],
-            [rate or ceiling],
-            "o",
-            color=C_COLOUR,
-            markersize=9,
-            markerfacecolor=C_COLOUR if rate else "white",
-        )
-        above = rate and intensity > limits.ridge and i % 2  # there the dots stand close; their names take turns
-        ax.annotate(
-            label,
-            (intensity, rate or ceiling),
-            xytext=(6, 8) if above else (6, -19),
-            fontsize=TEXT,
-            textcoords="offset points",
-            ha="right" if above else "left",
-        )
+    dots = [(x, rate or min(limits.flops_per_s, x * limits.bytes_per_s) / 1e9) for _, x, rate in points]
+    for dot, (_, _, rate) in zip(dots, points, strict=True):
+        fill = C_COLOUR if rate else "white"
+        ax.plot(*([value] for value in dot), "o", color=C_COLOUR, markersize=9, markerfacecolor=fill)
     ax.text(
-        0.12,
+        0.06,
         1.7 * limits.bytes_per_s / 1e9,
         f"the slope: {limits.bytes_per_s / 1e9:.0f} GB/s",
         fontsize=TEXT,
@@ -287,7 +272,8 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
         color=INK,
     )
     ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
-    ax.set_xlim(0.1, 1000)
+    ax.set_xlim(0.05, 1000)  # wide enough for a name on the left of 0.25
+    name_dots(ax, [label for label, *_ in points], dots, list(zip(x, roof, strict=True)))
     plain_ticks(ax.xaxis, ax.yaxis)
     ax.tick_params(labelsize=11)
     ax.set_xlabel("arithmetic intensity, flop per byte", fontsize=TEXT)
@@ -301,6 +287,30 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
         f"Roofline: the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, "
         f"then is flat. {named}".strip(),
     )
+
+
+def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
+    """Writes each label beside its dot, (x, y), where it covers no dot, no other label and no point of the line.
+
+    Two dots may share an x, and stand close: then only a label on its dot's own height tells whose it is.
+    """
+    inch = ax.figure.dpi
+    places = [ax.transData.transform(dot) * 72 / inch for dot in dots]  # in points, as the size of letters
+    taken = [ax.transData.transform(point) * 72 / inch for point in line] + places
+    for label, dot, (x, y) in zip(labels, dots, places, strict=True):
+        width, height, boxes = 0.62 * TEXT * len(label), 1.1 * TEXT, {}
+        for across, up in ((9, 0), (-9, 0), (7, -14), (-7, -14), (7, 14), (-7, 14)):
+            left, low = x + across - (width if across < 0 else 0), y + up - height / 2
+            boxes[across, up] = left, left + width, low, low + height
+        covers = {
+            side: sum(left - 5 < a < right + 5 and low - 3 < b < high + 3 for a, b in taken)
+            for side, (left, right, low, high) in boxes.items()
+        }
+        side = min(covers, key=covers.get)  # of those that cover as little, the first
+        left, right, low, high = boxes[side]
+        taken += [(a, b) for a in np.linspace(left, right, 20) for b in (low, y + side[1], high)]
+        ha = "left" if side[0] > 0 else "right"
+        ax.annotate(label, dot, xytext=side, textcoords="offset points", fontsize=TEXT, ha=ha, va="center")
 
 
 def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from artists import lines, rectangles, texts, ticks
 from matplotlib import colormaps
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from helpers import ladder, pictures
@@ -202,7 +203,7 @@ def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
     (ax,) = drawn[0].axes
     roof, ridge, *dots = ax.lines
     xs, ys = roof.get_data()
-    assert (xs[0], xs[-1]) == (pytest.approx(0.1), pytest.approx(1000)) and len(xs) >= 100
+    assert (xs[0], xs[-1]) == (pytest.approx(0.05), pytest.approx(1000)) and len(xs) >= 100
     assert np.allclose(ys, [min(500, 100 * x) for x in xs])  # GFLOP/s
     assert list(ridge.get_xdata()) == [5, 5] and ridge.get_linestyle() == "--"
     assert [(float(d.get_xdata()[0]), float(d.get_ydata()[0]), to_hex(d.get_markerfacecolor())) for d in dots] == [
@@ -212,19 +213,46 @@ def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
         (100.0, 450.0, C),
     ]
     assert all(d.get_marker() == "o" for d in dots)
-    named = {t.get_text(): (t.xy, t.get_ha()) for t in ax.texts if hasattr(t, "xy")}
-    assert named == {
-        "slow": ((0.25, 3.0), "left"),
-        "unmeasured": ((2.0, 200.0), "left"),
-        "fast": ((10.0, 400.0), "left"),
-        "faster": ((100.0, 450.0), "right"),
-    }
+    named = {t.get_text(): t.xy for t in ax.texts if hasattr(t, "xy")}
+    assert named == {"slow": (0.25, 3), "unmeasured": (2, 200), "fast": (10, 400), "faster": (100, 450)}
     words = {t.get_text() for t in ax.texts} - set(named)
     assert words == {"the slope: 100 GB/s", "the roof: 500 GFLOP/s"}
-    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlim()) == ("log", "log", (0.1, 1000))
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlim()) == ("log", "log", (0.05, 1000))
     assert ax.get_ylim() == (pytest.approx(1.0), pytest.approx(1200))  # a third of the least, 2.4 times the roof
     assert ax.get_title(loc="left") == "Roofline of a device, measured"
     assert "until 5 flop per byte" in text and "slow at 0.25 flop per byte; unmeasured at 2" in text
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [
+            ("naive", 0.25, 18.9),
+            ("coalesced", 0.25, 21.0),
+            ("tiled", 4, 50.5),
+            ("first", 31, 96.0),
+            ("second", 31, 133.0),
+        ],
+        [("second", 31, 133.0), ("first", 31, 96.0), ("packed", 9, 204.0)],
+        [("worst way", 0.25, None), ("best way", 85.0, None)],
+    ],
+)
+def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):
+    pictures.roofline(LIMITS, points)
+    (ax,) = drawn[0].axes
+    canvas = FigureCanvasAgg(drawn[0])
+    canvas.draw()
+    names = [t for t in ax.texts if hasattr(t, "xy")]
+    boxes = {t.get_text(): t.get_window_extent(canvas.get_renderer()) for t in names}
+    dots = {t.get_text(): ax.transData.transform(t.xy) for t in names}
+    roof = ax.transData.transform(np.column_stack(ax.lines[0].get_data()))
+    edge = ax.get_window_extent(canvas.get_renderer())
+    for name, box in boxes.items():
+        assert edge.x0 < box.x0 and box.x1 < edge.x1
+        assert box.count_contains([*dots.values(), *roof]) == 0
+        assert not box.count_overlaps([other for at, other in boxes.items() if at != name])
+        away = {at: np.hypot(*(dot - np.clip(dot, box.min, box.max))) for at, dot in dots.items()}
+        assert min(away, key=away.get) == name
 
 
 def test_a_rung_stands_at_the_intensity_of_its_counted_traffic(drawn):

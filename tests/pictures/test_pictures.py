@@ -251,7 +251,7 @@ def test_each_part_of_a_kernel_can_be_replaced(dialect, step):
 
 def test_a_part_ends_before_the_block_of_the_next_part():
     source = with_part("OpenCL", "packed", 1, "@gap@")
-    assert "@gap@\n\n        for (int r = 0; r < rows; r += TM) {\n            // 2. " in source
+    assert "@gap@\n\n            for (int r = 0; r < rows; r += TM) {\n                // 2. " in source
     assert source.count("{") - source.count("}") == 0
 
 

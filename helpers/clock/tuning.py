@@ -153,7 +153,7 @@ def tune(
     not_kept = ""
     if any(rate is not None for _, rate, _ in tried):
         ratio = round(comparison.ratio, 3) if comparison else None
-        about = dict(size=[M, N, K], date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
+        about = dict(size=(M, N, K), date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
         try:
             kept.remember(rung, device, source, best, **about)
         except OSError as error:  # what was found is worth more than the file

@@ -53,8 +53,11 @@ def read(path) -> dict:
     """{step: entry} as that file has it. Raises OSError where it cannot be read, ValueError where it is damaged."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
-    except (TypeError, KeyError, AttributeError):
+        return {
+            step: found | {"parameters": dict(found["parameters"]), "size": [int(n) for n in found["size"]]}
+            for step, found in stored.items()
+        }
+    except (TypeError, KeyError, AttributeError, ValueError):
         raise ValueError(f"{path.name} is damaged") from None
 
 
@@ -78,19 +81,22 @@ def chosen(word, step, device, source, given):
             f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
             f"dict of them with two stars."
         )
-    tuned = entry(step, device, source).get("parameters", {}) if word else {}
-    if tuned == step.defaults_for(device):  # nothing beat them, so as without the word: by the shape of each product
-        tuned = {}
-    return tuned | given
+    found = entry(step, device, source) if word else {}
+    # Where nothing beat the defaults, the word changes nothing: parameters by the shape of each product.
+    if found and found["parameters"] == step.fitted(step.defaults_for(device), device, *found["size"]):
+        found = {}
+    return found.get("parameters", {}) | given
 
 
-def remember(step, device, source, parameters, **about):
-    """Store the step's parameters for that device, whole or not at all. `about`: what else its entry should say.
+def remember(step, device, source, parameters, size, **about):
+    """Store the step's parameters for that device, whole or not at all.
+
+    `size`: the (M, N, K) that they were found for. `about`: what else its entry should say.
 
     Raises OSError where the cache cannot be written, or the file is there and cannot be read.
     """
     path = path_of(device)
-    entry = {"parameters": parameters, "mark": mark(source, device), **about}
+    entry = {"parameters": parameters, "mark": mark(source, device), "size": list(size), **about}
     change(path, lambda stored: stored | {step.name: entry})
 
 

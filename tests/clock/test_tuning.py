@@ -283,7 +283,7 @@ def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, say
 def test_the_way_back():
     for name in ("tiled", "naive"):
         rung = ladder.STEPS[name]
-        kept.remember(rung, DEVICE, DIALECTS["OpenCL"].source_of(name), dict.fromkeys(rung.space, 4))
+        kept.remember(rung, DEVICE, DIALECTS["OpenCL"].source_of(name), dict.fromkeys(rung.space, 4), (48, 48, 48))
     assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(
         DEVICE
     )
@@ -356,7 +356,7 @@ def test_what_was_found_is_told_where_it_cannot_be_kept(problem, rounds, monkeyp
 
 def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
     source = DIALECTS["OpenCL"].source_of("tiled")
-    kept.remember(TILED, DEVICE, source, {"TILE": 8})
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, (48, 48, 48))
     [file] = own_cache.glob("tuned-*.json")
     before = file.read_text()
 
@@ -366,7 +366,7 @@ def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
     with monkeypatch.context() as now:
         now.setattr(type(file), "read_text", locked)
         with pytest.raises(OSError, match="cannot be changed \\(Permission denied\\)"):
-            kept.remember(TILED, DEVICE, source, {"TILE": 16})
+            kept.remember(TILED, DEVICE, source, {"TILE": 16}, (48, 48, 48))
     assert file.read_text() == before
 
 
@@ -384,7 +384,7 @@ def test_two_notebooks_that_tune_at_once_lose_nothing(own_cache):
         "device = devices.Device('OpenCL', 'a device', 'CPU', 'a driver', 1024, 49152, None)\n"
         "for name in sys.argv[1:]:\n"
         "    for count in range(25):\n"
-        "        kept.remember(ladder.STEPS[name], device, '', {'count': count})\n"
+        "        kept.remember(ladder.STEPS[name], device, '', {'count': count}, (1, 1, 1))\n"
     )
     environment = dict(os.environ, PYTHONPATH=devices.python_path())
     names = [["naive", "coalesced", "tiled"], ["register_1d", "register_2d", "vectorized"]]
@@ -399,24 +399,26 @@ def test_two_notebooks_that_tune_at_once_lose_nothing(own_cache):
 def test_two_equal_gpus_have_a_file_each():
     first, second = (devices.Device("OpenCL", name, "GPU", "d", 1024, 49152, None) for name in ("H200", "H200#1"))
     source = DIALECTS["OpenCL"].source_of("tiled")
-    kept.remember(TILED, first, source, {"TILE": 8})
-    kept.remember(TILED, second, source, {"TILE": 16})
+    kept.remember(TILED, first, source, {"TILE": 8}, (48, 48, 48))
+    kept.remember(TILED, second, source, {"TILE": 16}, (48, 48, 48))
     assert [kept.entry(TILED, one, source)["parameters"]["TILE"] for one in (first, second)] == [8, 16]
 
 
 def test_what_was_tuned_with_another_driver_does_not_count():
     source, newer = DIALECTS["OpenCL"].source_of("tiled"), dataclasses.replace(DEVICE, driver="a newer one")
-    kept.remember(TILED, DEVICE, source, {"TILE": 8})
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, (48, 48, 48))
     assert kept.entry(TILED, DEVICE, source)["parameters"] == {"TILE": 8}
     with pytest.warns(UserWarning, match="another version of the kernel or of the driver"):
         assert kept.entry(TILED, newer, source) == {}
 
 
 def test_where_nothing_beat_the_defaults_the_sizes_still_follow_from_the_shape():
-    packed = ladder.STEPS["packed"]
+    packed, size = ladder.STEPS["packed"], (256, 256, 256)
     default, source = packed.defaults_for(DEVICE), DIALECTS["OpenCL"].source_of("packed")
-    kept.remember(packed, DEVICE, source, default)
+    fitted = packed.fitted(default, DEVICE, *size)  # what a search begins with, and keeps if nothing beats it
+    assert fitted != default
+    kept.remember(packed, DEVICE, source, fitted, size)
     assert opencl_kernel("packed", parameters="tuned").by_shape
     assert not opencl_kernel("packed", parameters="tuned", BM=default["BM"]).by_shape
-    kept.remember(packed, DEVICE, source, default | dict(BM=default["TM"]))
+    kept.remember(packed, DEVICE, source, fitted | dict(BM=default["TM"]), size)
     assert not opencl_kernel("packed", parameters="tuned").by_shape

@@ -177,7 +177,7 @@ def packed_by_shape(p, device, M, N, K):
     tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
     BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
     # A wider strip reads A less often. But K stays in one piece, if it can be, or else in deep ones.
-    widest = min(WIDEST_TILE, device.shared_bytes // (4 * 32))
+    widest = min(N, WIDEST_TILE, device.shared_bytes // (4 * 32))
     deep = K if packed_depth(device, BN) >= K else DEEP_PIECE
     while widest >= 2 * BN and packed_depth(device, 2 * BN) >= deep and ceil_div(N, 2 * BN) * down >= tiles:
         BN *= 2

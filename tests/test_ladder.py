@@ -119,6 +119,22 @@ def test_packed_takes_the_tallest_tiles_that_leave_four_for_every_core():
     assert thin == [(258, 16, 1024), (1026, 8, 1024), (8, 96, 1024)]
 
 
+@pytest.mark.parametrize(
+    "M, N, K, sizes",
+    [
+        (4096, 2170, 4096, dict(BN=64, STRIPS=7)),  # 34 strips: five tiles of 7 at most, not four of 8 and one of 2
+        (6549, 16, 10851, dict(BN=16, STRIPS=1)),  # no wider than B, however many tiles lie below each other
+        (2048, 2, 256, dict(BM=1026, BN=4)),  # few columns are little work, whatever a vector holds
+        (1000, 480, 2000, dict(BN=64)),  # eight tiles of 64, the last one narrower, are enough for two cores
+    ],
+)
+def test_a_thin_or_ragged_c_has_strips_and_tiles_of_its_own(M, N, K, sizes):
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, 8, 2)
+    step = ladder.STEPS["packed"]
+    p = step.fitted(step.defaults_for(cpu), cpu, M, N, K)
+    assert {name: p[name] for name in sizes} == sizes
+
+
 def test_wide_vectors_have_sizes_of_their_own():
     wide, narrow = (Device("OpenCL", "a CPU", "CPU", "", 8192, 256 << 10, None, None, w, 2) for w in (16, 8))
     sums = {name: ladder.STEPS[name].defaults_for for name in ("register_2d", "vectorized", "prefetched")}

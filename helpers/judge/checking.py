@@ -58,7 +58,7 @@ def try_out(k: Kernel, shapes: list) -> Trial:
     elif not findings:
         findings = examine(k, shapes)
     if not findings and not outcome.other_sizes:
-        findings = wrong_at(k, *long_shapes(k)) or tried_at_other_sizes(k).findings
+        findings = wrong_at(k, *long_shapes(k)) or tried_at_other_sizes(k, large_tiles(k, shapes)).findings
     elif not findings and not k.simulated:
         findings = examine(k, long_shapes(k))
     return Trial(findings, not_looked_for, shapes)
@@ -70,8 +70,8 @@ def small_first(k: Kernel, shapes: list) -> Trial:
     One that takes all its sizes as parameters is then tried with small ones. If it is right there, one shape is enough
     at its own sizes, and none where its source has no number that could be too small for these.
     """
-    if not k.simulated and not quick(k, shapes) and takes_all_sizes(k):
-        small = tried_at_other_sizes(k, thorough=True)
+    if large_tiles(k, shapes):
+        small = tried_at_other_sizes(k, thorough=True, must_compile=True)
         if not small.findings and not may_be_outgrown(k):
             return small._replace(other_sizes=True)
         if not small.findings:
@@ -79,6 +79,11 @@ def small_first(k: Kernel, shapes: list) -> Trial:
             return Trial(of_the_device(k, own.findings), small.not_looked_for, own.shapes, other_sizes=True)
     own = trial(k, shapes)
     return Trial(of_the_device(k, own.findings), own.not_looked_for, own.shapes)
+
+
+def large_tiles(k: Kernel, shapes: list) -> bool:
+    """Whether a simulator takes long for those shapes, and the kernel can have smaller tiles."""
+    return not k.simulated and not quick(k, shapes) and takes_all_sizes(k)
 
 
 def of_the_device(k: Kernel, findings: list) -> list[Finding]:
@@ -91,11 +96,11 @@ def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
     return of_the_device(k, trial(k, list(shapes), look_again=False).findings)
 
 
-def tried_at_other_sizes(k: Kernel, thorough: bool = False) -> Trial:
+def tried_at_other_sizes(k: Kernel, thorough: bool = False, must_compile: bool = False) -> Trial:
     """What is wrong with a kernel that is right at its own sizes at others; no findings where it is right there, too.
 
-    `thorough`: at the first of them with all shapes, and all there is to look for. A source that does not compile there
-    refuses those sizes, which is no mistake.
+    `thorough`: at the first of them with all shapes, and all there is to look for. `must_compile`: a source that does
+    not compile there has a finding; else it refuses those sizes, which is no mistake.
     """
     not_looked_for = ()
     for number, other in enumerate(other_sizes(k)):
@@ -106,6 +111,6 @@ def tried_at_other_sizes(k: Kernel, thorough: bool = False) -> Trial:
         if first:
             not_looked_for = outcome.not_looked_for
         for finding in of_the_device(k, outcome.findings):
-            if finding.kind != "does not compile" or thorough:
+            if finding.kind != "does not compile" or must_compile:
                 return Trial([sizes_mixed_up(k.parameters, other, finding)], not_looked_for, outcome.shapes)
     return Trial([], not_looked_for, [])

@@ -13,6 +13,7 @@ import warnings
 
 from .. import devices, files, ladder
 from ..devices import Device
+from .operands import sizes
 
 
 def path_of(device):
@@ -53,11 +54,8 @@ def read(path) -> dict:
     """{step: entry} as that file has it. Raises OSError where it cannot be read, ValueError where it is damaged."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            step: found | {"parameters": dict(found["parameters"]), "size": [int(n) for n in found["size"]]}
-            for step, found in stored.items()
-        }
-    except (TypeError, KeyError, AttributeError, ValueError):
+        return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
+    except (TypeError, KeyError, AttributeError):
         raise ValueError(f"{path.name} is damaged") from None
 
 
@@ -68,7 +66,10 @@ def entry(step, device, source):
         ignored(path_of(device), f"those of {step.name} belong to another version of the kernel or of the driver")
         return {}
     try:
-        return found and found | {"parameters": ladder.parameters(step, device, found["parameters"])}
+        return found and found | {
+            "parameters": ladder.parameters(step, device, found["parameters"]),
+            "size": list(sizes(found.get("size"))),
+        }
     except ValueError as error:
         ignored(path_of(device), str(error).rstrip("."))
         return {}

@@ -1,5 +1,5 @@
 // packed: C = A @ B, row-major float32, for a CPU; a work-item alone computes BM rows x STRIPS * BN columns of C.
-// Launch: work-groups of one work-item, one for such a tile. VW floats fill one vector register.
+// Launch: work-groups of one work-item, one for each such tile. VW floats fill one vector register.
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define floatv JOIN(float, VW)
@@ -36,7 +36,7 @@ void packed(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         const int depth = min(BK, K - k0);
-        // A strip of BN columns after the other, and all with the same columns of A: the caches may still hold those.
+        // One strip of BN columns after the other. All use the same columns of A, which a cache may still hold.
         for (int col0 = left; col0 < right; col0 += BN) {
             const int columns = min(BN, right - col0);
             // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.

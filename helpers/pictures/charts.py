@@ -290,7 +290,7 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
 
 
 def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
-    """Writes each label beside its dot, (x, y), where it covers no dot, no other label and no point of the line.
+    """Writes each label beside its dot, (x, y), where it covers least of the dots, the other labels and the line.
 
     Two dots may share an x, and stand close: then only a label on its dot's own height tells whose it is.
     """

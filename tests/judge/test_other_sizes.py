@@ -74,6 +74,16 @@ def test_a_piece_that_is_packed_only_on_one_path_is_tried_there_at_all_sizes(wro
     assert not report and report.findings[0].kind == "sizes mixed up", report
 
 
+def test_what_only_small_tiles_show_of_a_kernel_with_large_ones_is_said():
+    """A last strip that is short is left out: none of the shapes that the device tries has one."""
+    source = opencl_kernel("packed").source
+    wrong = source.replace("col0 < right;", "col0 + BN <= right || col0 == left && col0 < right;")
+    k = opencl_kernel(wrong, like="packed")
+    assert wrong != source and k.device.kind != "simulator"
+    report = check(k)
+    assert not report and report.findings[0].kind == "sizes mixed up", report
+
+
 @pytest.mark.parametrize("dialect", BUILD)
 def test_sizes_that_a_kernel_has_as_numbers_stay(dialect):
     source = BUILD[dialect]("register_2d").source

@@ -63,7 +63,7 @@ void packed(const int M, const int N, const int K,
                             EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                         }
                     }
-                    // 4. Add it to what the earlier rounds left in C.
+                    // 4. Add it to what the earlier rounds put into C.
                     EACH(i, TM) EACH(j, TN) {
                         __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
                         const int n = r + i < rows ? columns - c - j * VW : 0;

@@ -290,11 +290,12 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
 
 
 def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
-    """Writes each label beside its dot, (x, y), where it covers least of the dots, the other labels and the line.
+    """Writes each label beside its dot, (x, y), inside the axes, where it covers least of what is drawn there.
 
     Two dots may share an x, and stand close: then only a label on its dot's own height tells whose it is.
     """
     inch = ax.figure.dpi
+    edge = ax.bbox.x1 * 72 / inch
     places = [ax.transData.transform(dot) * 72 / inch for dot in dots]  # in points, as the size of letters
     taken = [ax.transData.transform(point) * 72 / inch for point in line] + places
     for label, dot, (x, y) in zip(labels, dots, places, strict=True):
@@ -303,7 +304,7 @@ def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> No
             left, low = x + across - (width if across < 0 else 0), y + up - height / 2
             boxes[across, up] = left, left + width, low, low + height
         covers = {
-            side: sum(left - 5 < a < right + 5 and low - 3 < b < high + 3 for a, b in taken)
+            side: (right > edge, sum(left - 5 < a < right + 5 and low - 3 < b < high + 3 for a, b in taken))
             for side, (left, right, low, high) in boxes.items()
         }
         side = min(covers, key=covers.get)  # of those that cover as little, the first

@@ -235,6 +235,7 @@ def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
         ],
         [("second", 31, 133.0), ("first", 31, 96.0), ("packed", 9, 204.0)],
         [("worst way", 0.25, None), ("best way", 85.0, None)],
+        [("a kernel with a long name", 400.0, 204.0), ("a block above it", 400.0, 330.0), ("naive", 0.25, 18.9)],
     ],
 )
 def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):

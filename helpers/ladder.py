@@ -126,7 +126,9 @@ def packed_defaults(device):
     TN = patch_columns(device, TM)
     # Two patches, so that the second finds A in a near cache; one where local memory is small.
     BN = min(2, max(1, device.shared_bytes // (512 * TN * VW))) * TN * VW
-    return dict(BM=ceil_div(TALLEST_TILE, TM) * TM, BN=BN, BK=packed_depth(device, BN), TM=TM, TN=TN, VW=VW, STRIPS=1)
+    # More than one strip: a check leaves a size of 1 as it is, and by shape there may be several.
+    BM, BK, STRIPS = ceil_div(TALLEST_TILE, TM) * TM, packed_depth(device, BN), WIDEST_TILE // BN
+    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=STRIPS)
 
 
 def patch_columns(device, TM):
@@ -185,7 +187,7 @@ def packed_by_shape(p, device, M, N, K):
     BM = ceil_div(ceil_div(M, down), TM) * TM
     # Where K comes in pieces, several strips read the same piece of A, one after the other. That is worth less than
     # even shares of the work: so only while there are twice as many tiles.
-    together = min(WIDEST_TILE // BN, strips * down // (2 * tiles)) if K > BK else 1
+    together = min(p["STRIPS"] * p["BN"] // BN, strips * down // (2 * tiles)) if K > BK else 1
     return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=evenly(strips, max(1, together)))
 
 

@@ -144,12 +144,6 @@ def test_strips_are_wider_only_where_the_pieces_stay_deep(shared_bytes, sizes):
     assert {name: p[name] for name in sizes} == sizes and p["STRIPS"] * p["BN"] == 512
 
 
-@pytest.mark.parametrize("width", [4, 8, 16])
-def test_a_tile_is_one_strip_unless_somebody_says_more(width):
-    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, width, 2)
-    assert ladder.STEPS["packed"].defaults_for(cpu)["STRIPS"] == 1
-
-
 def test_wide_vectors_have_sizes_of_their_own():
     wide, narrow = (Device("OpenCL", "a CPU", "CPU", "", 8192, 256 << 10, None, None, w, 2) for w in (16, 8))
     sums = {name: ladder.STEPS[name].defaults_for for name in ("register_2d", "vectorized", "prefetched")}

@@ -54,6 +54,16 @@ def test_every_kind_of_device_has_legal_defaults(step, width):
                 ladder.parameters(step, device, {})
 
 
+@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+def test_a_space_has_a_choice_for_every_parameter_and_no_value_in_vain(step):
+    cpus = [Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, width) for width in (16, 8, 4)]
+    devices = [device for device in (GPU, *cpus) if device.kind in step.defaults]
+    legal = [p for device in devices for p in ladder.points(step, device)]
+    for name, values in step.space.items():
+        assert 1 < len(values) == len(set(values)) and set(values) == {p[name] for p in legal}
+    assert all(set(step.space) == set(step.defaults_for(device)) for device in devices)
+
+
 @pytest.mark.parametrize("width", [16, 8, 4, 1])
 @pytest.mark.parametrize("shared_bytes", [32 << 10, 48 << 10, 256 << 10, 1 << 20])
 def test_packed_fits_any_cpu(width, shared_bytes):

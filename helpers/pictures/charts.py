@@ -294,24 +294,18 @@ def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> No
 
     Two dots may share an x, and stand close: then only a label on its dot's own height tells whose it is.
     """
-    inch = ax.figure.dpi
-    edge = ax.bbox.x1 * 72 / inch
-    places = [ax.transData.transform(dot) * 72 / inch for dot in dots]  # in points, as the size of letters
-    taken = [ax.transData.transform(point) * 72 / inch for point in line] + places
-    for label, dot, (x, y) in zip(labels, dots, places, strict=True):
-        width, height, boxes = 0.62 * TEXT * len(label), 1.1 * TEXT, {}
-        for across, up in ((9, 0), (-9, 0), (7, -14), (-7, -14), (7, 14), (-7, 14)):
-            left, low = x + across - (width if across < 0 else 0), y + up - height / 2
-            boxes[across, up] = left, left + width, low, low + height
-        covers = {
-            side: (right > edge, sum(left - 5 < a < right + 5 and low - 3 < b < high + 3 for a, b in taken))
-            for side, (left, right, low, high) in boxes.items()
-        }
+    taken = [ax.transData.transform(point) for point in [*line, *dots]]  # in pixels
+    for label, dot in zip(labels, dots, strict=True):
+        text = ax.annotate(label, dot, xytext=(0, 0), textcoords="offset points", fontsize=TEXT, va="center")
+        covers = {}
+        for side in ((9, 0), (-9, 0), (7, -14), (-7, -14), (7, 14), (-7, 14)):  # in points, across and up
+            text.set(position=side, ha="left" if side[0] > 0 else "right")
+            box = text.get_window_extent()
+            covers[side] = box.x1 > ax.bbox.x1, box.padded(5).count_contains(taken)
         side = min(covers, key=covers.get)  # of those that cover as little, the first
-        left, right, low, high = boxes[side]
-        taken += [(a, b) for a in np.linspace(left, right, 20) for b in (low, y + side[1], high)]
-        ha = "left" if side[0] > 0 else "right"
-        ax.annotate(label, dot, xytext=side, textcoords="offset points", fontsize=TEXT, ha=ha, va="center")
+        text.set(position=side, ha="left" if side[0] > 0 else "right")
+        box = text.get_window_extent()
+        taken += [(x, y) for x in np.linspace(box.x0, box.x1, 20) for y in (box.y0, (box.y0 + box.y1) / 2, box.y1)]
 
 
 def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:

@@ -254,6 +254,8 @@ def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):
         assert not box.count_overlaps([other for at, other in boxes.items() if at != name])
         away = {at: np.hypot(*(dot - np.clip(dot, box.min, box.max))) for at, dot in dots.items()}
         assert min(away, key=away.get) == name
+        middle = (box.y0 + box.y1 - 2 * dots[name][1]) / 2 * 72 / drawn[0].dpi
+        assert min(abs(middle - up) for up in (-14, 0, 14)) < 1  # on its dot's own height, or one line from it
 
 
 def test_a_rung_stands_at_the_intensity_of_its_counted_traffic(drawn):

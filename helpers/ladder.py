@@ -113,7 +113,7 @@ class Step:
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
 WIDEST_TILE = 512  # columns of a tile of `packed`, at most
-DEEP_PIECE = 640  # rows of B that `packed` packs at a time, at least, where K has more: strips are no wider than that
+DEEP_PIECE = 512  # rows of B that `packed` packs at a time, at least, where K has more: strips are no wider than that
 DEEPEST = 1024  # a patch's six rows of A, so deep, leave room for a part of B in a first cache of 32 KiB
 SMALLEST_PACKED = 2**19  # multiply-adds of a tile of `packed`: less work is not worth another core's way to it
 TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others take more of them

@@ -1,16 +1,19 @@
-# `make lab` needs Python 3.11 or newer and nothing else; it keeps everything it installs in .venv.
+# `make lab` needs Python 3.11.2 or newer and nothing else; it keeps everything it installs in .venv.
 PYTHON ?= python3
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
 HANDOUT_FLAGS ?=
 # What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
 CUDA ?= cuda13
+UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first.
 QUICK := tests/launch tests/sandbox tests/tools tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+# Which code `make mutants` changes, and by which tests, if not by all of the room's.
+ROOM ?= judge
+TESTS ?=
 VENV := .venv
-PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: lab test quick lowest notebooks zh web bench handout constraints clean
+.PHONY: lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
@@ -23,6 +26,9 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python -m pytest -q $(QUICK)
+
+mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=judge, or ROOM=judge/sums.py
+	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
 
 # Without Kernel Tuner, which wants NumPy 2: so the oldest NumPy is tested.
 lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks in both dialects, page 02
@@ -51,31 +57,26 @@ handout: $(VENV)/lab.stamp  ## the pages for a class, without solutions: make ha
 	$(VENV)/bin/python tools/handout.py $(HANDOUT_FLAGS)
 
 $(VENV)/lab.stamp: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "The course needs Python 3.11 or newer, and '$(PYTHON)' is not that: $$($(PYTHON) --version 2>&1)."; \
-	  echo "Name another one: make lab PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	@echo "Installing the course into $(VENV). It takes some minutes, and says nothing until it is done."
-	$(PIP) install -q -c constraints.txt -e '.[lab]'
+	@$(PYTHON) tools/install.py lab
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	$(PIP) install -q -c constraints.txt -e '.[lab,test,many,web,$(CUDA)]'
+	@$(PYTHON) tools/install.py lab test many web $(CUDA)
 	@touch $@
 
-# The newest of everything that pyproject.toml allows, on the oldest Python it allows. Run `make test` after it.
-# cuda-* and nvidia-* are upper bounds, since the extra cuda12 wants older ones than cuda13 does.
-constraints:
-	rm -rf $(VENV)-constraints
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make constraints PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)-constraints
-	$(VENV)-constraints/bin/python -m pip --disable-pip-version-check install -q -e '.[lab,test,many,web,peers,cuda13]'
-	{ echo "# What was tested together. Made by 'make constraints'; do not edit."; \
-	  $(VENV)-constraints/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
-	  | sed -E 's/^((cuda|nvidia)-[a-z0-9-]*)==/\1<=/'; } > constraints.new
-	mv constraints.new constraints.txt
-	rm -rf $(VENV)-constraints
+$(VENV)/mutants.stamp: $(VENV)/test.stamp
+	@$(PYTHON) tools/install.py mutants
+	@touch $@
+
+# One version of each package for every Python and system that pyproject.toml promises. Run `make test` after it.
+# The extras cuda12 and cuda13 want different versions of the same packages, so there are two files.
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make constraints" $(VENV)/bin/uv pip compile -q pyproject.toml --no-annotate \
+  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra peers --extra room --extra mutants
+constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allows; UPGRADE= keeps those that are pinned
+	$(COMPILE) $(UPGRADE) --extra cuda13 -o constraints.txt
+	cp constraints.txt constraints-cuda12.txt
+	$(COMPILE) --extra cuda12 -o constraints-cuda12.txt
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-constraints $(VENV)-lowest handout build web *.egg-info .pytest_cache screenshots
+	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import functools
 import json
+import os
 import sys
 import warnings
 
@@ -15,6 +16,7 @@ from .devices import DeviceError
 from .doctor import PLAIN, report
 
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
+PIPE_CLOSED = 141  # ... and one whose reader has gone
 
 
 class Failed(Exception):
@@ -32,6 +34,7 @@ def bench(arguments) -> None:
 
     from . import ladder
     from .clock import scoreboard, write_results
+    from .clock.contests import numpy_matmul
     from .clock.results import RESULTS, prepare
     from .launch import DIALECTS
 
@@ -51,7 +54,7 @@ def bench(arguments) -> None:
     with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
 
         def each(k):
-            progress.set_description("NumPy" if k.dialect == "Python" else str(k))
+            progress.set_description("NumPy" if k.name == numpy_matmul.__name__ else str(k))
             progress.update()
 
         board = scoreboard(
@@ -110,10 +113,10 @@ def look_at_progress(arguments) -> None:
 
     if arguments.csv:
         files.try_writing(arguments.csv)
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} notebooks in {elapsed} | {desc}") as bar:
+    with tqdm(leave=False, file=sys.stderr, bar_format="{n} answers in {elapsed} | {desc}") as bar:
 
-        def each(name):
-            bar.set_description(name)
+        def each(whose):
+            bar.set_description(whose)
             bar.update()
 
         found = progress(arguments.folder, each)
@@ -128,7 +131,9 @@ def show_board(arguments) -> None:
 
     from .classroom import board
 
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} entries in {elapsed} | {desc}") as bar:
+    if arguments.chart:
+        files.try_writing(arguments.chart)
+    with tqdm(leave=False, file=sys.stderr, bar_format="{n} looked at in {elapsed} | {desc}") as bar:
 
         def each(name):
             bar.set_description(name)
@@ -139,7 +144,6 @@ def show_board(arguments) -> None:
     if arguments.chart:
         from .classroom.ranking_chart import board_chart
 
-        files.try_writing(arguments.chart)
         board_chart(found).save(arguments.chart)
 
 
@@ -200,7 +204,11 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(do=look_at_progress)
     command = commands.add_parser("board", help="the class's kernels, ranked: the entries that page 15 wrote")
     command.add_argument("folder", help="with the entry-*.json files in it, or in folders below")
-    command.add_argument("--again", action="store_true", help="build and judge each source here, before a prize")
+    command.add_argument(
+        "--again",
+        action="store_true",
+        help="before a prize: build and judge each source here, and time again who leads",
+    )
     command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
     command.set_defaults(do=show_board)
     return parser
@@ -211,6 +219,9 @@ def main() -> None:
 
     Ctrl-C ends in one line, too, with status 130.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this, as 2>&- does
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
             stream.reconfigure(errors=PLAIN)
@@ -220,9 +231,13 @@ def main() -> None:
         try:
             arguments = parser().parse_args()
             status = arguments.do(arguments)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             print(f"\ninterrupted. {left_by(arguments)}", file=sys.stderr)
             sys.exit(INTERRUPTED)
+        except BrokenPipeError:  # who reads what it prints has had enough, as head has
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
+            sys.exit(PIPE_CLOSED)
         except (ValueError, MemoryError, OSError, ImportError, Failed, DeviceError) as error:
             sys.exit(f"error: {error}")
         except RuntimeError as error:
@@ -239,7 +254,7 @@ def left_by(arguments) -> str:
     """What a command that was interrupted leaves behind."""
     return {
         "tune": "What was found so far is above; the same command searches again.",
-        "record": "What was measured is in the file; the same command goes on from there today.",
+        "record": "Each size that was measured is in the file; the same command goes on from there today.",
     }.get(getattr(arguments, "command", ""), "Nothing was written.")
 
 

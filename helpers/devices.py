@@ -510,6 +510,10 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     proves itself. `kinds`: those that will do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
+    if not isinstance(name, str | None):
+        raise DeviceError(
+            f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
+        )
     name = name or wanted()
     return proved_device(name, kinds, None if name else os.environ.get("PYOPENCL_CTX") or None)
 

@@ -106,11 +106,15 @@ def set_aside(path: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Within it, no other process is within it for that folder. Who reads a file, changes it and writes it, needs that.
+    """Within it, no other process or thread is within it for that folder: for who reads a file, changes and writes it.
 
     A process that ends lets go of the lock. Where there are no locks, as on some network disks, it goes on without.
     """
-    with open(Path(folder) / "lock", "a", encoding="utf-8") as file:
+    try:
+        file = open(Path(folder) / "lock", "a", encoding="utf-8")  # noqa: SIM115, closed below
+    except OSError as error:
+        raise cannot_write(Path(folder) / "lock", error) from None
+    with file:
         with suppress(OSError):
             if fcntl:
                 fcntl.flock(file, fcntl.LOCK_EX)

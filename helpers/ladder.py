@@ -6,6 +6,7 @@ columns of C that block owns; CUDA's grid and OpenCL's global size both follow f
 
 import itertools
 import numbers
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -438,7 +439,7 @@ def rungs():
 def step(name, dialect=None):
     """The `Step` of that name. Raises ValueError, with the names there are, where none is written in that dialect."""
     if not isinstance(name, str) or name not in STEPS:
-        raise ValueError(f"unknown step {name!r}; the steps are: {', '.join(STEPS)}.")
+        raise ValueError(f"unknown step {reprlib.repr(name)}; the steps are: {', '.join(STEPS)}.")
     if dialect and dialect not in STEPS[name].dialects:
         raise ValueError(
             f"{name} is written in {' and '.join(STEPS[name].dialects)} only; "
@@ -462,8 +463,9 @@ def parameters(step, device, given):
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-            raise ValueError(f"{step.name}: {key}={value!r} must be a whole number, 1 or more.")
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= value < 2**31:
+            said = repr(value)[:80] if not isinstance(value, int) or value < 2**31 else "a number beyond 32 bits"
+            raise ValueError(f"{step.name}: {key}={said} must be a whole number, 1 or more.")
         p[key] = int(value)
     for expression, why in step.needs.items():
         if not eval(expression, {}, dict(p)):
@@ -487,7 +489,7 @@ def points(step, device, space=None):
 
     Raises ValueError when there is none, with what the first of them asks too much of.
     """
-    space = dict(space or step.space)
+    space = dict(step.space if space is None else space)
     if set(space) != set(step.space):
         raise ValueError(
             f"a space for {step.name} names {', '.join(step.space)}, each with its values; "

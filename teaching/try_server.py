@@ -236,7 +236,7 @@ def main():
     if options.students < 1:
         parser.error(f"{options.students} students try nothing; give 1 or more")
     if find_spec("jupyterhub") is None:
-        parser.error("JupyterHub is not installed: .venv/bin/python -m pip install -e '.[lab,room]'")
+        parser.error("JupyterHub is not installed: python3 tools/install.py lab room")
     if shutil.which("configurable-http-proxy") is None:
         parser.error("JupyterHub's proxy is not installed: sudo npm install -g configurable-http-proxy")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the hub is ended, too

@@ -12,7 +12,8 @@ import pytest
 
 from helpers import clock, devices, files
 from helpers.__main__ import main
-from helpers.launch import kept
+from helpers.clock.contests import numpy_matmul
+from helpers.launch import HostKernel, kept
 
 
 def run(monkeypatch, *arguments):
@@ -38,6 +39,16 @@ def interrupt(*_, **__):
 
 
 SMALL = ("bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipes")
+@pytest.mark.parametrize("way, lines", [("2>&-", 4), ("| head -1", 1)])
+def test_a_closed_pipe_keeps_nothing_from_being_printed_and_says_nothing(way, lines, tmp_path):
+    command = f"exec {sys.executable} -m helpers {' '.join(map(str, SMALL))} {way}"
+    environment = dict(os.environ, PYTHONPATH=devices.python_path(), PYTHONUNBUFFERED="1")
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.stdout.startswith("16 x 16 x 16, 1 round") and len(done.stdout.splitlines()) == lines
+    assert "roken pipe" not in done.stderr and "rror" not in done.stderr
 
 
 def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
@@ -91,7 +102,7 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
         (["bench", "--dialect", "metal"], "invalid choice"),
         (["bench", "--rounds", "0"], "rounds=0: there is nothing to time"),
         (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
-        (["tune", "tiled", "--seconds", "0"], "leaves no time"),
+        (["tune", "tiled", "--seconds", "0"], "seconds=0.0 does not do"),
         (["tune"], "required: STEP"),
         (["record"], "required: folder"),
     ],
@@ -135,7 +146,7 @@ def test_an_interrupted_bench_ends_in_one_line_and_leaves_an_older_file_as_it_is
 def test_ctrl_c_ends_bench_with_status_130(tmp_path):
     file = tmp_path / "rows.json"
     file.write_text("good")
-    command = [sys.executable, "-m", "helpers", *map(str, SMALL), "--rounds", "100000", "--json", str(file)]
+    command = [sys.executable, "-m", "helpers", *map(str, SMALL), "--rounds", "1000", "--json", str(file)]
     environment = dict(os.environ, PYTHONPATH=devices.python_path())
     child = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, bufsize=1)
     said = ""
@@ -257,3 +268,18 @@ def test_a_cache_that_cannot_be_written_is_a_line_of_doctors(monkeypatch, capsys
     run(monkeypatch, "doctor")
     assert "cannot be written" in capsys.readouterr().out
     assert kept.entries(devices.opencl_device()) == {}
+
+
+def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys):
+    def mine(A, B):
+        return A @ B
+
+    def scoreboard(*arguments):
+        for function in (numpy_matmul, mine):
+            arguments[-1](HostKernel(function))
+
+    monkeypatch.setattr("helpers.clock.scoreboard", scoreboard)
+    monkeypatch.setattr(sys, "argv", ["helpers", "bench"])
+    main()
+    said = capsys.readouterr().err
+    assert said.count("| NumPy") and "| mine" in said

@@ -1,5 +1,6 @@
 """Devices are proved before they count, and what is missing is named. Each case in a process of its own."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from helpers import devices
+
+doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 
 
 def python(code, **environment):
@@ -318,6 +321,28 @@ def test_doctor_tells_what_is_used_and_why():
     assert {"what", "found", "used", "why"} == set(rows[0])
     assert any(r["what"].startswith("OpenCL") and r["used"] for r in rows), err
     assert sum(r["used"] for r in rows if r["what"] in ("NVIDIA GPU", "CUDA simulator")) == 1
+
+
+@pytest.mark.parametrize(
+    "lacks, said",
+    [
+        (None, []),
+        ("numpy", ["NumPy"]),
+        ("numba", ["Numba", "CUDA on a GPU or in the simulator"]),
+        ("OpenCL CPU", ["an OpenCL device that works"]),
+        ("CUDA simulator", ["CUDA on a GPU or in the simulator"]),
+    ],
+)
+def test_what_a_class_needs_and_is_missing_is_named(lacks, said):
+    rows = [doctor.row(what, "", what != lacks, "") for what in ("numpy", "numba", "OpenCL CPU", "CUDA simulator")]
+    assert doctor.missing(rows) == said
+
+
+def test_an_engine_that_lacks_something_is_not_used_and_is_told_with_its_remedy(monkeypatch):
+    monkeypatch.setattr(devices, "engines", lambda: {"MPI": "mpiexec", "Dask": None})
+    mpi, dask = doctor.engines()
+    assert (mpi["used"], mpi["found"]) == (False, "no mpiexec") and devices.ADD_ENGINES in mpi["why"]
+    assert (dask["used"], dask["found"]) == (True, "found") and "pip" not in dask["why"]
 
 
 def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeypatch, tmp_path):

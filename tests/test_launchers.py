@@ -64,6 +64,7 @@ def git_repository(folder):
 def colab_like(tmp_path, monkeypatch):
     """A fresh environment, a kernel named colab in it, and that kernel's surroundings; returns the folder."""
     venv = tmp_path / "colab"
+    monkeypatch.setenv("UV_SYSTEM_CERTS", "true")  # as tools/install.py has it
     monkeypatch.setenv("PIP_NO_COMPILE", "1")  # most of what is installed is never imported
     pinned = [f"{name}=={version}" for name, version in COLAB_SHIPS.items()]
     uv = [sys.executable, "-m", "uv"]  # quick; the notebook itself installs with pip, as on Colab

@@ -1,8 +1,11 @@
 """Finds the answers in a copy of a page, whatever an editor did to the file."""
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from .cells import Cell
 from .homework import EXERCISES
 
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
@@ -18,7 +21,7 @@ def cells_of(path: Path) -> list[dict]:
     try:
         if path.stat().st_size > LARGEST:
             raise Unreadable(f"a file of {path.stat().st_size / 1e6:.0f} MB: clear its outputs and save it again")
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(path.read_bytes())["cells"]
         return [
             {
                 "id": str(cell.get("id") or cell.get("metadata", {}).get("id", "")),
@@ -31,6 +34,8 @@ def cells_of(path: Path) -> list[dict]:
         raise
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Unreadable("it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again") from None
     except (ValueError, RecursionError):
         raise Unreadable("it is not JSON: perhaps it was cut off; ask for it again") from None
     except (KeyError, TypeError, AttributeError):
@@ -39,24 +44,48 @@ def cells_of(path: Path) -> list[dict]:
 
 def exercise_of(cell: dict) -> str | None:
     """The number of the exercise whose stub this cell is; None for any other cell."""
-    first = cell["source"].lstrip().split("\n")[0].strip()
-    label = first.removeprefix(MARK).strip() if first.startswith(MARK) else None
-    if label in EXERCISES:
-        return label
-    return next((number for number, exercise in EXERCISES.items() if exercise.cell == cell["id"]), None)
+    marked = (line.strip().removeprefix(MARK).strip() for line in cell["source"].splitlines() if MARK in line)
+    by_id = (number for number, exercise in EXERCISES.items() if exercise.cell == cell["id"])
+    return next((number for number in (*marked, *by_id) if number in EXERCISES), None)
 
 
-def answers(path: Path) -> dict[str, str]:
-    """{number of the exercise: text of its cell and of the code cells that follow up to the next prose}.
+def answers(path: Path) -> dict[str, tuple[list[Cell], list[Cell]]]:
+    """{number of the exercise: (the cells of its answer, the code cells above them)}. Raises Unreadable.
 
-    Raises Unreadable.
+    An answer's cells are the stub, the code cells that follow it up to the next prose, and those up to the next stub
+    that give its names a value. Where the stub is gone, it is any cell of nobody's that does.
     """
-    found, label = {}, None
+    label, follows, cells = None, False, []
     for cell in cells_of(path):
         if cell["kind"] != "code":
-            label = None
-            continue
-        label = exercise_of(cell) or label
-        if label and not cell["source"].startswith("# @title"):
-            found[label] = "\n".join(filter(None, [found.get(label), cell["source"]]))
+            follows = False
+        elif not cell["source"].lstrip().startswith("# @title"):
+            if own := exercise_of(cell):
+                label, follows = own, True
+            cells.append(Cell(cell["source"], label if follows or says(Cell(cell["source"]), label) else None))
+    for lost in lost_in(path, {cell.label for cell in cells}):
+        cells = [cell if cell.label or not says(cell, lost) else Cell(cell.source, lost) for cell in cells]
+    found = {}
+    for label in {cell.label: None for cell in cells if cell.label}:
+        last = max(at for at, cell in enumerate(cells) if cell.label == label)
+        found[label] = tuple([c for c in cells[: last + 1] if (c.label == label) is own] for own in (True, False))
     return found
+
+
+def says(cell, label):
+    """Whether a cell says what the names are that the exercise asks for, or tries to, and is no Python."""
+    names = set(EXERCISES[label].names) if label else set()
+    return bool(cell.touches & names or (cell.broken and names & set(re.findall(r"\w+", cell.source))))
+
+
+def pages_of(path: Path, labels: Iterable[str | None]) -> set[str]:
+    """The numbers of the pages that a file is a copy of, by its name and its exercises."""
+    known = {exercise.page for exercise in EXERCISES.values()}
+    return known & {path.name[:2], *(EXERCISES[label].page for label in labels if label)}
+
+
+def lost_in(path, labels):
+    """The exercises of the file's pages that are none of `labels`, and whose names nobody could take for another's."""
+    there = [exercise for exercise in EXERCISES.values() if exercise.page in pages_of(path, labels)]
+    names = [name for exercise in there for name in exercise.names]
+    return [e.label for e in there if e.label not in labels and all(names.count(name) == 1 for name in e.names)]

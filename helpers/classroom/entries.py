@@ -1,34 +1,44 @@
 """A kernel of one's own enters the contest: checked hard, timed in turns, and written down as an entry."""
 
 import hashlib
-import io
 import json
+import math
+import os
 import re
-import tokenize
+import subprocess
+import sys
+import tempfile
+import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from time import strftime
 
 import numpy as np
 
-from .. import files
+from .. import devices, files, ladder
 from ..clock import contest, machine_limits
 from ..clock.contests import numpy_matmul
+from ..clock.fresh import Fresh
 from ..clock.results import results_file, versions
 from ..instruments import traffic
 from ..judge import Report, check
-from ..judge.examine import shapes_for
 from ..judge.reference import wrong_elements
+from ..judge.shapes import shapes_for
 from ..launch import DIALECTS, HostKernel, Kernel, KernelError, draw
+from ..launch.given import takes
 from ..sandbox import Errand, Finding, apart
+from ..sandbox.progress import Progress
+from .tokens import idea, smuggled, tokens_of
 
 SIZES = {"square": (1024, 1024, 1024), "thin": (2048, 16, 2048)}  # what is timed: M, N, K
-COUNTED = 32  # loads are counted at so many rows, columns and products
+COUNTED = (128, 128, 2)  # for loads: rows and columns that tell tiles apart, and so little K that a simulator is quick
 ROUNDS = 3
 ANSWER = (13, 11, 17)  # the shape of the product that an entry claims
 SEED = 15
 MORE_SHAPES = 6  # beside those that suit the tiles, drawn anew for each entry
-SECONDS = 300  # of computing, to run one entry again
+SECONDS = 300  # of computing, to judge one entry again
+TIMING_SECONDS = 1200  # to time one again
+LONGEST = 60  # characters of a name
 JIT = "from numba import cuda, float32, uint32\n\n\n"  # what a `@cuda.jit` function found on its page
 
 
@@ -36,41 +46,91 @@ class NotEntered(ValueError):
     """A kernel that may not enter; the message says why and what to do."""
 
 
+@takes
 def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     """Check a kernel of your own, time it, and write it down as entry-NAME.json in the folder. Returns the file's path.
 
-    `name`: yours, as the board shall show it. Nothing is written where the kernel is not right, and `NotEntered` says
-    why. A kernel that runs in a simulator enters without times.
+    `name`: yours, as the board shall show it; your next entry takes the place of this one. Nothing is written where the
+    kernel is not right, and `NotEntered` says why. A kernel that runs in a simulator enters without times.
     """
     if not isinstance(k, Kernel):
         raise TypeError(f"{k!r:.40} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
     if not k.own:
         raise NotEntered(f"{k} is the course's own. Enter one that you wrote: give its source, and like={k.step!r}.")
-    slug = re.sub("[^A-Za-z0-9]+", "-", name).strip("-").lower()
-    if not slug:
-        raise NotEntered(f"name={name!r} has no letter or number to call a file by.")
-    path = Path(folder) / f"entry-{slug}.json"
+    name = shown(name)
+    path = file_for(name, folder)
     files.try_writing(path)
     source = k.source if "import" in k.source or k.dialect == "OpenCL" else JIT + k.source
+    if why := not_ones_own(source, k.dialect):
+        raise NotEntered(f"It does not enter: {why}.")
     again = DIALECTS[k.dialect].build(source, like=k.step, **k.parameters)
     if (report := wrong_with(again)) is not None:
         raise NotEntered(f"It does not enter yet.\n{report!r}")
+    try:
+        times = {} if again.simulated else times_of(again)
+    except KernelError as error:
+        raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = {
         "name": name,
         "machine": machine_of(again),
-        "date": strftime("%Y-%m-%d"),
+        "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "versions": versions(),
         "dialect": k.dialect,
         "like": k.step,
         "parameters": k.parameters,
         "source": source,
-        "lines": lines_of(source, k.dialect),
+        "tokens": len(tokens_of(source, k.dialect)),
         "loads_per_flop": loads_per_flop(again),
         "answer": answer_of(again),
-        "times": {} if again.simulated else times_of(again),
+        "times": times,
     }
     files.replace_text(path, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")
     return path
+
+
+def shown(name: str) -> str:
+    """A name as the board shows it, in one spelling. Raises NotEntered for one that it cannot show."""
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r:.40} is no text; give your name in quotes.")
+    name = " ".join(unicodedata.normalize("NFC", name).split())
+    if not any(map(str.isalnum, name)) or not name.isprintable():
+        raise NotEntered(f"name={name!r:.40} has no letter or number to call a file by.")
+    if len(name) > LONGEST:
+        raise NotEntered(f"name={name!r:.40}... has {len(name)} characters; give {LONGEST} at most.")
+    return name
+
+
+def file_for(name: str, folder: str | Path) -> Path:
+    """The entry's file of that name: another name has another file, and a file that says another name is left alone."""
+    slug = re.sub(r"\W+", "-", name).strip("-").lower()
+    plain = Path(folder) / f"entry-{slug}.json"
+    if slug == name.lower() and len(slug.encode()) < 200 and name_in(plain) in (None, name):
+        return plain
+    return plain.with_name(f"entry-{slug[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json")
+
+
+def name_in(path: Path) -> str | None:
+    """Whose entry that file is; None where there is none, "" where nobody can tell."""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return ""
+
+
+def not_ones_own(source: str, dialect: str) -> str:
+    """Why a source is not all of a kernel that somebody wrote; "" if it is."""
+    try:
+        mine = idea(source, dialect)
+    except ValueError as error:
+        return f"not readable: {error}"
+    if what := smuggled(source, dialect):
+        return f"not the kernel alone: {what}"
+    for step in ladder.steps(dialect):
+        if mine == idea(DIALECTS[dialect].source_of(step), dialect):
+            return f"not your own: it is the course's {step}, but for comments, stray semicolons and names"
+    return ""
 
 
 def wrong_with(k: Kernel) -> Report | None:
@@ -95,29 +155,61 @@ def wrong_with(k: Kernel) -> Report | None:
 
 def machine_of(k: Kernel) -> str:
     """What the machine is called whose times these are; "simulator" where there are none."""
-    return "simulator" if k.simulated else results_file(".").stem
+    return "simulator" if k.simulated else machine_here()
 
 
-def times_of(k: Kernel) -> dict:
-    """{"square", "thin": {"shape", "gflops", "of_numpy", "of_rung"}, "peak_gflops"}, each measured in turns."""
+def machine_here() -> str:
+    """What this machine is called."""
+    return results_file(".").stem
+
+
+def times_of(k: Kernel, shapes: dict | None = None, rounds: int = ROUNDS) -> dict:
+    """{"square", "thin": {"shape", "gflops", "of_numpy", "of_rung"}, "peak_gflops"}, each measured in turns.
+
+    Every launch has a product of its own. The peak is the greatest that this machine has shown meanwhile: by its probe
+    before and after each size, by NumPy, or by the rung. Raises KernelError for a kernel that is wrong there.
+    """
     rung = DIALECTS[k.dialect].build(k.step, **k.parameters)
-    found, peaks = {}, [machine_limits().flops_per_s]
-    for what, shape in SIZES.items():
-        rounds = contest([HostKernel(numpy_matmul), rung, k], shape, ROUNDS)
-        ratios = np.array([[numpy.seconds / mine.seconds, step.seconds / mine.seconds] for numpy, step, mine in rounds])
-        of_numpy, of_rung = np.median(ratios, axis=0)
-        rate = np.median([mine.gflops for *_, mine in rounds])
-        found[what] = {"shape": shape, "gflops": rate, "of_numpy": float(of_numpy), "of_rung": float(of_rung)}
-    peaks.append(machine_limits().flops_per_s)  # on a machine that others use, the better of two
-    return found | {"peak_gflops": max(peaks) / 1e9}
+    found, peaks, start = {}, [probed(k)], time.monotonic()
+    with Progress(f"{k} is timed") as bar:
+        for what, shape in (shapes or SIZES).items():
+
+            def tick(what=what):
+                bar.update(time.monotonic() - start, f"({what})")
+
+            turns = contest([Fresh(one, tick) for one in (HostKernel(numpy_matmul), rung, k)], shape, rounds)
+            ratios = [[numpy.seconds / mine.seconds, step.seconds / mine.seconds] for numpy, step, mine in turns]
+            of_numpy, of_rung = np.median(ratios, axis=0)
+            rate = float(np.median([mine.gflops for *_, mine in turns]))
+            found[what] = {"shape": shape, "gflops": rate, "of_numpy": float(of_numpy), "of_rung": float(of_rung)}
+            peaks += [probed(k), *(timing.gflops for turn in turns for timing in turn[:2])]
+    if None in peaks:
+        return found | {"peak_gflops": None}
+    for _ in range(ROUNDS):  # a busy moment of the probe is not the kernel's fault
+        if max(peaks) < max(row["gflops"] for row in found.values()):
+            peaks.append(probed(k))
+    return found | {"peak_gflops": max(peaks)}
+
+
+def probed(k: Kernel) -> float | None:
+    """GFLOP/s that the device of the kernel does at most, just now; None where only another can be asked."""
+    same = devices.opencl_device().kind == k.device.kind
+    return machine_limits().flops_per_s / 1e9 if same else None
 
 
 def loads_per_flop(k: Kernel) -> float | None:
-    """Numbers loaded from global memory for each flop; None where nothing here can count them."""
+    """Numbers loaded from global memory for each flop; None where nothing here can count them.
+
+    Counted at a size that is the same for all, and at one drawn beside it, where a kernel that is made for the first
+    has its usual loads. There half as many again are put down to what is left over of tiles.
+    """
+    M, N, K = COUNTED
+    beside = *np.random.default_rng().integers((3 * M // 4, 3 * N // 4), (M, N)).tolist(), K
     try:
-        return traffic(k, COUNTED, COUNTED, COUNTED).global_loads / (2 * COUNTED**3)
+        known, drawn = (traffic(k, *shape).global_loads / (2 * math.prod(shape)) for shape in (COUNTED, beside))
     except (KernelError, ValueError):
         return None
+    return max(known, drawn * 2 / 3)
 
 
 def operands() -> tuple[np.ndarray, np.ndarray]:
@@ -131,36 +223,21 @@ def answer_of(k: Kernel) -> list[float]:
     return [float(x) for x in k(*operands())[0]]
 
 
-def lines_of(source: str, dialect: str) -> int:
-    """How many lines the source has, without blank ones and comments."""
-    return len(code_of(source, dialect).splitlines())
-
-
-def code_of(source: str, dialect: str) -> str:
-    """The source without comments, blank lines and margins."""
-    if dialect == "CUDA":
-        tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type != tokenize.COMMENT]
-        source = tokenize.untokenize(tokens)
-    else:
-        source = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL)
-    return "\n".join(" ".join(line.split()) for line in source.splitlines() if line.strip())
-
-
 def seal(entry: dict) -> str:
     """A digest of what the entry says, so that a slip of an editor is seen. It is no signature."""
     said = {key: value for key, value in entry.items() if key != "seal"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def run_again(entry: dict) -> str:
-    """Build an entry's source and judge it again, in a child process. Returns why it is refused, "" if it is right."""
+def run_again(entry: dict) -> str | dict:
+    """Build an entry's source and judge it again, in a child process: why it is refused, or what can be counted."""
     about = {key: entry[key] for key in ("dialect", "like", "parameters", "source", "answer")}
     outcome = apart(judge_again, f"the entry of {entry['name']}", SECONDS, **about)
-    return outcome.value if isinstance(outcome.value, str) else spelled(outcome.findings[0])
+    return outcome.value if outcome.value is not None else spelled(outcome.findings[0])
 
 
-def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, source: str, answer: list) -> str:
-    """In the child: why that entry is refused, "" if it is right."""
+def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, source: str, answer: list) -> str | dict:
+    """In the child: why that entry is refused, or {"loads_per_flop": as counted here}."""
     build: Callable = DIALECTS[dialect].build
     try:
         k = build(source, like=like, **parameters)
@@ -172,7 +249,42 @@ def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, sourc
     claimed = np.broadcast_to(np.asarray(answer, np.float32), (1, ANSWER[1]))
     if wrong_elements(claimed, A[:1], B).any() or not np.allclose(claimed, answer_of(k), rtol=1e-3, atol=1e-4):
         return "another answer: its source does not give the answer that it claims"
-    return ""
+    return {"loads_per_flop": loads_per_flop(k)}
+
+
+def timed_again(entry: dict) -> str | dict:
+    """An entry's kernel, which has been judged again, timed here in a process of its own: its times, or why not.
+
+    The child that judges would not do: CUDA is simulated there, and NumPy has one thread.
+    """
+    command = [sys.executable, "-c", f"from {__name__} import time_in_child; time_in_child()"]
+    with tempfile.TemporaryDirectory(prefix="timed-again-") as folder:
+        about = Path(folder, "entry.json")
+        about.write_text(json.dumps([entry, SIZES, ROUNDS]), encoding="utf-8")
+        environment = os.environ | {"PYTHONPATH": devices.python_path()}
+        try:
+            done = subprocess.run(
+                [*command, str(about)], env=environment, capture_output=True, text=True, timeout=TIMING_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return f"not timed: it was still running after {TIMING_SECONDS} s"
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            return f"not timed: its process ended with status {done.returncode}: {last}"
+        return json.loads(about.read_text(encoding="utf-8"))
+
+
+def time_in_child() -> None:
+    """In that process: the file that is its argument says what to time, and then how long it took."""
+    about = Path(sys.argv[1])
+    entry, shapes, rounds = json.loads(about.read_text(encoding="utf-8"))
+    k = DIALECTS[entry["dialect"]].build(entry["source"], like=entry["like"], **entry["parameters"])
+    k.checked = True  # by `judge_again`
+    try:
+        found = times_of(k, {what: tuple(shape) for what, shape in shapes.items()}, rounds)
+    except KernelError as error:
+        found = " ".join(f"wrong where it is timed: {error}".split())
+    about.write_text(json.dumps(found), encoding="utf-8")
 
 
 def spelled(finding: Finding) -> str:

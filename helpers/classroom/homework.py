@@ -5,29 +5,48 @@ left out, so that a check that was deleted or edited changes nothing.
 """
 
 import ast
+import builtins
+import contextlib
+import itertools
+import json
 import linecache
+import tempfile
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 
 from ..judge import (
+    CommaIndex,
     Report,
+    answered,
     check,
-    check_also_at,
     check_answer,
     check_loads,
     check_two_sums,
+    judge_coalesced,
+    judge_naive,
+    judge_packing,
     judge_prefetching,
+    judge_rounds,
     judge_search,
     judge_transposed,
     judge_turned,
+    not_turned,
+    refuse_commas,
     with_part,
+    wrong_elements,
 )
-from ..launch import DIALECTS, KernelError, cuda_kernel, opencl_kernel
-from ..sandbox import Errand, Finding, apart
+from ..judge.checking import wrong_at
+from ..launch import DIALECTS, KernelError, cuda_kernel, draw, opencl_kernel
+from ..launch.given import takes, told
+from ..sandbox import Errand, Finding, allow, apart
+from .cells import Cell, names_of, needed
 
-SECONDS = 120  # of computing, for one answer; a kernel's own trial has a limit of its own
+SECONDS = (
+    20  # of computing, for one answer and all trials of its kernels; those of the pages' solutions take six at most
+)
 LONGEST = 100_000  # characters of the cells of one answer
 
 # What answers may use without importing it, as on their pages.
@@ -63,7 +82,6 @@ class Exercise:
     names   what an answer has to define
     judge   (one value for each of the names) -> Report
     given   Python text: what earlier cells of the page have made for it
-    stub    text that only an answer that nobody has changed has, where the stub itself is a wrong answer
     """
 
     label: str
@@ -71,7 +89,6 @@ class Exercise:
     names: tuple[str, ...]
     judge: Callable[..., Report]
     given: str = ""
-    stub: str = ""
 
     @property
     def page(self) -> str:
@@ -87,19 +104,44 @@ def part_of_kernel(dialect, step, parts, judge=check, **parameters):
 
 def swapped(text):
     """03.0: part 1 of the naive kernel, for a launch in which x counts columns."""
-    return check(opencl_kernel(with_part("OpenCL", "naive", 1, text), like="coalesced"))
+    k = opencl_kernel(with_part("OpenCL", "naive", 1, text), like="coalesced")
+    return answered(k, check(k))
 
 
-def whole_kernel(function):
+def whole_kernel(judge, **block):
     """02.1 and 04.1: a `@cuda.jit` function launched like `naive`."""
-    return check(cuda_kernel(function, like="naive", BM=4, BN=4))
+    return lambda function: judge(cuda_kernel(function, like="naive", **block))
+
+
+def launched_by_hand(by_hand):
+    """02.3: a function that launches `naive_cl`, with groups of 16 x 4. Both show with another kernel of that name."""
+    report, given = check(by_hand), by_hand.__globals__
+    if report and not (large := check(by_hand, [(33, 18, 5), (50, 7, 130)])):  # more than one group along each side
+        report = large
+    if not report:
+        idle = report.findings[0].kind == "not yet" and "naive_cl" in by_hand.__code__.co_names
+        seen = Finding("nothing arrives", "C is as it was made; is it copied back from the device?")
+        return replace(report, findings=(seen,)) if idle else report
+    told = opencl_kernel("naive").source.replace("= acc;", "= 1000 * get_local_size(0) + get_local_size(1);")
+    own, A_and_B = given["naive_cl"], draw(33, 9, 5)
+    given["naive_cl"] = given["cl"].Program(given["context"], told).build().naive
+    try:
+        C = by_hand(*A_and_B)
+    finally:
+        given["naive_cl"] = own
+    if not wrong_elements(C, *A_and_B).any():
+        return refused("02.3", "not by hand", "It computes C without naive_cl")
+    x, y = divmod(int(C.flat[0]), 1000)
+    return report if (C == 16004).all() else refused("02.3", "work-group", f"It has {x} x {y} work-items, not 16 x 4")
 
 
 def keeps_budgets(choice):
     """05.1: sizes of `register_1d` within three budgets."""
     from ..instruments import predicted_traffic
 
-    k = cuda_kernel("register_1d", **(choice | {"BK": 16}))
+    if not isinstance(choice, dict) or set(choice) != {"BM", "BN", "TM"}:
+        return refused("budgets", "error", f"choice is {choice!r}; it should be a dict of BM, BN and TM")
+    k = cuda_kernel("register_1d", BK=16, **choice)
     x, y = k.block
     used = {"threads": x * y, "sums": choice["TM"], "loads": predicted_traffic(k, 1024, 1024, 1024).global_loads}
     most = {"threads": 256, "sums": 32, "loads": 25_165_824}
@@ -121,10 +163,13 @@ def turned(PAD, mine):
         rows = [row for row in bank_conflicts(padded(pad, 16), 16, 16, 16).rows if row.what == "store As"]
         return bool(rows) and all(row.pieces == row.fewest for row in rows)
 
-    report = judge_turned(padded(PAD, 4)) and judge_turned(padded(PAD, 16))
+    report = judge_turned(padded(PAD, 4))
+    if report and (found := wrong_at(padded(PAD, 16), (16, 16, 16)) or not_turned(padded(PAD, 16))):
+        return replace(report, findings=tuple(found))
+    smaller = next((pad for pad in range(min(PAD, 17)) if free(pad)), None) if report and free(PAD) else None
     return report and wishes(
         "turned",
-        {f"PAD = {PAD}: no conflict": free(PAD), "no smaller padding does": not any(map(free, range(PAD)))},
+        {f"PAD = {PAD}: no conflict": smaller is not None or free(PAD), "no smaller padding does": smaller is None},
     )
 
 
@@ -146,23 +191,19 @@ def patch_for_three_blocks(TM, TN):
 
 def ported(my_lines, frame):
     """13.1: the old ROC kernel in OpenCL, its neighbours reading neighbours."""
-    from ..instruments import coalescing
-
-    k = opencl_kernel(frame.replace("MY_LINES", my_lines), like="tiled", TILE=16)
-    report = check_also_at(k, (16, 16, 16), "its accesses are looked at")
-    if not report:
-        return report
-    rows = coalescing(k, 16, 16, 16).rows
-    return wishes(report.subject, {"every access is coalesced": all(row.pieces == row.fewest for row in rows)})
+    refuse_commas(my_lines)
+    return judge_coalesced(opencl_kernel(frame.replace("MY_LINES", my_lines), like="tiled", TILE=16))
 
 
 def own_rung(k):
     """15.1: a kernel that is right and is not the course's."""
-    from .entries import code_of
+    from .entries import not_ones_own
 
-    if code_of(k.source, k.dialect) == code_of(DIALECTS[k.dialect].source_of(k.step), k.dialect):
+    if k.source == DIALECTS[k.dialect].source_of(k.step):
         return refused("15.1", "not yet", f"It is the course's own {k.step}.")
-    return check(k)
+    if why := not_ones_own(k.source, k.dialect):
+        return refused("15.1", *why.split(": ", 1))
+    return answered(k, check(k))
 
 
 def wishes(subject, met):
@@ -191,16 +232,16 @@ EXERCISES = {
     for exercise in (
         number("00.1", "00-c19", "multiply_adds"),
         number("01.1", "01-c31", "size_at_the_ridge"),
-        Exercise("02.1", "02-c41", ("my_naive",), whole_kernel),
-        Exercise("02.2", "e7db0c3e", ("mine",), part_of_kernel("OpenCL", "naive", (1, 3))),
-        Exercise("02.3", "f473b40a", ("by_hand",), check, BY_HAND),
+        Exercise("02.1", "02-c41", ("my_naive",), whole_kernel(judge_naive, BM=8, BN=4)),
+        Exercise("02.2", "e7db0c3e", ("mine",), part_of_kernel("OpenCL", "naive", (1, 3), judge_naive, BM=8, BN=4)),
+        Exercise("02.3", "f473b40a", ("by_hand",), launched_by_hand, BY_HAND),
         Exercise("03.0", "03-c15", ("mine",), swapped),
         number("03.1", "03-c31", "sectors_touched", "sectors"),
         Exercise("03.2", "31110eee", ("mine",), part_of_kernel("OpenCL", "coalesced", 3, judge_transposed)),
-        Exercise("04.1", "04-c31", ("mended",), whole_kernel, "TPB = 4", "TPB * cuda.gridDim.x"),
+        Exercise("04.1", "04-c31", ("mended",), whole_kernel(judge_rounds, BM=4, BN=4), "TPB = 4"),
         Exercise("04.2", "e96a363e", ("mine",), part_of_kernel("CUDA", "tiled", (1, 4), check_loads, TILE=4)),
         Exercise("04.3", "3914779a", ("mine",), part_of_kernel("OpenCL", "tiled", (1, 4), check_loads, TILE=4)),
-        Exercise("05.1", "05-c25", ("choice",), keeps_budgets, stub="BM=64, BN=64, TM=16"),
+        Exercise("05.1", "05-c25", ("choice",), keeps_budgets),
         Exercise("05.2", "05-c31", ("my_loop",), part_of_kernel("OpenCL", "register_2d", 3, check_loads, **SMALL_1D)),
         number("06.1", "06-c31", "largest_side"),
         Exercise("06.2", "06-c35", ("my_loop",), part_of_kernel("CUDA", "register_2d", 3, check_loads, **SMALL_2D)),
@@ -209,14 +250,16 @@ EXERCISES = {
         Exercise("08.1", "08-c30", ("mine", "double_buffered"), double_buffered),
         number("09.1", "09-c25", "blocks_by_registers"),
         number("09.2", "09-c40", "trap"),
-        Exercise("09.3", "09-c29", ("TM", "TN"), patch_for_three_blocks, stub="TM, TN = 8, 8"),
+        Exercise("09.3", "09-c29", ("TM", "TN"), patch_for_three_blocks),
         number("10.1", "10-c28", "fits"),
         Exercise("10.2", "b70c4dfb", ("search",), judge_search),
         number("11.1", "11-c31", "fewest_sums"),
-        Exercise("11.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, **SMALL_PACKED)),
+        Exercise(
+            "11.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, judge_packing, **SMALL_PACKED)
+        ),
         number("11.3", "0360cb3b", "tiles_down"),
         number("12.1", "12-c20", "least_seconds"),
-        Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums)),
+        Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums, TILE=8)),
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
         number("14.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
         Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),
@@ -224,52 +267,145 @@ EXERCISES = {
 }
 
 
-def judge_source(label: str, source: str) -> Report:
-    """Judge the answer that is in the text of an exercise's cells, in a child process. Returns a `Report`."""
-    answer = answer_in(label, source)
-    return answer if isinstance(answer, Report) else judge_apart(label, answer)
+@dataclass(frozen=True)
+class Answer:
+    """What is run of a learner's cells, and then judged.
+
+    text    the statements that the names need, as Python
+    whole   what those cells need of earlier ones, and then each of them whole: for what nobody can see in a text
+    lacks   what there is to say where `text` does not bind the names, "" where it does
+    """
+
+    text: str
+    whole: tuple[str, ...]
+    lacks: str
 
 
-def answer_in(label: str, source: str) -> str | Report:
-    """The text of the answer that those cells hold, of which nothing is run; a `Report` where there is none."""
-    names = EXERCISES[label].names
-    if len(source) > LONGEST:
-        return refused(label, "too long", f"{len(source):,} characters; an answer has at most {LONGEST:,}")
-    try:
-        answer = answer_of(source, names)
-        statements = ast.parse(answer).body
-        missing = [name for name in names if name not in names_bound(statements)]
-    except SyntaxError as error:
-        return refused(label, "does not compile", f"line {error.lineno}: {error.msg}")
-    except (ValueError, RecursionError, MemoryError) as error:  # zeros in the text, brackets a thousand deep
-        return refused(label, "does not compile", str(error) or type(error).__name__)
-    if missing:
-        return refused(label, "not yet", f"There is no {' and no '.join(missing)}.")
-    stub, binding = EXERCISES[label].stub, [s for s in statements if names[0] in names_bound([s])]
-    if stub and stub in answer and len(binding) == 1:
+@takes
+def judge_source(label: str, *sources: str, before: Iterable[Cell] = ()) -> Report:
+    """Judge the answer that is in the text of an exercise's cells, in a child process. Returns a `Report`.
+
+    `before`: the page's cells above them, for the names that they need and do not bind.
+    """
+    if label not in EXERCISES:
+        raise ValueError(f"there is no exercise {told(label)}; there are: {', '.join(EXERCISES)}.")
+    answer = answer_in(label, [Cell(source, label) for source in sources], before)
+    return answer if isinstance(answer, Report) else judge_answer(label, answer)
+
+
+def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) -> Answer | Report:
+    """The answer that those cells hold, of which nothing is run; a `Report` where there is none. `before`: as above."""
+    exercise, cells = EXERCISES[label], list(cells)
+    if (length := sum(len(cell.source) for cell in cells)) > LONGEST:
+        return refused(label, "too long", f"{length:,} characters; an answer has at most {LONGEST:,}")
+    broken = next((cell.broken for cell in cells if cell.broken), "")
+    binding = [cell for cell in cells if cell.touches & set(exercise.names)]
+    stubs = [cell for cell in binding if same(text_of(needed(exercise.names, [cell])), stubs_of_pages()[label])]
+    if broken and stubs == binding:
+        return refused(label, "does not compile", broken)
+    if binding and stubs == binding:
         return refused(label, "not yet", "It is as it was.")
-    return answer
+    cells.sort(key=lambda cell: cell not in stubs)  # of a stub that was kept and an answer the answer counts
+    binds = {name for cell in cells for name in cell.binds}
+    reads = {name for cell in cells for statement in cell.statements for name in statement.reads}
+    given, before = names_of(GIVEN + exercise.given)[0], latest(before)
+    found = needed(exercise.names, cells, before, given)
+    whole = needed(reads, (), before, given | binds), *(cell.statements for cell in cells)
+    missing = [name for name in exercise.names if not any(name in statement.binds for statement in found)]
+    others = sorted(binds - names_of(stubs_of_pages()[label])[0])
+    lacks = f"There is no {' and no '.join(missing)}, and an answer is looked for under that name" if missing else ""
+    lacks += f"; here is {', '.join(others[:4])}" if missing and others else ""
+    return Answer(text_of(found), tuple(filter(None, map(text_of, whole))), lacks)
 
 
-def judge_apart(label: str, answer: str) -> Report:
-    """Judge the text of an answer in a child process, which is stopped where it never ends. Returns a `Report`."""
-    outcome = apart(judge_here, f"exercise {label}", SECONDS, label=label, answer=answer)
-    if isinstance(outcome.value, Report):
-        return outcome.value
-    return Report(label, tuple(outcome.findings), 0)
+def text_of(statements):
+    """The statements as one text."""
+    return "".join(f"{statement.text}\n" for statement in statements)
 
 
-def judge_here(errand: Errand, label: str, answer: str) -> Report:
-    """In the child: run the answer, and judge it. What the text or the judge raises is a finding."""
-    exercise, namespace = EXERCISES[label], {"__name__": "__main__"}
+def latest(cells):
+    """The last of the cells, as many as one looks through."""
+    cells = list(cells)
+    lengths = itertools.accumulate(len(cell.source) for cell in reversed(cells))
+    return cells[len(cells) - sum(length <= LONGEST for length in lengths) :]
+
+
+@cache
+def stubs_of_pages() -> dict[str, str]:
+    """{label: the answer in the stub that nobody has changed}, as `tools/exercises.py` finds them in the pages."""
+    return json.loads(Path(__file__).with_name("stubs.json").read_text(encoding="utf-8"))
+
+
+def same(text, other):
+    """Whether two texts are the same Python, comments aside. One that is too deep to be looked at is none's stub."""
     try:
-        run(GIVEN + exercise.given, namespace, f"<given to {label}>")
-        run(answer, namespace, f"<answer to {label}>")
-        return exercise.judge(*(namespace[name] for name in exercise.names))
-    except KernelError as error:
-        return refused(label, "does not compile", str(error))
-    except Exception as error:  # a learner's cell may fail in any way
-        return refused(label, "error", f"{type(error).__name__}: {error}, {where(error)}")
+        return ast.dump(ast.parse(text)) == ast.dump(ast.parse(other))
+    except RecursionError:
+        return False
+
+
+def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report, float]] | None = None) -> Report:
+    """Judge an answer. Returns a `Report`: that on its text, or, where this ends in an error, that on whole cells.
+
+    `attempt`: `judge_apart`, or what remembers for it.
+    """
+    attempt = attempt or judge_apart
+    report, spent = refused(label, "no answer", answer.lacks), 0.0
+    if not answer.lacks:
+        report, spent = attempt(label, (answer.text,), SECONDS)
+    if report or report.findings[0].kind not in ("error", "no answer") or not answer.whole:
+        return report
+    return attempt(label, answer.whole, SECONDS - spent)[0] or report
+
+
+def judge_apart(label: str, texts: tuple[str, ...], seconds: float, whose: str = "") -> tuple[Report, float]:
+    """Run the texts, and judge the answer, in a child process, which is stopped where it never ends.
+
+    `seconds`: of computing, for it and for the trials of its kernels. `whose`: a student's name, for a progress bar.
+    Returns (a `Report`, the seconds that it took).
+    """
+    about = {"label": label, "texts": texts, "limit": seconds}
+    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), seconds, **about)
+    return outcome.value or (Report(label, tuple(outcome.findings), 0), seconds)
+
+
+def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[Report, float]:
+    """In the child: run the answer, and judge it. What the text or the judge raises is a finding.
+
+    A text that fails does not keep the next from running, as in a notebook, nor what has its value from being judged.
+    """
+    exercise, namespace, failed = EXERCISES[label], {"__name__": "__main__"}, None
+    # The folder is for the files that it writes.
+    with allow(limit) as purse, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        try:
+            run(GIVEN + exercise.given, namespace, f"<given to {label}>")
+            for number, text in enumerate(texts):
+                try:
+                    run(text, namespace, f"<answer to {label}, {number}>")
+                except BaseException as error:
+                    failed = error
+            if unbound := [name for name in exercise.names if name not in namespace]:
+                raise failed or NameError(f"{' and '.join(unbound)} got no value")
+            try:
+                report = exercise.judge(*(namespace[name] for name in exercise.names))
+            except Exception as error:
+                raise failed or error from None
+            if failed and not report:
+                raise failed
+        except CommaIndex as error:
+            report = refused(label, "comma index", str(error))
+        except KernelError as error:
+            report = refused(label, "does not compile", str(error))
+        except SystemExit as error:
+            report = refused(label, "exit", f"it ends the program: exit({error.code!r}){where(error)}")
+        except BaseException as error:  # a learner's cell may fail in any way
+            report = refused(label, "error", f"{type(error).__name__}: {error}{where(error)}")
+    unknown = sorted(names_of("".join(texts))[1] - namespace.keys() - set(dir(builtins)))
+    if unknown and not report:
+        first, *rest = report.findings
+        said = f"{first.message.rstrip('.')}; no cell up to this one defines {', '.join(unknown[:4])}"
+        report = replace(report, findings=(replace(first, message=said), *rest))
+    return report, purse.spent
 
 
 def refused(label, kind, message):
@@ -279,8 +415,8 @@ def refused(label, kind, message):
 
 def where(error):
     """The line of the answer at which it was raised."""
-    lines = [n for frame, n in traceback.walk_tb(error.__traceback__) if "answer to" in frame.f_code.co_filename]
-    return f"line {lines[-1]}" if lines else "while it was judged"
+    lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if "answer to" in frame.filename]
+    return f", in {lines[-1]!r:.100}" if lines else ", while it was judged"
 
 
 def run(text, namespace, name):
@@ -290,36 +426,5 @@ def run(text, namespace, name):
 
 
 def answer_of(source: str, names: Iterable[str]) -> str:
-    """What of a cell's text is the answer: the statements that bind those names, and what these need, in their order.
-
-    A call that checks, a print, a loop that does something else is left out. Magics are, too. Raises SyntaxError.
-    """
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    text = TransformerManager().transform_cell(source)
-    statements, wanted, kept = ast.parse(text).body, set(names), []
-    for statement in reversed(statements):
-        if names_bound([statement]) & wanted:
-            wanted |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-            kept.append(statement)
-    lines = text.splitlines()
-    return "\n".join("\n".join(lines[first_line(s) - 1 : s.end_lineno]) for s in reversed(kept)) + "\n"
-
-
-def first_line(statement):
-    """The number of the statement's first line, its decorators' included."""
-    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
-
-
-def names_bound(statements):
-    """The names that these statements bind where they stand, not inside a function."""
-    bound = set()
-    for statement in statements:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            bound.add(statement.name)
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            bound |= {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-        else:
-            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-            bound |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-    return bound
+    """What of a cell's text is the answer to an exercise that asks for those names."""
+    return text_of(needed(names, [Cell(source)]))

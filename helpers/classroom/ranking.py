@@ -2,21 +2,25 @@
 
 import json
 import math
+import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import ladder
 from ..launch import DIALECTS
-from .entries import SIZES, code_of, lines_of, run_again, seal
+from ..launch.given import takes
+from .entries import COUNTED, SIZES, NotEntered, machine_here, not_ones_own, run_again, seal, shown, timed_again
+from .tokens import idea, tokens_of
 
 NUMBER, TEXT = (int, float), str
 FIELDS = {
     "name": TEXT, "machine": TEXT, "date": TEXT, "dialect": TEXT, "like": TEXT, "parameters": dict, "source": TEXT,
-    "lines": int, "answer": list, "times": dict, "seal": TEXT,
+    "tokens": int, "answer": list, "times": dict, "seal": TEXT,
 }  # fmt: skip
 LARGEST = 1_000_000  # bytes of an entry
-MOST = 1.5  # times the measured peak: a machine that others use, too, is faster at one moment than at another
+MOST = 1.1  # times the measured peak, which NumPy and the rung raise if they exceed it
+PRIZES = {"fastest": "square", "best at thin matrices": "thin"}
 
 
 @dataclass(frozen=True)
@@ -25,25 +29,25 @@ class Board:
 
     machines  {machine: its entries, the best first}, by how many times as fast as NumPy they are, in turns
     refused   {file: why}
+    notes     what was timed again, and what could not be
     """
 
     machines: dict[str, list[dict]]
     refused: dict[str, str]
+    notes: list[str] = field(default_factory=list)
 
     def prizes(self) -> dict[str, str]:
-        """{prize: who has it}; a prize for speed is given on each machine."""
+        """{prize: who has it}; a prize for speed is given on each machine, and a count decides where two are equal."""
         given = {}
         for machine, entries in self.machines.items():
-            timed = [entry for entry in entries if entry["times"]]
-            for prize, size in (("fastest", "square"), ("best at thin matrices", "thin")):
-                if timed:
-                    given[f"{prize} on {machine}"] = max(timed, key=lambda e: e["times"][size]["of_numpy"])["name"]
+            for prize, size in PRIZES.items():
+                if timed := [entry for entry in entries if entry["times"]]:
+                    given[f"{prize} on {machine}"] = first(timed, lambda e, size=size: (-rate(e, size), e["tokens"]))
         everyone = [entry for entries in self.machines.values() for entry in entries]
-        counted = [entry for entry in everyone if entry.get("loads_per_flop")]
         if everyone:
-            given["fewest lines"] = min(everyone, key=lambda entry: entry["lines"])["name"]
-        if counted:
-            given["fewest loads per flop"] = min(counted, key=lambda entry: entry["loads_per_flop"])["name"]
+            given["fewest tokens"] = first(everyone, lambda entry: (entry["tokens"], loads(entry)))
+        if counted := [entry for entry in everyone if loads(entry) < math.inf]:
+            given["fewest loads per flop"] = first(counted, lambda entry: (loads(entry), entry["tokens"]))
         return given
 
     def __repr__(self):
@@ -51,52 +55,99 @@ class Board:
             return "There is no entry in this folder. Page 15 writes one: enter(kernel, name)."
         lines = []
         for machine, entries in self.machines.items():
-            wide = max(4, *(len(entry["name"]) for entry in entries))
-            lines.append(f"{machine}\n  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  lines  loads/flop")
+            wide = max(4, *(width(entry["name"]) for entry in entries))
+            lines.append(
+                f"{machine}\n  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  tokens  loads/flop"
+            )
             for rank, e in enumerate(entries, 1):
                 square, thin = (e["times"].get(size) for size in SIZES)
                 speed = f"{square['of_numpy']:7.2f}x {thin['of_numpy']:5.2f}x {square['gflops']:8.0f}" if square else ""
-                loads = f"{e['loads_per_flop']:10.3f}" if e.get("loads_per_flop") else ""
-                kernel = f"{e['dialect']}, like {e['like']}"
-                lines.append(f"{rank:3}  {e['name']:{wide}}  {kernel:28}  {speed:23}  {e['lines']:5}  {loads}".rstrip())
+                counted = f"{loads(e):10.3f}" if loads(e) < math.inf else ""
+                name, kernel = e["name"] + " " * (wide - width(e["name"])), f"{e['dialect']}, like {e['like']}"
+                lines.append(f"{rank:3}  {name}  {kernel:28}  {speed:23}  {e['tokens']:6}  {counted}".rstrip())
             lines.append("")
         lines += [f"{prize}: {name}" for prize, name in self.prizes().items()]
-        lines += [f"refused: {file}: {why}" for file, why in self.refused.items()]
+        lines += [*self.notes, *(f"refused: {file}: {why}" for file, why in self.refused.items())]
         return "\n".join(lines)
 
 
+@takes
 def board(folder: Path | str, again: bool = False, each: Callable[[str], None] = lambda name: None) -> Board:
     """The board of the entry-*.json files in a folder. Machines are never mixed in one rank.
 
-    `again`: build each entry's source here and judge it again, some seconds each; without it only what a file says is
-    looked at. `each`: is told which file is next. Raises FileNotFoundError where there is no such folder.
+    `again`: build each entry's source here, judge it and count its loads again, some seconds each; and time again those
+    that lead on this machine. Without it only what a file says is looked at. `each`: is told what is next. Of two equal
+    sources the earlier entry stays. Raises FileNotFoundError where there is no such folder.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds the entry-*.json files of the class.")
-    machines, refused, codes = {}, {}, {}
-    for path in sorted(folder.rglob("entry-*.json")):
-        name = str(path.relative_to(folder))
-        each(name)
-        entry, why = read_entry(path)
-        if not why:
-            code = code_of(entry["source"], entry["dialect"])
-            why = f"copied: its source is that of {codes[code]}" if code in codes else ""
-        if not why and again:
-            why = run_again(entry)
-        if why:
-            refused[name] = why
+    read = {str(path.relative_to(folder)): read_entry(path) for path in sorted(folder.rglob("entry-*.json"))}
+    refused = {file: why for file, (_, why) in read.items() if why}
+    ranked, ideas, notes = {}, {}, []
+    for file in sorted(read.keys() - refused.keys(), key=lambda file: (read[file][0]["date"], file)):
+        each(file)
+        entry = read[file][0]
+        said = idea(entry["source"], entry["dialect"])
+        found = f"copied: {ideas[said]} entered this source earlier" if said in ideas else ""
+        if not found and again:
+            found = run_again(entry)
+        if isinstance(found, str) and found:
+            refused[file] = found
         else:
-            codes[code] = entry["name"]
-            machines.setdefault(entry["machine"], []).append(entry)
-    for entries in machines.values():
-        entries.sort(key=speed, reverse=True)
-    return Board(machines, refused)
+            ideas[said], ranked[file] = entry["name"], entry | (found or {})
+    if again:
+        time_leaders(ranked, refused, notes, each)
+    machines = {}
+    for entry in sorted(ranked.values(), key=lambda entry: (-rate(entry, "square"), entry["tokens"])):
+        machines.setdefault(entry["machine"], []).append(entry)
+    return Board(machines, dict(sorted(refused.items())), notes)
 
 
-def speed(entry):
+def time_leaders(ranked, refused, notes, each):
+    """Time again whoever leads on this machine, until those lead that were timed now. Changes what it is given."""
+    here = machine_here()
+    mine = {file for file, entry in ranked.items() if entry["machine"] == here and entry["times"]}
+    untimed = set(mine)
+    for size in PRIZES.values():
+        while mine and (leader := max(mine, key=lambda file: rate(ranked[file], size))) in untimed:
+            each(f"{leader}, timed again")
+            entry, found = ranked[leader], timed_again(ranked[leader])
+            untimed.remove(leader)
+            now = entry | {"times": found}
+            if why := found if isinstance(found, str) else impossible(now):
+                refused[leader] = why
+                mine.remove(leader)
+                del ranked[leader]
+                continue
+            ranked[leader] = now
+            rates = (f"{rate(entry, s):.2f}x and {rate(now, s):.2f}x at the {s} shape" for s in PRIZES.values())
+            notes.append(f"timed again, {entry['name']}: in the file and now, {', '.join(rates)}")
+    for machine in sorted({entry["machine"] for entry in ranked.values() if entry["times"]} - {here}):
+        notes.append(f"not timed again, since this is another machine: {machine}")
+
+
+def first(entries, key):
+    """The name of the entry with the least key; all names where several have it."""
+    least = min(map(key, entries))
+    return " and ".join(entry["name"] for entry in entries if key(entry) == least)
+
+
+def rate(entry, size):
     """How many times as fast as NumPy; 0 without times."""
-    return entry["times"].get("square", {}).get("of_numpy", 0.0)
+    return entry["times"].get(size, {}).get("of_numpy", 0.0)
+
+
+def loads(entry):
+    """Loads for each flop; infinite where nobody could count them."""
+    counted = entry.get("loads_per_flop")
+    return math.inf if counted is None else counted
+
+
+def width(text):
+    """How many columns a text takes in a terminal."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
 def read_entry(path: Path) -> tuple[dict, str]:
@@ -107,7 +158,10 @@ def read_entry(path: Path) -> tuple[dict, str]:
         entry = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}, "not readable: it is not JSON"
-    why = shape_problem(entry) or edited(entry) or impossible(entry) or not_own(entry)
+    try:
+        why = shape_problem(entry) or edited(entry) or impossible(entry) or not_own(entry)
+    except OverflowError:
+        why = "no number: one of its numbers is beyond all bounds"
     return ({}, why) if why else (entry, "")
 
 
@@ -115,16 +169,24 @@ def shape_problem(entry):
     """Why it is no entry at all."""
     if not isinstance(entry, dict):
         return "no entry: it is no object with fields"
-    for field, kind in FIELDS.items():
-        if not isinstance(entry.get(field), kind):
-            return f"no entry: its field {field!r} is missing or of the wrong kind"
-    if entry["dialect"] not in DIALECTS or entry["like"] not in ladder.STEPS:
+    for name, kind in FIELDS.items():
+        if not isinstance(entry.get(name), kind):
+            return f"no entry: its field {name!r} is missing or of the wrong kind"
+    if entry["dialect"] not in DIALECTS or entry["like"] not in ladder.steps(entry["dialect"]):
         return f"no entry: there is no {entry['like']} in {entry['dialect']}"
-    for size in SIZES if entry["times"] else ():
-        row = entry["times"].get(size)
+    if not isinstance(entry.get("loads_per_flop"), (*NUMBER, type(None))):
+        return "no entry: its field 'loads_per_flop' is of the wrong kind"
+    try:
+        if entry["name"] != shown(entry["name"]):
+            return "no entry: its name is not spelled as enter spells it"
+    except NotEntered as error:
+        return f"no entry: {error}"
+    times = entry["times"]
+    for size in {*SIZES, *times} - {"peak_gflops"} if times else ():
+        row = times.get(size)
         if not isinstance(row, dict) or not all(isinstance(row.get(x), NUMBER) for x in ("gflops", "of_numpy")):
             return f"no entry: its times have no {size!r}"
-    if entry["times"] and not isinstance(entry["times"].get("peak_gflops"), NUMBER):
+    if times and not isinstance(times.get("peak_gflops", ""), (*NUMBER, type(None))):
         return "no entry: its times have no 'peak_gflops'"
     return ""
 
@@ -137,12 +199,16 @@ def edited(entry):
 def impossible(entry):
     """Numbers that no machine gives."""
     times = entry["times"]
-    rates = [times[size][what] for size in SIZES for what in ("gflops", "of_numpy")] if times else []
-    if not all(math.isfinite(x) and x > 0 for x in rates):
+    rows = [row for size, row in times.items() if size != "peak_gflops"]
+    if not all(math.isfinite(row[x]) and row[x] > 0 for row in rows for x in ("gflops", "of_numpy")):
         return "no number: a rate is not a positive number"
     if not all(isinstance(x, NUMBER) and math.isfinite(x) for x in entry["answer"]):
         return "no number: its answer is not made of numbers"
-    if times and max(times[size]["gflops"] for size in SIZES) > MOST * times["peak_gflops"]:
+    M, N, K = COUNTED
+    if not loads(entry) >= (M * K + K * N) / (2 * M * N * K):
+        return "too few loads: each number of A and of B must be loaded once"
+    peak = times.get("peak_gflops")
+    if peak is not None and not all(row["gflops"] <= MOST * peak for row in rows):
         return "faster than its machine: more flop a second than the peak that was measured"
     if entry["machine"] == "simulator" and times:
         return "timed in a simulator: that is no time"
@@ -151,10 +217,7 @@ def impossible(entry):
 
 def not_own(entry):
     """Whether it is the course's own kernel under another name, or says less than its source has."""
-    code = code_of(entry["source"], entry["dialect"])
-    for step in ladder.steps(entry["dialect"]):
-        if code == code_of(DIALECTS[entry["dialect"]].source_of(step), entry["dialect"]):
-            return f"not your own: it is the course's {step}"
-    if entry["lines"] != lines_of(entry["source"], entry["dialect"]):
-        return f"miscounted: its source has {lines_of(entry['source'], entry['dialect'])} lines"
-    return ""
+    if why := not_ones_own(entry["source"], entry["dialect"]):
+        return why
+    tokens = len(tokens_of(entry["source"], entry["dialect"]))
+    return "" if entry["tokens"] == tokens else f"miscounted: its source has {tokens} tokens"

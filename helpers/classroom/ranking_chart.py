@@ -1,13 +1,16 @@
 """The board as a chart."""
 
 import base64
+import itertools
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
 from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, TEXT, Picture
 from .ranking import Board
 
+NO_LETTERS = "Last Resort High-Efficiency"  # Matplotlib's own, which has a box for any letter
 COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
 
 
@@ -35,7 +38,13 @@ def board_chart(board: Board) -> BoardChart:
             ax.barh(at, ratio, color=COLOURS[entry["dialect"]], height=0.66)
             ax.text(ratio, at, f" {ratio:.2f}", va="center", fontsize=TEXT, color=INK)
         ax.axvline(1, color=INK, linewidth=1)
-        ax.set_yticks(range(len(entries)), [entry["name"] for entry in entries], fontsize=TEXT)
+        fonts = [fonts_for(entry["name"]) for entry in entries]
+        names = [
+            e["name"] if known else f"place {n}" for n, (e, known) in enumerate(zip(entries, fonts, strict=True), 1)
+        ]
+        ax.set_yticks(range(len(entries)), names, fontsize=TEXT, parse_math=False)
+        for label, known in zip(ax.get_yticklabels(), fonts, strict=True):
+            label.set_fontfamily(known or None)
         ax.invert_yaxis()
         ax.margins(x=0.12)
         ax.set_title(machine, fontsize=TEXT, loc="left", color=INK)
@@ -45,3 +54,17 @@ def board_chart(board: Board) -> BoardChart:
         listed = ", ".join(f"{e['name']} {e['times']['square']['of_numpy']:.2f}" for e in entries)
         said.append(f"on {machine}: {listed}")
     return BoardChart(figure, f"Bar chart, times as fast as NumPy; {'; '.join(said)}.")
+
+
+def fonts_for(text: str) -> list[str]:
+    """Names of fonts that have all letters of the text between them, the usual one first; none where some have none."""
+    missing, chosen = set(map(ord, text)), []
+    usual = FontProperties()
+    installed = ((font.fname, font.name) for font in fontManager.ttflist if font.name != NO_LETTERS)
+    for path, name in itertools.chain([(findfont(usual), usual.get_name())], installed):
+        if has := missing & get_font(path).get_charmap().keys():
+            chosen.append(name)
+            missing -= has
+        if not missing:
+            return chosen
+    return []

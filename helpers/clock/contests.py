@@ -1,4 +1,9 @@
-"""Who is faster? Contestants timed in turns, each round in the other direction, so that all meet the same weather."""
+"""Who is faster? Contestants timed in turns, each round in the other direction, so that all meet the same weather.
+
+Equal kernels differ, too: by a few per cent always, several times over on a busy machine. So a word is said only where
+one was ahead in each of nine rounds, by more than such few per cent. That a fair coin falls nine times on the same side
+comes once in 256 trials, however busy the machine is, and the margin makes it rarer.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,9 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..launch import DIALECTS, Contestant, HostKernel, dialect, sizes
+from ..launch import DIALECTS, Contestant, HostKernel, sizes
+from ..launch.dialects import dialects as dialects_called
+from ..launch.given import some, takes
 from . import timing
 from .timing import Timing, measure
+
+ROUNDS = 9  # that an order needs
+MARGIN = 1.05  # times as fast, in each of them
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,15 @@ class Comparison:
         """The median; above 1 the first is faster."""
         return float(np.median(self.ratios))
 
+    @property
+    def verdict(self) -> str:
+        """Whether the first is "ahead" or "behind"; "undecided" unless that held in each of `ROUNDS`, by `MARGIN`."""
+        if len(self.ratios) >= ROUNDS and min(self.ratios) > MARGIN:
+            return "ahead"
+        if len(self.ratios) >= ROUNDS and max(self.ratios) < 1 / MARGIN:
+            return "behind"
+        return "undecided"
+
     def __repr__(self):
         t, other = self.first, self.second
         names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
@@ -33,30 +52,38 @@ class Comparison:
         )
 
 
+@takes
 def contest(
     kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
 ) -> list[list[Timing]]:
     """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
     Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every
-    kernel before it is timed. Raises ValueError for less than one round.
+    kernel before it is timed. The process idles before each turn; where all are on one device, whose threads are nobody
+    else's, only before the first. Raises ValueError for less than one round.
     """
+    kernels = some("kernels", kernels)
     if rounds < 1:
         raise ValueError(f"rounds={rounds}: there is nothing to time; give 1 or more.")
-    results = []
+    results, idle = [], True
+    places = {getattr(k, "device", None) for k in kernels}  # None: the host, whose libraries have threads of their own
     for turn in range(rounds):
         timed = {}
         for i in range(len(kernels)) if turn % 2 else reversed(range(len(kernels))):
             each(kernels[i])
-            timed[i] = measure(kernels[i], size, timing.LONG_ENOUGH / rounds)  # all rounds together: long enough
+            timed[i] = measure(kernels[i], size, timing.LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
+            idle = len(places) > 1 or None in places
         results.append([timed[i] for i in range(len(kernels))])
     return results
 
 
+@takes
 def compare(
-    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = 5
+    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = ROUNDS
 ) -> Comparison:
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
+
+    Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
 
     Raises ValueError when one of them runs in a simulator, where there is no time.
     """
@@ -71,11 +98,12 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return A @ B
 
 
+@takes
 def measure_ladder(
     upto: str | None = None,
     size: int | tuple | None = None,
-    dialects: tuple = tuple(DIALECTS),
-    steps: list | None = None,
+    dialects: tuple | str = tuple(DIALECTS),
+    steps: list | str | None = None,
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
 ) -> list[Timing]:
@@ -100,11 +128,10 @@ def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, p
     Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for a size that is too
     large for one of the devices.
     """
-    wanted = [dialect(name) for name in dialects]
-    if isinstance(steps, str):
-        raise ValueError(f"steps={steps!r} is one name; give a list: [{steps!r}].")
+    wanted = dialects_called(dialects)
+    steps = [steps] if isinstance(steps, str) else steps
     names = ladder.rungs()
-    last = ladder.step(upto).name if upto else names[-1]
+    last = names[-1] if upto is None else ladder.step(upto).name
     chosen = [ladder.step(name) for name in steps or names[: names.index(last) + 1]]
     kernels = [HostKernel(numpy_matmul)]
     for one in wanted:

@@ -1,8 +1,6 @@
 """Kernel Tuner as a search: it builds, checks and times OpenCL kernels, and `search.order` says what comes next."""
 
-import contextlib
-import io
-import tempfile
+import ast
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +21,7 @@ def restricted(rung, device, points) -> tuple[dict, list]:
     space = {name: sorted({p[name] for p in points}) for name in points[0]}
     along = zip("xy", zip(*blocks, strict=True), strict=True)
     space |= {f"block_size_{axis}": sorted(set(threads)) for axis, threads in along}
-    x, y = rung.block.split(", ")
+    x, y = map(ast.unparse, ast.parse(rung.block, mode="eval").body.elts)
     # Not "block_size_x == ...": its parser, python-constraint 2.9, takes some products there for another kind of
     # condition.
     restrictions = [
@@ -93,20 +91,41 @@ class Strategy:
 
     def tune(self, space, runner, options):
         """Go through the points. Returns Kernel Tuner's results."""
-        results = []
+        results, failed = [], keep_failures(runner.dev.dev)
 
         def attempt(p):
-            # Where a source does not build, Kernel Tuner prints, and leaves a file in the directory where it runs.
-            with (
-                tempfile.TemporaryDirectory() as here,
-                contextlib.chdir(here),
-                contextlib.redirect_stdout(io.StringIO()),
-            ):
-                results.extend(runner.run([(*p.values(), *self.task.rung.block(p))], options))
+            failed.clear()
+            results.extend(runner.run([(*p.values(), *self.task.rung.block(p))], options))
+            if failed:
+                raise failed[0]
             return (None, "wrong numbers") if "__error__" in results[-1] else (results[-1]["GFLOP/s"], "")
 
         self.outcome = go_through(self.task.legal, self.task.default, attempt, self.until, self.each)
         return results
+
+
+def keep_failures(backend) -> list:
+    """Let Kernel Tuner's backend skip a point that does not build or run, and keep why. Returns where: a list.
+
+    Otherwise Kernel Tuner prints, leaves a file in the folder of this process, and ends the search.
+    """
+    failed, compiled, run = [], backend.compile, backend.run_kernel
+
+    def compile_or_none(instance):
+        try:
+            return compiled(instance)
+        except Exception as error:  # a driver's compiler fails in many ways
+            failed.append(error)
+
+    def run_or_skip(*arguments, **named):
+        try:
+            return run(*arguments, **named)
+        except Exception as error:
+            failed.append(error)
+            raise RuntimeError(f"OUT_OF_RESOURCES: {error}") from error  # the word by which Kernel Tuner skips a point
+
+    backend.compile, backend.run_kernel = compile_or_none, run_or_skip
+    return failed
 
 
 def observer(A, B):

@@ -26,6 +26,8 @@ from ..judge import right_within_bound
 from ..launch import DIALECTS, Contestant, draw, operands
 from ..launch.contestant import Work
 from ..launch.cuda import CudaArrays
+from ..launch.dialects import dialects as dialects_called
+from ..launch.given import takes
 from ..launch.host import HostWork
 from ..launch.kernel import refuse_beyond_memory
 from ..launch.opencl import OpenCLBuffers, refuse_beyond_buffer
@@ -50,11 +52,11 @@ class Absent(Exception):
     """A library, or the device it needs, is not here; the message is the remedy."""
 
 
-def peers(dialects: tuple = tuple(DIALECTS)) -> list:
+@takes
+def peers(dialects: tuple | str = tuple(DIALECTS)) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
-    return [
-        find(library) for library in (PyTorch, MKL, BLIS, CLBlast, CuBLAS) if library.dialect in ("Python", *dialects)
-    ]
+    asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
+    return [find(library) for library in (PyTorch, MKL, BLIS, CLBlast, CuBLAS) if library.dialect in asked]
 
 
 def find(library: type["Peer"]):
@@ -86,7 +88,7 @@ class Peer(Contestant):
 
     def upload(self, A, B, fill=np.nan):
         """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
-        return self.work(self, A, B, fill)
+        return self.work(self, *operands.ready(A, B, self.device), fill)
 
 
 def installed(*patterns):

@@ -9,22 +9,31 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
+from ..devices import Device
 from ..ladder import vector
+from ..launch.given import number
 from ..launch.opencl import context_and_queue
-from .timing import IDLE_SECONDS, WARM_SECONDS
+from .timing import IDLE_SECONDS, LONG_ENOUGH, WARM_SECONDS, most_seen
 
-LAUNCHES = 6  # of each probe, after it has warmed up; the fastest counts
+LAUNCHES = 3  # of a probe in a burst; the fastest of all counts
+PAUSE = 0.1  # seconds between bursts
+NOTHING_NEW = 2  # bursts in a row, after which the next would bring nothing either
+NEW = 0.99  # times the least seconds so far
 SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
 COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB, more than any cache
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device can do at most, measured: float32 arithmetic and memory traffic."""
+    """The most that a device was seen to do: float32 arithmetic and memory traffic."""
 
     device: str
     flops_per_s: float
     bytes_per_s: float
+
+    def __post_init__(self):
+        number("flops_per_s", self.flops_per_s)
+        number("bytes_per_s", self.bytes_per_s)
 
     @property
     def ridge(self) -> float:
@@ -33,18 +42,33 @@ class Limits:
 
     def __repr__(self):
         return (
-            f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s at most, {self.bytes_per_s / 1e9:.0f} GB/s, "
-            f"so arithmetic is the limit from {self.ridge:.0f} flop per byte on"
+            f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s and {self.bytes_per_s / 1e9:.0f} GB/s, the greatest "
+            f"seen, so arithmetic is the limit from {self.ridge:.0f} flop per byte on"
         )
 
 
 def machine_limits() -> Limits:
-    """Measure the peak arithmetic and the memory bandwidth of the OpenCL device. Returns `Limits`."""
+    """Measure the peak arithmetic and the memory bandwidth of the OpenCL device. Returns `Limits`.
+
+    They are the greatest that this process has seen, in this call or before, by a probe or by a rung that was faster.
+    """
     device = devices.opencl_device()
     context, _ = context_and_queue(device)
     source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
     program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
-    return Limits(device.name, peak_flops(device, program), copy_bandwidth(device, program))
+    time.sleep(IDLE_SECONDS)
+    flops, moved = peak_flops(device, program), copy_bandwidth(device, program)
+    return Limits(device.name, most_seen(device.name, "flop", flops), most_seen(device.name, "byte", moved))
+
+
+def peak(device: Device, rate: float = 0.0) -> float:
+    """The most flop a second that the OpenCL device was seen to do; a contestant of that `rate` on it was seen, too.
+
+    The probe runs if none did, and once more if a contestant is the fastest so far: it may have met a bad moment.
+    """
+    if not most_seen(device.name, "byte") or rate >= most_seen(device.name, "flop"):
+        machine_limits()
+    return most_seen(device.name, "flop", rate)
 
 
 def peak_flops(device, program):
@@ -73,7 +97,11 @@ def copy_bandwidth(device, program):
 
 
 def fastest(device, launch: Callable):
-    """Seconds of the fastest of some launches: a GPU's own clock; on a CPU the wall's."""
+    """Seconds of the fastest launch: a GPU's own clock; on a CPU the wall's.
+
+    A machine is slower at some moments than at others. So the launches come in bursts, with pauses between them, until
+    `NOTHING_NEW` bursts in a row were not faster, or until that took long enough.
+    """
     on_gpu = device.kind == "GPU"
 
     def once():
@@ -82,9 +110,16 @@ def fastest(device, launch: Callable):
         event.wait()
         return (event.profile.end - event.profile.start) * 1e-9 if on_gpu else time.perf_counter() - start
 
-    time.sleep(IDLE_SECONDS)
     until = time.perf_counter() + WARM_SECONDS
     once()
     while on_gpu and time.perf_counter() < until:
         once()
-    return min(once() for _ in range(LAUNCHES))
+    until = time.perf_counter() + LONG_ENOUGH
+    least = min(once() for _ in range(LAUNCHES))
+    bursts = 0
+    while bursts < NOTHING_NEW and time.perf_counter() < until:
+        time.sleep(PAUSE)
+        now = min(once() for _ in range(LAUNCHES))
+        bursts = 0 if now < NEW * least else bursts + 1
+        least = min(least, now)
+    return least

@@ -11,6 +11,7 @@ from .. import ladder
 from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
+from ..launch.given import takes, told
 from .results import drivers, key, prepare, readable, versions, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
@@ -63,6 +64,7 @@ PLANS = {
 }
 
 
+@takes
 def record(
     folder: str | Path, say: Callable = print, plan: dict | None = None, tuning_seconds: float = TUNING_SECONDS
 ) -> Path:
@@ -74,6 +76,8 @@ def record(
     measures anything.
     """
     path = prepare(folder)
+    if plan is not None and set(plan) != set(PLANS["CPU"]):
+        raise ValueError(f"plan={told(plan)} is no plan; give one of PLANS, or leave it out.")
     found = {name: one.device(None, None) for name, one in DIALECTS.items()}
     found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}
     plans = {dialect: plan or plan_for(device) for dialect, device in found.items()}

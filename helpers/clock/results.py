@@ -4,6 +4,8 @@ import json
 import platform
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +14,7 @@ from time import strftime
 import numpy as np
 
 from .. import devices, files
+from ..launch.given import sizes, takes
 from .scoreboards import Scoreboard
 from .timing import Timing
 
@@ -43,6 +46,7 @@ class MachineResults:
         return f"{name}, recorded on {self.date}: {sizes}"
 
 
+@takes
 def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: str = "", **about: object) -> Path:
     """Write scoreboards into the machine's file in that folder, over older ones of the same sizes and dialects.
 
@@ -50,10 +54,27 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     drivers and versions, never the machine or its user. A file there that is damaged is set aside, with a warning.
     Raises ValueError where only simulators took part, OSError where the file cannot be written.
     """
-    boards = list(boards)
     path = results_file(folder)
-    old = readable(path)
     made = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time():
+        everything = merged(readable(path), boards, made, about)
+        files.replace_text(path, json.dumps(everything, indent=1) + "\n")
+    return path
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Within it, nobody else of this user writes results. The lock lies in the cache: here it would look like one."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # a cache that cannot be written stops nobody
+            devices.cache_folder().mkdir(parents=True, exist_ok=True)
+            stack.enter_context(files.locked(devices.cache_folder()))
+        yield
+
+
+def merged(old: MachineResults | None, boards: list, made: dict, about: dict) -> dict:
+    """What the file says from now on: these boards, the older ones that they do not replace, and the machine."""
     rows = [(b, made) for b in boards]
     if old:
         new = {key(b) for b in boards}
@@ -68,10 +89,7 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
         "versions": made["versions"],
     }
     kept = {name: value for name, value in (old.about if old else {}).items() if name not in everything}
-    everything |= kept | about | {"boards": [as_dict(b) | {"made": then} for b, then in rows]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.replace_text(path, json.dumps(everything, indent=1) + "\n")
-    return path
+    return everything | kept | about | {"boards": [as_dict(b) | {"made": then} for b, then in rows]}
 
 
 def results_file(folder: str | Path) -> Path:
@@ -191,7 +209,7 @@ def read_file(path: Path) -> MachineResults:
         # Files of version 1.0 say this once, for all of their boards.
         all_of_them = {"date": stored["date"], "drivers": stored.get("drivers"), "versions": stored.get("versions")}
         for b in stored.pop("boards"):
-            size = b["M"], b["N"], b["K"]
+            size = sizes((b["M"], b["N"], b["K"]))
             made.append(dict(b.get("made", all_of_them)))
             timings = [
                 Timing(
@@ -225,6 +243,7 @@ def read_file(path: Path) -> MachineResults:
         ) from None
 
 
+@takes
 def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:
     """All machines recorded in that folder, a list of `MachineResults`; an empty one where there are none."""
     return [read_file(path) for path in sorted(Path(folder).glob("*.json"))]

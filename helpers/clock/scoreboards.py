@@ -9,13 +9,12 @@ import numpy as np
 from .. import devices, ladder
 from ..judge.reference import run, wrong_for
 from ..launch import DIALECTS, Contestant, draw, sizes
+from ..launch.given import takes
 from ..launch.host import contestant
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
 from .libraries import Missing, peers
-from .limits import machine_limits
+from .limits import peak
 from .timing import spell_seconds
-
-PEAKS = {}  # device -> flop per second, the most that this process has measured
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Scoreboard:
 
     timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
     seconds   for each contestant its times, round by round, a tuple of tuples; () in the simulator
-    peak      measured float32 flop per second of `device`, the one that OpenCL runs on; 0 where there is none
+    peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen; 0 where there is none
     on_host   whether `device` is the CPU that NumPy runs on, too
     missing   a tuple of `Missing`: libraries that are not here
     blas      the library behind NumPy's product, and the CPU it was told to serve
@@ -42,7 +41,7 @@ class Scoreboard:
     blas: str = ""
 
     def of_peak(self, i: int) -> float | None:
-        """The contestant's rate as a share of its device's measured peak; None where that was not measured."""
+        """The contestant's rate as a share of its device's peak, at most 1; None where that was not measured."""
         t = self.timings[i]
         mine = t.device == self.device or (t.device == "host" and self.on_host)
         return None if t.simulated or not mine else 1e9 * t.gflops / self.peak
@@ -96,10 +95,11 @@ class Scoreboard:
         )
 
 
+@takes
 def scoreboard(
     size: int | tuple | None = None,
-    dialects: tuple = tuple(DIALECTS),
-    steps: list | None = None,
+    dialects: tuple | str = tuple(DIALECTS),
+    steps: list | str | None = None,
     libraries: bool = True,
     rounds: int = 3,
     parameters: str | None = None,
@@ -128,9 +128,9 @@ def scoreboard(
         probed = devices.opencl_device()  # `machine_limits` runs there
     except devices.DeviceError:
         probed = None
-    if probed:
-        best = max((t.gflops or 0 for row in results for t in row), default=0)
-        raise_peak(probed.name, 1e9 * best)
+    on_host = probed is not None and probed.kind != "GPU"
+    places = {probed and probed.name, "host" if on_host else None}
+    best = max((1e9 * t.gflops for row in results for t in row if t.gflops and t.device in places), default=0.0)
     timings, seconds = [], []
     for k, row in zip(contestants, zip(*results, strict=True), strict=True):
         times = () if row[0].simulated else tuple(t.seconds for t in row)
@@ -144,24 +144,12 @@ def scoreboard(
         K,
         tuple(timings),
         tuple(seconds),
-        PEAKS[probed.name] if probed else 0.0,
+        peak(probed, best) if probed else 0.0,
         probed.name if probed else "",
-        probed is not None and probed.kind != "GPU",
+        on_host,
         tuple(k for k in found if isinstance(k, Missing)),
         devices.numpy_blas(),
     )
-
-
-def raise_peak(device, seen):
-    """Measure the device's peak: twice the first time, and up to twice more while it is below the rate `seen`.
-
-    A peak below what a contestant reached was measured at a bad moment.
-    """
-    if device not in PEAKS:
-        PEAKS[device] = max(machine_limits().flops_per_s for _ in range(2))
-    for _ in range(2):
-        if PEAKS[device] < seen:
-            PEAKS[device] = max(PEAKS[device], machine_limits().flops_per_s)
 
 
 def wrong_contestants(contestants, M, N, K):

@@ -1,9 +1,9 @@
 """How long did it take? Hard to fool.
 
-Warm up, repeat, take the median, show the spread. GPU time comes from the device's own events, CPU time from
-the wall, as NumPy's does. Building and transfers are told apart. Before each measurement the process idles:
-the threads of OpenBLAS and of OpenCL's CPU runtimes spin for a while after a call, and timed back to back
-they slow each other down several times over.
+Build, warm up, repeat, take the median, show the spread. GPU time comes from the device's own events, CPU time from
+the wall, as NumPy's does. Building is over before any clock starts; transfers are told apart. Before a measurement the
+process idles: the threads of OpenBLAS and of OpenCL's CPU runtimes spin for a while after a call, and timed back to
+back they slow each other down several times over.
 
 A CPU is warm after one launch, and each launch is timed. A GPU raises its clock only after a while of work, and a short
 launch is over before Python has asked for the next. So a GPU is warmed up for a time, and then timed by batches of
@@ -17,9 +17,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..launch import Contestant, draw, sizes
+from ..launch import Contestant, Kernel, draw, sizes
 from ..launch.contestant import Work
+from ..launch.given import takes
 from ..launch.host import contestant
+from ..launch.operands import refuse_beyond_host
 
 # Tests run each page, and compare none of its times: a glance is enough there.
 BRIEF = os.environ.get("HELPERS_CLOCK") == "brief"
@@ -29,6 +31,7 @@ REPEATS = 3  # at least, however long one takes
 WARM_SECONDS = 0.01 if BRIEF else 0.2  # until a GPU has raised its clock
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
+MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there
 
 
 @dataclass(frozen=True)
@@ -89,24 +92,41 @@ def spell_seconds(seconds: float) -> str:
             return f"{seconds / scale:.3g} {unit}"
 
 
-def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024, seconds: float | None = None) -> Timing:
+def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
+    """Note how many "flop" or "byte" that device did in a second. Returns the most that it was seen to do; 0 for none.
+
+    A probe can meet a bad moment, so whoever is faster raises what counts as the peak: no share of it is above 1.
+    """
+    MOST[device, what] = max(a_second, MOST.get((device, what), 0.0))
+    return MOST[device, what]
+
+
+@takes
+def measure(
+    k: Contestant | Callable,
+    size: int | tuple[int, int, int] = 1024,
+    seconds: float | None = None,
+    idle: bool = True,
+) -> Timing:
     """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
 
     Only kernels that may run here are timed: a learner's kernel must have passed `check`. `seconds`: of repeats, which
-    are at least `REPEATS`; by default `LONG_ENOUGH`.
+    are at least `REPEATS`; by default `LONG_ENOUGH`. `idle`: whether to pause first, as after anything that may spin.
     """
     k = contestant(k)
     M, N, K = sizes(size)
     if not k.simulated:
+        refuse_beyond_host(M, N, K)
         k.refuse(M, N, K)
-        k = k.fitted(M, N, K)
+        k = k.ready(M, N, K)
     device = k.device.name if k.device else "host"
     about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
     if k.simulated:
         k.refuse(1, 1, 1)
         return Timing(seconds=None, spread=None, **about)
     A, B = draw(M, N, K)
-    time.sleep(IDLE_SECONDS)
+    if idle:
+        time.sleep(IDLE_SECONDS)
     start = time.perf_counter()
     work = k.upload(A, B)
     transfer = time.perf_counter() - start
@@ -118,6 +138,8 @@ def measure(k: Contestant | Callable, size: int | tuple[int, int, int] = 1024, s
     work.download()
     transfer += time.perf_counter() - start
     low, median, high = np.percentile(times, (25, 50, 75))
+    if isinstance(k, Kernel) and not k.own:  # a rung: what somebody else wrote may be fast and wrong
+        most_seen(device, "flop", 2 * M * N * K / median)
     return Timing(
         seconds=float(median),
         spread=float((high - low) / median),

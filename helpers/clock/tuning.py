@@ -2,7 +2,7 @@
 
 The space and its restrictions are in `ladder`. OpenCL kernels are built, checked and timed by Kernel Tuner, CUDA
 kernels by a short loop; both go through the space in the same order. What seems best is then timed against the
-defaults, in turns, and kept only if it won every round.
+defaults, in turns, and kept only if that comparison's verdict is "ahead".
 """
 
 import functools
@@ -15,13 +15,14 @@ from ..devices import Device
 from ..ladder import Step
 from ..launch import dialect as dialect_called
 from ..launch import kept, sizes
+from ..launch.given import takes
 from ..sandbox import Progress
 from .contests import Comparison, compare
 from .kernel_tuner import search_with_kernel_tuner
 from .search import Tried, search_with_a_loop
 
 SEARCHING = 0.7  # of the budget; the rest is for timing the best few in turns
-FINALISTS, ROUNDS = 3, 3
+FINALISTS = 3  # at most, while the budget lasts
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Tuning:
         if failed and len(failed) == len(self.tried):
             text += "\n  No point ran and was right, the defaults included: nothing was found, and nothing is kept."
         elif self.best == default:
-            text += "\n  Nothing beat the defaults in every round. They stay."
+            text += "\n  Nothing was ahead of the defaults in every round. They stay."
         else:
             first, second = self.comparison.first, self.comparison.second
             text += (
@@ -110,6 +111,7 @@ class Task:
         return dialect_called(self.dialect).build(self.rung.name, **p)
 
 
+@takes
 def tune(
     step: str,
     dialect: str = "OpenCL",
@@ -128,6 +130,7 @@ def tune(
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
     one = dialect_called(dialect)
+    dialect = one.name
     rung = ladder.step(step, dialect)
     device = one.device(rung, None)
     if device.kind == "simulator":
@@ -135,10 +138,8 @@ def tune(
             "in the simulator there is no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU."
         )
     M, N, K = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
-    if isinstance(seconds, str) or not seconds > 0:
-        raise ValueError(f"seconds={seconds!r} leaves no time to try anything; give some, such as 60.")
     default, source = rung.fitted(rung.defaults_for(device), device, M, N, K), one.source_of(step)
-    stored = {} if again or space else kept.entry(rung, device, source)
+    stored = {} if again or space is not None else kept.entry(rung, device, source)
     if stored.get("size") == [M, N, K]:
         best, date = stored["parameters"], stored["date"]
         return Tuning(step, dialect, device.name, M, N, K, (), 0, 0.0, None, best, found_on=date)
@@ -185,7 +186,7 @@ def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]
 
 
 def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None, bool]:
-    """The best of those tried and its `Comparison` with the defaults; the defaults if it did not win every round.
+    """The best of those tried and its `Comparison` with the defaults; the defaults if none was ahead of them.
 
     And whether an interrupt cut this short.
     """
@@ -194,8 +195,8 @@ def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> t
     won, cut = [], False
     try:
         for p in good[: 1 if interrupted else FINALISTS]:
-            comparison = compare(task.build(p), task.build(task.default), task.size, ROUNDS)
-            if min(comparison.ratios) > 1:
+            comparison = compare(task.build(p), task.build(task.default), task.size)
+            if comparison.verdict == "ahead":
                 won.append((comparison.ratio, p, comparison))
             if time.perf_counter() > until:
                 break

@@ -8,6 +8,7 @@ cuda_occupancy.h. Peak arithmetic (float32, without tensor cores) and bandwidth:
 from dataclasses import dataclass
 
 from ..ladder import ceil_div
+from ..launch.given import takes
 
 WARP = 32  # threads
 
@@ -83,6 +84,7 @@ def known_arch(name: str) -> str:
     return name
 
 
+@takes
 def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 

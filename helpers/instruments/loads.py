@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from .. import ladder
 from ..launch import Kernel, KernelError, draw, sizes
+from ..launch.given import takes
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts, watching
 
 LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
@@ -44,6 +45,7 @@ class Traffic:
         )
 
 
+@takes
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
@@ -85,6 +87,7 @@ def count(job: Job, M: int, N: int, K: int) -> dict | None:
     return watch.counts if k.simulated else None
 
 
+@takes
 def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     k = k.fitted(M, N, K)

@@ -133,18 +133,20 @@ def run_text(
     B: np.ndarray,
     title: str = "a kernel",
     budget: int | None = None,
+    fill: float = np.nan,
 ) -> CompiledRun:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
 
-    A (M, K), B (K, N): float32. `budget`: instructions that blocks side by side may take together.
+    A (M, K), B (K, N): float32. `budget`: instructions that blocks side by side may take together. `fill`: what
+    C holds before.
     """
-    return Launch(decoded(ptx), ptx, block, grid, A, B, budget).run(title)
+    return Launch(decoded(ptx), ptx, block, grid, A, B, budget, fill).run(title)
 
 
 class Launch:
     """One launch: A, B and C, and all that is counted and found while its blocks run."""
 
-    def __init__(self, program, ptx, block, grid, A, B, budget):
+    def __init__(self, program, ptx, block, grid, A, B, budget, fill):
         self.program, self.ptx, self.block, self.grid = program, ptx, tuple(block), tuple(grid)
         (self.M, self.K), self.N = A.shape, B.shape[1]
         shapes = {"A": A.shape, "B": B.shape, "C": (self.M, self.N)}
@@ -155,7 +157,7 @@ class Launch:
         self.memory = Memory(arrays)
         self.C_first = A.size + B.size
         self.memory.words[: self.C_first] = np.concatenate([A.ravel(), B.ravel()]).view(np.uint32)
-        self.memory.words[self.C_first :] = np.array(np.nan, np.float32).view(np.uint32)
+        self.memory.words[self.C_first :] = np.array(fill, np.float32).view(np.uint32)
         self.threads = self.block[0] * self.block[1]
         self.seen = Seen(self.M * self.N, self.threads)
         self.stored, self.offered = np.zeros(self.M * self.N, np.int64), np.zeros(self.M * self.N, np.uint32)

@@ -3,12 +3,16 @@
 import numpy as np
 
 from .. import ladder
-from ..launch import Kernel, cuda_kernel, draw, sizes
+from ..launch import Kernel, cuda_kernel, draw
+from ..launch.given import takes
 from ..launch.operands import validate
 from .compiler import ptx_of
 from .ptx_machine import CompiledRun, run_text
 
+LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that take it some twenty seconds
 
+
+@takes
 def run_ptx(
     k: Kernel | str,
     M: int,
@@ -29,7 +33,11 @@ def run_ptx(
     """
     if not isinstance(k, Kernel):
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    M, N, K = sizes((M, N, K))
+    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
+        raise ValueError(
+            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
+            f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
+        )
     drawn = draw(M, N, K)
     A, B = (drawn[0] if A is None else A), (drawn[1] if B is None else B)
     if validate(A, B) != (M, N, K):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..launch import Kernel, KernelError, draw
+from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child, watching
 from ..sandbox.accesses import records
 from ..sandbox.child import refuse_unbuilt
@@ -44,6 +45,7 @@ class Trace:
         return self.accesses[chosen]
 
 
+@takes
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
@@ -60,8 +62,11 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     return run
 
 
+@takes
 def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
     """The (row, column) of each access, for an array of so many columns."""
+    if "index" not in (accesses.dtype.names or ()):
+        raise TypeError(f"accesses={told(accesses)} is no part of a trace; give what trace(...).where(...) returns.")
     return [divmod(index, columns) for index in accesses["index"].tolist()]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..ladder import ceil_div
 from ..launch import Kernel
 from ..launch.cuda_source import source_at_hand
+from ..launch.given import takes
 from ..sandbox import source_line
 from ..sandbox.accesses import grouped, turns
 from .gpus import WARP
@@ -60,6 +61,7 @@ class Table:
         return "\n".join(lines)
 
 
+@takes
 def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
 
@@ -70,6 +72,7 @@ def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
     return table(k, (M, N, K), "global", "sectors", sectors)
 
 
+@takes
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
 

@@ -1,26 +1,46 @@
 """Is it right? The verdict on a kernel or on an answer, hard to fool, with the cause and the line when it is wrong."""
 
 from .checking import check, check_also_at
-from .exercises import ANSWERS, check_answer, judge_search
-from .parts import with_part
+from .early import judge_prefetching
+from .exercises import ANSWERS, check_answer
+from .packing import judge_packing
+from .parts import CommaIndex, refuse_commas, with_part
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report
+from .search import judge_search
 from .sums import check_two_sums
-from .touched import check_loads, judge_prefetching, judge_transposed, judge_turned
+from .touched import (
+    answered,
+    check_loads,
+    judge_coalesced,
+    judge_naive,
+    judge_rounds,
+    judge_transposed,
+    judge_turned,
+    not_turned,
+)
 
 __all__ = [
     "ANSWERS",
+    "CommaIndex",
     "Report",
+    "answered",
     "check",
     "check_also_at",
     "check_answer",
     "check_loads",
     "check_two_sums",
     "error_bound",
+    "judge_coalesced",
+    "judge_naive",
+    "judge_packing",
     "judge_prefetching",
+    "judge_rounds",
     "judge_search",
     "judge_transposed",
     "judge_turned",
+    "not_turned",
+    "refuse_commas",
     "right_within_bound",
     "with_part",
     "wrong_elements",

@@ -1,43 +1,60 @@
 """Is it right? `reference` says what right means, `examine` runs and compares, `trials` watch a learner's kernel."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 from .. import ladder
+from ..devices import oclgrind_library
 from ..launch import Contestant, Kernel, sizes
+from ..launch.given import takes
 from ..launch.host import contestant
-from ..sandbox import Finding
-from .compiled import get_ready, trial_compiled
-from .examine import examine, long_shapes, shapes_for
+from ..launch.kernel import refuse_shapes
+from ..sandbox import SECONDS, Finding, Job, in_child
+from .compiled import compiles, get_ready, trial_compiled
+from .diagnosis import unanswered
+from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, sizes_mixed_up, takes_all_sizes
 from .report import Report
-from .trials import Trial, quick, smallest, trial
+from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
+from .stores import overlap_on_device
+from .trials import QUICK, Trial, examine_watched, quick, small_enough, smallest, trial
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
-    `shapes`: a list of (M, N, K); by default six that suit the kernel's tiles, most of them ragged. A learner's kernel
-    is tried in a child process first: in a simulator, and, where NVIDIA's compiler is there, compiled. It is tried at
-    other sizes as well, if it takes any.
+    `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block, small
+    and large, most of them ragged. A learner's kernel is tried in a child process first: in a simulator, and, where
+    NVIDIA's compiler is there, compiled. It is tried at other sizes as well, if it takes any.
     """
     k = contestant(k)
-    shapes = [sizes(shape) for shape in shapes or shapes_for(k)]
+    given = [] if shapes is None else refuse_shapes(k, shapes)
     if not k.own:
-        findings = examine(k, shapes) or examine(k, long_shapes(k))
-        return Report(str(k), tuple(findings), len(shapes), k.source)
-    tried = try_out(k, shapes)
-    k.checked = not tried.findings  # a later check may find what an earlier one, of other shapes, did not
-    return Report(str(k), tuple(tried.findings), len(tried.shapes), k.source, tried.not_looked_for)
+        stages = [given] if given else [shapes_for(k), long_shapes(k), beyond_a_simulator(k)]
+        findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
+    else:
+        findings, not_looked_for, tried, _ = try_out(k, given)
+        k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
+    findings = unanswered(k, findings)
+    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried))
 
 
+def beyond_a_simulator(k: Contestant) -> list:
+    """More shapes for the place where the kernel runs: large ones on a device, none in a simulator."""
+    if k.device is None:
+        return host_shapes()
+    return [] if k.simulated else large_shapes(k)
+
+
+@takes
 def check_also_at(k: Kernel, shape: tuple, what: str) -> Report:
     """Check a kernel, and that it is right at one more shape (M, N, K) as well. Returns a `Report`.
 
     `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
     wrong numbers, could show anything.
     """
-    report = check(k)
+    shape, report = sizes(shape), check(k)
     if not report or not (wrong := wrong_at(k, shape)):
         return report
     where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
@@ -45,23 +62,62 @@ def check_also_at(k: Kernel, shape: tuple, what: str) -> Report:
     return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
 
 
-def try_out(k: Kernel, shapes: list) -> Trial:
-    """Try a learner's kernel, first where it can do no harm, and then, if it did well there, on its device."""
+def try_out(k: Kernel, given: list) -> Trial:
+    """Try a learner's kernel, first where it can do no harm, and then, if it did well there, on its device.
+
+    `given`: shapes that the caller wants; empty for those that suit the kernel.
+    """
     get_ready(k)
+    shapes, long = given or shapes_for(k), long_shapes(k)
     outcome = small_first(k, shapes)
-    findings, not_looked_for, in_simulator = outcome.findings, outcome.not_looked_for, outcome.shapes
-    if not findings:
-        findings, unseen = trial_compiled(k, in_simulator)
+    findings, not_looked_for, tried = outcome.findings, outcome.not_looked_for, outcome.shapes
+    if not findings and compiles(k):
+        findings, unseen, tried, _ = trial_compiled(k, tried, [] if given else compiled_shapes(k))
         not_looked_for += unseen
-    if k.simulated:
-        shapes = in_simulator
-    elif not findings:
-        findings = examine(k, shapes)
+    if not findings and not k.simulated:
+        stages = [given] if given else [shapes, long, large_shapes(k)]
+        findings, tried = on_device(k, stages), [*itertools.chain(*stages)]
+        if findings and right_elsewhere(k, tried):
+            findings = [blame_nobody(k, findings[0])]
     if not findings and not outcome.other_sizes:
-        findings = wrong_at(k, *long_shapes(k)) or tried_at_other_sizes(k, large_tiles(k, shapes)).findings
-    elif not findings and not k.simulated:
-        findings = examine(k, long_shapes(k))
-    return Trial(findings, not_looked_for, shapes)
+        findings = wrong_at(k, *long) or tried_at_other_sizes(k, large_tiles(k, shapes)).findings
+    return Trial(findings, not_looked_for, tried)
+
+
+def on_device(k: Kernel, stages: list) -> list[Finding]:
+    """Run the kernel on its own device on each shape; an OpenCL one in a child, since at large sizes it may crash."""
+    if k.dialect == "CUDA":
+        return in_stages(k, stages)
+    outcome = in_child(k, examine_there, SECONDS / 3, None, stages=stages)
+    return outcome.findings or outcome.value
+
+
+def in_stages(k: Contestant, stages: list) -> list[Finding]:
+    """The findings at the first lists of shapes that show any: at small shapes they are easier to read."""
+    return next(filter(None, (examine(k, shapes) for shapes in stages)), [])
+
+
+def right_elsewhere(k: Kernel, shapes: list) -> bool:
+    """Whether an OpenCL kernel is wrong on its device at shapes at which it is right under Oclgrind."""
+    some, _ = small_enough(k, shapes, QUICK)
+    if k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
+        return False
+    outcome = in_child(k, examine_watched, SECONDS, {}, shapes=some)
+    return outcome.value == []
+
+
+def blame_nobody(k: Kernel, finding: Finding) -> Finding:
+    """What to say of a kernel that is wrong on its own device only."""
+    text = (
+        f"right under Oclgrind, and wrong on {k.device.name}: {finding.message}. Either its driver makes a mistake, or"
+    )
+    text += " the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
+    return replace(finding, kind="on this device only", message=text)
+
+
+def examine_there(job: Job, stages: list) -> list[Finding]:
+    """In a child: build an OpenCL kernel, examine it, and see who stores what."""
+    return in_stages(job.build(), stages) or overlap_on_device(job)
 
 
 def small_first(k: Kernel, shapes: list) -> Trial:
@@ -74,6 +130,8 @@ def small_first(k: Kernel, shapes: list) -> Trial:
         small = tried_at_other_sizes(k, thorough=True, must_compile=True)
         if not small.findings and not may_be_outgrown(k):
             return small._replace(other_sizes=True)
+        if small.findings and small.findings[0].kind == "hang":  # at its own sizes it would take as long again
+            return small
         if not small.findings:
             own = trial(k, [smallest(k, shapes)], look_again=False)
             return Trial(of_the_device(k, own.findings), small.not_looked_for, own.shapes, other_sizes=True)

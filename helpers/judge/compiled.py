@@ -5,14 +5,20 @@ of 32 and 64 bits, types that are settled before it runs, and addresses.
 """
 
 import re
+from dataclasses import replace
+
+import numpy as np
 
 from .. import devices, ladder
 from ..instruments.compiler import lacks_a_part, ptx
 from ..instruments.ptx_machine import CompiledRun, run_text
-from ..launch import Kernel, KernelError, draw
+from ..launch import Contestant, Kernel, KernelError, draw
+from ..launch.contestant import Work
 from ..launch.numba_internals import is_complaint
 from ..sandbox import SECONDS, Finding, Job, in_child, prepare, source_line
+from .examine import examine
 from .reference import wrong_elements
+from .trials import Trial
 
 CAPABILITY = (8, 0)  # an A100's; the course's kernels need no younger one
 # These are wrong even where the numbers came out right. The compiler may load from shared memory what is not used then,
@@ -22,19 +28,18 @@ WHY = "Compiled, a whole number has 64 bits or fewer, and a variable has one typ
 HARMLESS = {"stored twice"}  # as when a kernel sums in C itself
 
 
-def trial_compiled(k: Kernel, shapes: list) -> tuple[list[Finding], tuple]:
+def trial_compiled(k: Kernel, shapes: list, more: list = ()) -> Trial:
     """Compile the kernel, which did well in the simulator, and run what came out on those shapes (M, N, K), in a child.
 
-    Returns (findings, what was not looked for). Both are empty for an OpenCL kernel, and where NVIDIA's compiler is
-    missing.
+    `more`: shapes that were too large for the simulator.
+
+    Ask `compiles` first.
     """
-    if not compiles(k):
-        return [], ()
-    outcome = in_child(k, examine_compiled, SECONDS, None, simulated=False, step=k.step, shapes=shapes)
+    outcome = in_child(k, examine_compiled, SECONDS, None, simulated=False, step=k.step, shapes=shapes, more=list(more))
     if outcome.findings:
         message = outcome.findings[0].message
-        return [], () if lacks_a_part(message) else (f"the compiled code ({message.splitlines()[0]})",)
-    return list(dict.fromkeys(told(k, finding) for finding in outcome.value)), ()
+        return Trial([], () if lacks_a_part(message) else (f"the compiled code ({message.splitlines()[0]})",), shapes)
+    return Trial(list(dict.fromkeys(at_lines_of(k, finding) for finding in outcome.value)), (), [*shapes, *more])
 
 
 def compiles(k: Kernel) -> bool:
@@ -48,36 +53,84 @@ def get_ready(k: Kernel) -> None:
         prepare(simulated=False)
 
 
-def told(k, finding):
-    """The finding as the learner is told it, with lines of k.source."""
-    lines = tuple(source_line(k, line) for line in finding.lines if line)
-    return Finding("compiled", f"right in the simulator, wrong compiled: {finding.message}", lines)
+def at_lines_of(k, finding):
+    """The finding with lines of k.source."""
+    return replace(finding, lines=tuple(source_line(k, line) for line in finding.lines if line))
 
 
-def examine_compiled(job: Job, step: str, shapes: list) -> list[Finding]:
-    """In the child: compile the kernel and run what came out on each shape, until something is wrong.
+def told(finding):
+    """The finding as the learner is told it, at a shape that the simulator did as well."""
+    return replace(finding, kind="compiled", message=f"right in the simulator, wrong compiled: {finding.message}")
 
-    Returns findings, whose lines are those that Numba was given. Raises KernelError for what the PTX machine does not
-    know, and for what is no fault of the kernel.
+
+def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Finding]:
+    """In the child: compile the kernel and run what came out, until something is wrong.
+
+    `shapes` are those that the simulator did, `more` are larger. Returns findings, whose lines are those that Numba was
+    given. Raises KernelError for what the PTX machine does not know, and for what is no fault of the kernel.
     """
     try:
-        text = ptx(job, CAPABILITY, lines=True)
+        k = Compiled(ptx(job, CAPABILITY, lines=True), step, job.parameters)
     except KernelError as error:
         if is_complaint(error.__cause__):
-            return [refused(str(error))]
+            return [told(refused(str(error)))]
         raise
-    rung, p = ladder.STEPS[step], job.parameters
-    for M, N, K in shapes:
-        A, B = draw(M, N, K)
-        run = run_text(text, rung.block(p), rung.grid(p, M, N), A, B)
-        wrong = bool(wrong_elements(run.C, A, B).any())
+    for shape in shapes:
+        A, B = draw(*shape)
+        run, wrong = k.run(A, B)
         if findings := [located(run, one) for one in run.findings if counts(run, one, wrong)]:
-            return findings
+            return [told(finding) for finding in findings]
         if wrong:
-            return [
-                Finding("wrong numbers", f"numbers of C are wrong, for example at {M} x {N} x {K} (M x N x K). {WHY}")
-            ]
+            example = " x ".join(map(str, shape))
+            text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
+            return [told(Finding("wrong numbers", text))]
+    for shape in more:
+        A, B = draw(*shape)
+        run, wrong = k.run(A, B)
+        certain = [located(run, one) for one in run.findings if one.kind in CERTAIN]
+        if wrong or certain:
+            return certain or examine(k, [*shapes, shape])
     return []
+
+
+class Compiled(Contestant):
+    """What the compiler made of a kernel, run on the PTX machine, so that it is examined like the kernel itself."""
+
+    dialect = "CUDA"
+
+    def __init__(self, text, step, parameters):
+        self.text, self.name, self.step, self.parameters = text, step, step, parameters
+        self.block = ladder.STEPS[step].block(parameters)
+
+    def grid(self, M, N):
+        """Blocks along (x, y) for a C of M x N."""
+        return ladder.STEPS[self.step].grid(self.parameters, M, N)
+
+    def upload(self, A, B, fill=np.nan):
+        """Keep A and B for a launch that finds C full of `fill`."""
+        return CompiledWork(self, A, B, fill)
+
+    def run(self, A, B, fill=np.nan):
+        """(`CompiledRun`, whether C is wrong)."""
+        grid = self.grid(A.shape[0], B.shape[1])
+        run = run_text(self.text, self.block, grid, A, B, fill=fill)
+        return run, bool(wrong_elements(run.C, A, B).any())
+
+
+class CompiledWork(Work):
+    """One launch on the PTX machine."""
+
+    def __init__(self, k, *operands):
+        self.k, self.operands, self.C = k, operands, None
+
+    def timed(self, launches):
+        """Run it; there is nothing to time."""
+        for _ in range(launches):
+            self.C = self.k.run(*self.operands)[0].C
+
+    def download(self):
+        """C of the last launch."""
+        return self.C
 
 
 def counts(run: CompiledRun, finding: Finding, wrong: bool) -> bool:

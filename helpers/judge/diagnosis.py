@@ -1,5 +1,7 @@
 """Names what the wrong elements of C have in common."""
 
+import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +14,8 @@ from ..sandbox import Finding
 from ..sandbox.findings import UNSET
 from .reference import error_bound, run, wrong_elements
 
+PLACEHOLDER = "your turn"
+NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
 LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
 
 
@@ -41,8 +45,11 @@ def diagnose(k: Contestant, runs: list[Run]) -> Finding:
     for suspicion in SUSPICIONS if small else QUICK:
         if found := suspicion(k, looked_at):
             return found
-    shape = bad(runs)[-1].shape
-    return Finding("wrong numbers", f"no simple pattern, for example at {shape}: a wrong index, or a race")
+    first = min(bad(runs), key=lambda r: r.C.size * r.A.shape[1])
+    row, col = map(int, np.argwhere(first.wrong)[0])
+    right = len(runs) - len(bad(runs))
+    some = f"right at {right} shape{'s' * (right > 1)}, and " if right else ""
+    return Finding("wrong numbers", f"{some}wrong at {first.shape}, where C[{row}, {col}] is the first wrong element")
 
 
 def bad(runs):
@@ -66,15 +73,34 @@ def adds_to_c(k, runs):
     if not any(wrong_elements(C, r.A, r.B).any() for r, C in again):
         return Finding("adds to C", "it adds to what C held before it ran; start from zero and store the sum")
     if not any(C.any() for _, C in again):
-        return Finding("not yet", "No element of C is ever written.")
+        return Finding("nothing stored", "no element of C is ever written")
     return None
 
 
 def sums_nothing(k, runs):
     """Zeros everywhere."""
-    return (
-        None if any(r.C.any() for r in runs) else Finding("not yet", "Every element of C is zero: nothing is summed.")
-    )
+    return None if any(r.C.any() for r in runs) else Finding("zeros", "every element of C is zero")
+
+
+def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
+    """The findings; "not yet" where nothing came of the placeholder of an exercise, which says "your turn".
+
+    It is asked in the process that has the source: a child has none of a function from a notebook.
+    """
+    if not findings or findings[0].kind not in NOTHING:
+        return findings
+    if PLACEHOLDER not in k.source and PLACEHOLDER not in source_of(k):
+        return findings
+    said = findings[0].message
+    return [Finding("not yet", f"{said[0].upper()}{said[1:]}.")]
+
+
+def source_of(k):
+    """The source of a function of the host, "" where there is none."""
+    try:
+        return inspect.getsource(k.function)
+    except (OSError, TypeError, AttributeError):
+        return ""
 
 
 def leaves_holes(k, runs):
@@ -89,19 +115,60 @@ def leaves_holes(k, runs):
         return Finding(
             "out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing"
         )
+    if right_with_x_and_y_swapped(k, bad(runs)):
+        return Finding("x and y swapped", f"right when it is launched with x and y exchanged, and wrong at {shape}")
     if any((r.wrong & ~np.isnan(r.C)).any() for r in bad(runs)):
         return Finding(
-            "wrong index",
-            f"part of C is never stored and the rest is wrong, for example at {shape}: "
-            f"have row and col, or x and y, changed places?",
+            "wrong index", f"part of C is never stored and of the rest some is wrong, for example at {shape}"
         )
-    if not any(r.wrong.any() for r in runs if r.A.shape[0] == r.B.shape[1]):
-        return Finding(
-            "x and y swapped",
-            f"right when C is square, but part of it is never stored at {shape}: rows and columns have changed places",
-        )
-    place = edge(k, holes) or "part of C"
+    if said := blocks_begin(k, bad(runs)):
+        return Finding("unwritten", f"part of C is never stored, for example at {shape}: {said}")
+    row, col = map(int, np.argwhere(holes[-1].wrong)[0])
+    place = edge(k, holes) or f"part of C, C[{row}, {col}] first,"
     return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
+
+
+def right_with_x_and_y_swapped(k, runs):
+    """Whether a kernel is right where x counts what y did, and the other way round."""
+    if not hasattr(k, "grid"):
+        return False
+    swapped = copy.copy(k)
+    swapped.grid = lambda M, N: k.grid(N, M)
+    try:
+        return not any(wrong_elements(run(swapped, r.A, r.B), r.A, r.B).any() for r in runs)
+    except Exception:  # that launch may fail in any way; it was only to say more
+        return False
+
+
+def blocks_begin(k, runs):
+    """Which wrong number the block's number was multiplied by, if that explains exactly what was stored; else None."""
+    rows, columns, _ = tile_of(k)
+    said = []
+    for name, axis, size, other in (("rows", 0, rows, columns), ("columns", 1, columns, rows)):
+        stored = [np.flatnonzero((~np.isnan(r.C)).any(axis=1 - axis)).tolist() for r in runs]
+        counts = [ladder.ceil_div(r.C.shape[axis], size) for r in runs]
+        if all(len(some) == r.C.shape[axis] for some, r in zip(stored, runs, strict=True)):
+            continue
+        factors = {
+            0: lambda n: 0,
+            1: lambda n: 1,
+            other: lambda n, other=other: other,
+            "the number of blocks": lambda n: n,
+        }
+        explain = [
+            what
+            for what, factor in factors.items()
+            if all(
+                sorted({b * factor(n) + i for b in range(n) for i in range(size)} & set(range(r.C.shape[axis]))) == was
+                for n, was, r in zip(counts, stored, runs, strict=True)
+            )
+        ]
+        if len(explain) != 1:
+            return None
+        said.append(
+            f"the {name} that are stored are those of blocks that begin at their number times {explain[0]}, not {size}"
+        )
+    return "; ".join(said) or None
 
 
 # --------------------------------------------------------------------- every element is stored: which numbers are they?
@@ -145,6 +212,39 @@ def parts_of(K, depth):
     yield slice(depth, K), "the first K-tile is missing"
     yield slice(1, K), "the first product is missing"
     yield slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="
+
+
+def sums_a_remainder(k, runs):
+    """Each wrong C is a sum over the first K % 256, or K % 65,536, products: a counter that starts again."""
+    for bits in (8, 16):
+        if all(not wrong_elements(r.C, r.A[:, : r.A.shape[1] % 2**bits], r.B[: r.A.shape[1] % 2**bits]).any()
+               for r in bad(runs)):  # fmt: skip
+            K = bad(runs)[-1].A.shape[1]
+            text = f"of K = {K} only the first {K % 2**bits} products are summed, as a number of {bits} bits has it"
+            return Finding("K is cut", text)
+    return None
+
+
+def begins_beyond(k, runs):
+    """Right in all that lies before some row, some column or some K, and wrong in all from there on."""
+    wrong = bad(runs)
+    for name, axis in (("row", 0), ("column", 1)):
+        at = [np.flatnonzero(r.wrong.any(axis=1 - axis)) for r in wrong]
+        first = min(int(rows[0]) for rows in at)
+        reaches = [r for r in runs if r.C.shape[axis] > first]
+        if (
+            first > 0
+            and len(reaches) == len(wrong)
+            and all(len(rows) == r.C.shape[axis] - first for rows, r in zip(at, wrong, strict=True))
+        ):
+            return Finding(
+                "wrong from a bound on", f"right before {name} {first}, and wrong in each {name} from there on"
+            )
+    depths = [r.A.shape[1] for r in wrong]
+    short = [r.A.shape[1] for r in runs if not r.wrong.any()]
+    if short and min(depths) > max(short):
+        return Finding("wrong from a bound on", f"right up to K = {max(short)}, and wrong at K = {min(depths)}")
+    return None
 
 
 def holds_anothers(k, runs):
@@ -398,4 +498,4 @@ SUSPICIONS: tuple[Callable[[Contestant, list[Run]], Finding | None], ...] = (
     takes_other_elements,
 )
 # Those that take no longer than the product itself.
-QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, wrong_at_the_edge)
+QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

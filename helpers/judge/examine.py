@@ -1,44 +1,19 @@
 """Runs a kernel on fresh operands and compares: the part of a check that a child process does as well.
 
-Inputs are fresh random draws, C is full of NaN before the run, shapes are ragged, with several K-tiles and a
-grid no larger than C needs.
+Inputs are fresh random draws, C is full of NaN before the run, the grid is no larger than C needs. `shapes` says which
+sizes are tried.
 """
 
 import traceback
 
 import numpy as np
 
-from .. import ladder
 from ..launch import Contestant, KernelError, NotYet, draw
 from ..launch.cuda_source import came_as_text
 from ..launch.errors import DeviceLost
 from ..sandbox import Finding, NegativeIndex, OutsideArray, source_line
 from .diagnosis import Run, diagnose
 from .reference import run, wrong_elements
-
-
-def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
-    """Six shapes (M, N, K), made from the kernel's own tile, that no wrong guard, grid or tile count survives."""
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
-    square = max(rows, columns) + 1
-    return [
-        (1, 1, 1),
-        (rows, columns, 2 * depth),  # whole tiles
-        (square, square, depth + 1),  # a transposed answer fits here
-        (rows + 1, 2 * columns + 1, 3 * depth - 1),  # wide
-        (2 * rows + 1, max(1, columns - 1), 2 * depth + 1),  # tall: more K-tiles than blocks across
-        (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
-    ]
-
-
-def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
-    """(1, 1, K) with more K-tiles than any count that was made from M or N, or typed, in place of K gives.
-
-    And (M, 1, 1), for a count that is too large then. With small tiles, which a simulator does quickly, K is 101.
-    """
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters) if k.step else (4, 4, 4)
-    long = max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))
-    return [(1, 1, long), (rows + max(columns, depth) + 1, 1, 1)]
 
 
 def examine(k: Contestant, shapes: list) -> list[Finding]:
@@ -49,7 +24,7 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
         try:
             C = run(k, A, B, np.nan)
         except NotYet as error:
-            return [Finding("not yet", str(error))]
+            return [Finding("no answer", str(error))]
         except Exception as error:  # whatever a learner's kernel raises is a finding, not our failure
             return [failure(k, error)]
         runs.append(Run(A, B, C, wrong_elements(C, A, B)))

@@ -1,18 +1,42 @@
-"""Judges the exercises whose answer is a function: of numbers, or a search. (Kernels are judged by `check`.)
+"""Judges the exercises whose answer is a function of numbers. (Searches: `search`. Kernels: `check`.)
 
 Do look here once you have tried: each answer is a few lines at most.
 """
 
-import itertools
+import contextlib
+import io
+import numbers
 import random
 from collections.abc import Callable
-from math import isqrt
+from math import gcd, isqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
+from ..launch.given import takes
 from ..sandbox import Finding
 from .report import Report
+
+DRAWS = 200  # cases made anew for each verdict, so that no table of cases can be learnt
+
+
+class Question(NamedTuple):
+    """What an exercise asks of a function.
+
+    right  the right answer, as a function
+    cases  those that every answer is asked: small ones, and those where likely slips differ
+    draw   (random.Random) -> one more case. Sensible ones, small enough for an answer that counts in loops
+    """
+
+    right: Callable
+    cases: list[tuple]
+    draw: Callable[[random.Random], tuple]
+
+
+def size(dice, most):
+    """A whole number from 1 to `most`, as often between 1 and 10 as between 10 and 100."""
+    return round(most ** dice.random())
 
 
 def tiles_down(M, N, K, cores):
@@ -21,31 +45,92 @@ def tiles_down(M, N, K, cores):
     return max(ceil_div(M, 1026), min(wanted, worth))
 
 
-# name of the exercise: (the right answer as a function, the cases it is asked on)
+def draw_tiles(dice):
+    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, and often worth few tiles."""
+    M = dice.choice([size(dice, 5000), 1026 * dice.randint(1, 4) + dice.randint(-2, 2)])
+    N, cores = size(dice, dice.choice([40, 4000])), size(dice, 64)
+    worth = size(dice, 8 * cores) * SMALLEST_PACKED // (M * min(N, 32)) + dice.randint(0, 2)
+    return M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
+
+
+def draw_report(dice):
+    """A compiler's report for `trap`: spills are part of the stack; whole-number work often about half of the FMA."""
+    stack = dice.choice([0, 8 * size(dice, 250)])
+    spilled = dice.choice([0, 0, 4 * dice.randint(0, stack // 4)])
+    fma = size(dice, 512)
+    return stack, spilled, fma, dice.choice([fma // 2 + dice.randint(0, 2), size(dice, 600), fma * size(dice, 4)])
+
+
+def draw_block(dice):
+    """A block for `fits`: about 1024 threads, or about 48 KiB of shared memory, or anything."""
+    TM, TN = dice.randint(1, 8), dice.randint(1, 8)
+    which = dice.randrange(3)
+    if which == 0:  # any
+        return TM * size(dice, 64), TN * size(dice, 64), size(dice, 64), TM, TN
+    if which == 1:  # at most 36 KiB, and so many threads
+        down = dice.choice([16, 32, 64, dice.randint(16, 64)])
+        down, across = dice.sample([down, 1024 // down + dice.randint(0, 1)], 2)
+        return TM * down, TN * across, dice.randint(1, 4), TM, TN
+    BK = dice.choice([32, 40, 48, 64])  # at most 1024 threads, and so many floats
+    BM = 8 * dice.randint(1, 5)
+    return BM, 6144 // BK - BM - 4 + dice.randint(-5, 5), BK, 8, 1
+
+
+def draw_product(dice):
+    """A product for `least_seconds`, and a machine that may be faster at either."""
+    shape = [size(dice, 8000) for _ in range(3)]
+    flops = 10 ** dice.uniform(9, 14)
+    return *shape, float(f"{flops:.3g}"), float(f"{flops / 10 ** dice.uniform(-1, 2.5):.3g}")
+
+
+def draw_limit(dice):
+    """Sizes for `largest_block`, and a limit just above or below what some block needs."""
+    K, side = size(dice, 2000), dice.choice([0, 1, size(dice, 1500), size(dice, 1500)])
+    limit = max(0, 4 * (2 * side * K + side * side) + dice.choice([-4, -1, 0, 1, 4, 4 * size(dice, 2 * K)]))
+    M, N = (max(1, dice.choice([side + dice.randint(-2, 9), 2000])) for _ in "MN")
+    return M, N, K, dice.choice([int, float])(limit)
+
+
+# name of the exercise: what it asks
 ANSWERS = {
     # 00: multiply-adds in a product of (M, K) and (K, N)
-    "multiply_adds": (lambda M, N, K: M * N * K, [(1, 1, 1), (2, 3, 4), (1024, 1, 7)]),
+    "multiply_adds": Question(
+        lambda M, N, K: M * N * K,
+        [(1, 1, 1), (2, 3, 4), (1024, 1, 7)],
+        lambda dice: (size(dice, 40), size(dice, 40), size(dice, 40)),
+    ),
     # 01: the n for which n x n matrices, each moved once in float32, have `ridge` flop per byte
-    "size_at_the_ridge": (lambda ridge: 6 * ridge, [(1,), (8,), (12.5,), (40,)]),
+    "size_at_the_ridge": Question(
+        lambda ridge: 6 * ridge,
+        [(1,), (8,), (12.5,), (40,), (5.1,), (4.9,), (0.3,)],
+        lambda dice: (dice.choice([round(10 ** dice.uniform(-1, 2.7), 2), size(dice, 500)]),),
+    ),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
-    "sectors": (
+    "sectors": Question(
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),
-        [(0,), (1,), (2,), (4,), (8,), (1024,)],
+        [(0,), (1,), (2,), (3,), (4,), (5,), (6,), (7,), (8,), (9,), (1024,)],
+        lambda dice: (dice.choice([dice.randint(0, 40), size(dice, 5000)]),),
     ),
     # 06: the side of the largest square patch whose sums and two lists fit into so many registers
-    "largest_side": (lambda registers: isqrt(registers + 1) - 1, [(3,), (24,), (79,), (80,), (128,), (255,)]),
+    "largest_side": Question(
+        lambda registers: isqrt(registers + 1) - 1,
+        [(3,), (24,), (79,), (80,), (128,), (255,)],
+        lambda dice: (dice.choice([dice.randint(3, 400), dice.randint(2, 20) ** 2 + dice.randint(-1, 1)]),),
+    ),
     # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
-    "rounds_needed": (
-        lambda stride: max([i * stride % 32 for i in range(32)].count(bank) for bank in range(32)),
-        [(1,), (2,), (3,), (4,), (12,), (32,), (33,), (64,), (96,)],
+    "rounds_needed": Question(
+        lambda stride: gcd(stride, 32),
+        [(1,), (2,), (3,), (4,), (8,), (12,), (16,), (24,), (32,), (33,), (64,), (96,)],
+        lambda dice: (dice.randint(1, 60) * 2 ** dice.randint(0, 7),),
     ),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
-    "blocks_by_registers": (
+    "blocks_by_registers": Question(
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
-        [(32, 8), (33, 8), (81, 8), (123, 8), (255, 4), (43, 12)],
+        [(32, 8), (33, 8), (16, 4), (5, 4), (81, 8), (123, 8), (255, 4), (43, 12)],
+        lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
     ),
     # 09: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
-    "trap": (
+    "trap": Question(
         lambda stack, spilled, fma, whole: 1 if spilled else 2 if stack else 3 if 2 * whole > fma else 0,
         [
             (0, 0, 64, 8),
@@ -55,10 +140,16 @@ ANSWERS = {
             (64, 0, 64, 8),
             (0, 0, 256, 6),
             (0, 0, 64, 32),
+            (64, 8, 64, 8),
+            (2000, 0, 64, 8),
+            (0, 0, 256, 46),
+            (0, 0, 16, 12),
+            (1168, 440, 64, 46),
         ],
+        draw_report,
     ),
     # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
-    "fits": (
+    "fits": Question(
         lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
         [
             (128, 128, 16, 8, 8),
@@ -68,12 +159,18 @@ ANSWERS = {
             (128, 124, 16, 4, 4),
             (128, 128, 8, 4, 4),
             (128, 128, 24, 8, 8),
+            (28, 28, 104, 4, 4),
         ],
+        draw_block,
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
-    "fewest_sums": (lambda cycles, starts: cycles * starts, [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)]),
+    "fewest_sums": Question(
+        lambda cycles, starts: cycles * starts,
+        [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)],
+        lambda dice: (size(dice, 20), size(dice, 8)),
+    ),
     # 11: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
-    "tiles_down": (
+    "tiles_down": Question(
         tiles_down,
         [
             (64, 64, 64, 2),
@@ -84,9 +181,10 @@ ANSWERS = {
             (4000, 3000, 9, 2),
             (2000, 16, 160, 8),
         ],
+        draw_tiles,
     ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
-    "least_seconds": (
+    "least_seconds": Question(
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
         [
             (1024, 1024, 1024, 5e11, 2e10),
@@ -94,9 +192,10 @@ ANSWERS = {
             (16, 64, 8, 1e9, 1e9),
             (512, 512, 16, 6e13, 4e12),
         ],
+        draw_product,
     ),
     # 14: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
-    "largest_block": (
+    "largest_block": Question(
         lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
         [
             (4096, 4096, 4096, 64e6),
@@ -107,116 +206,97 @@ ANSWERS = {
             (100, 100, 4, 131),
             (100, 100, 1000, 4000),
         ],
+        draw_limit,
     ),
 }
 
 
+@takes
 def check_answer(name: str, answer: Callable) -> Report:
-    """Judge a learner's function against the exercise's own cases. Returns a `Report`, true when right."""
+    """Judge a learner's function: ask it the exercise's cases, then random ones. Returns a `Report`, true when right.
+
+    It stops at the first wrong one. Of the random ones those with small numbers come first, and nothing that the
+    function prints is shown: a line for each of them would bury the verdict.
+    """
     if name not in ANSWERS:
         raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(ANSWERS)}.")
-    right, cases = ANSWERS[name]
-    name = getattr(answer, "__name__", name)
-    for case in cases:
-        asked = f"{name}({', '.join(f'{x:g}' for x in case)})"
-        try:
-            given = answer(*case)
-        except Exception as error:  # a learner's function may fail in any way
-            return Report(name, (Finding("error", f"{asked} raises {type(error).__name__}: {error}"),), len(cases))
-        if given is None or given is ...:
-            return Report(name, (Finding("not yet", "It returns nothing so far."),), len(cases))
-        if isinstance(given, np.generic):  # a number of NumPy's
-            given = given.item()
-        if not isinstance(given, (int, float)):
-            return Report(name, (Finding("error", f"{asked} gives {given!r}; it should give a number"),), len(cases))
-        if not abs(given - right(*case)) <= 1e-9 * abs(right(*case)):
-            given, wanted = (str(x) if isinstance(x, bool) else f"{x:g}" for x in (given, right(*case)))
-            return Report(
-                name, (Finding("wrong number", f"{asked} gives {given}, and should give {wanted}"),), len(cases)
-            )
-    return Answer(name, (), len(cases))
+    question, dice = ANSWERS[name], random.Random()
+    drawn = sorted((question.draw(dice) for _ in range(DRAWS)), key=sum)
+    name, asked = getattr(answer, "__name__", name), len(question.cases) + DRAWS
+    wrong = first_wrong(name, answer, question.right, question.cases)
+    if not wrong:
+        with contextlib.redirect_stdout(io.StringIO()):
+            wrong = first_wrong(name, answer, question.right, drawn)
+    return Report(name, (wrong,), asked) if wrong else Answer(name, (), asked)
 
 
-def judge_search(search: Callable) -> Report:
-    """Judge a learner's search(points, rate, tries) on made-up landscapes. Returns a `Report`, true when right.
+def first_wrong(name, answer, right, cases):
+    """The first thing wrong with the function called `name` in those cases: a Finding, or None."""
+    found = (wrong_number(f"{name}({', '.join(map(told, case))})", answer, case, right(*case)) for case in cases)
+    return next(filter(None, found), None)
 
-    It shall return the best of the points that it tried, try none twice and `tries` at most, and find the peak of each
-    landscape in most of the runs. The peak is at another point each time, so nobody can know it. The first point, the
-    defaults, is the top of a lower hill on one of them: a search that only climbs stays there, and one that only
-    guesses finds no peak.
-    """
-    name, runs, state = getattr(search, "__name__", "search"), 0, random.getstate()
-    points = [dict(zip(SIZES, at, strict=True)) for at in itertools.product(range(5), repeat=len(SIZES))]
+
+def wrong_number(asked, answer, case, right):
+    """What is wrong with what `answer` gives for a case, in words `asked`: a Finding, or None if it gives `right`."""
     try:
-        for landscape, found in ((one_hill, "climb"), (two_hills, "leave")):
-            peaks = 0
-            for seed in range(SEARCHES):
-                peak = tuple(random.Random(f"{found} {seed}").choices(range(1, 5), k=len(SIZES)))
-                random.seed(seed)
-                runs, tried = runs + 1, []
-
-                def rate(p, landscape=landscape, tried=tried, peak=peak):
-                    tried.append(at := place(p))
-                    return landscape(at, peak)
-
-                try:
-                    best = search([dict(p) for p in points], rate, TRIES)
-                    best = best if best is None or best is ... else place(best)
-                except Exception as error:  # a learner's function may fail in any way
-                    return Report(name, (Finding("error", f"it raises {type(error).__name__}: {error}"),), runs)
-                if wrong := wrong_search(best, tried, {at: landscape(at, peak) or 0 for at in tried}):
-                    return Report(name, (wrong,), runs)
-                peaks += best == peak
-            if peaks < 0.6 * SEARCHES:
-                return Report(name, (Finding("weak search", WEAK[found].format(peaks, SEARCHES)),), runs)
-    finally:
-        random.setstate(state)
-    return Answer(name, (), runs)
-
-
-SIZES = "abcd"  # the names of the four parameters
-SEARCHES, TRIES = 15, 60  # runs on each landscape; points that a run may try, of 625
-WEAK = {
-    "climb": "it finds the peak of a smooth hill in {} of {} runs; does it look near the best so far?",
-    "leave": "it starts on the lower of two hills, and finds the higher one in {} of {} runs; does it look "
-    "elsewhere, too?",
-}
-
-
-def place(p):
-    """The point as a tuple, which stays as it is when the search changes its dict. Raises ValueError for none."""
-    if not isinstance(p, dict) or set(p) != set(SIZES) or not all(p[size] in range(5) for size in SIZES):
-        raise ValueError(f"{p!r} is none of the points.")
-    return tuple(p[size] for size in SIZES)
-
-
-def one_hill(at, peak):
-    """A made-up rate: 100 at the peak, lower with each step from it; None on a fifth of the points, not the first."""
-    away = sum(abs(value - best) for value, best in zip(at, peak, strict=True))
-    return None if any(at) and (sum(at) - sum(peak)) % 5 == 3 else 100 * 0.7**away
-
-
-def two_hills(at, peak):
-    """A made-up rate: 20 at the first point, whose neighbours are all lower, and a hill of 100 elsewhere."""
-    return 20 if not any(at) else one_hill(at, peak) if sum(map(bool, at)) > 1 else 10
-
-
-def wrong_search(best, tried, rates):
-    """What is wrong with a search that tried these points, of those rates, and returned `best`: a Finding, or None."""
-    if best is None or best is ...:
-        return Finding("not yet", "It returns nothing so far.")
-    if len(tried) > TRIES:
-        return Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
-    if len(rates) < len(tried):
-        return Finding("twice", "it tries a point a second time")
-    if best not in rates or rates[best] != max(rates.values()):
-        best = dict(zip(SIZES, best, strict=True))
-        return Finding("not the best", f"it returns {best!r}, which is not the best point that it tried")
+        given = answer(*case)
+    except (Exception, SystemExit) as error:  # a learner's function may fail in any way
+        return Finding("error", f"{asked} raises {type(error).__name__}: {error}")
+    if given is None:
+        said = Finding("error", f"{asked} returns nothing; it should give {told(right)}")
+        return NOT_YET if is_stub(answer) else said
+    if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:  # a number of NumPy's
+        given = given.item()
+    if not isinstance(given, numbers.Real):
+        return Finding("error", f"{asked} gives {given!r}; it should give a number")
+    if not is_close(given, right):
+        return Finding("wrong number", f"{asked} gives {told(given)}, and should give {told(right)}")
     return None
 
 
+def is_close(given, right):
+    """Whether two numbers are the same but for rounding; a whole number may be too large for a float."""
+    try:
+        return abs(float(given) - right) <= 1e-9 * abs(right)
+    except OverflowError:
+        return False
+
+
+def told(number):
+    """A number as text, in 12 digits."""
+    if isinstance(number, bool):
+        return str(number)
+    try:
+        return f"{float(number):.12g}"
+    except OverflowError:
+        return f"a number of {int(number).bit_length()} bits"
+
+
+NOT_YET = Finding("not yet", "It returns nothing so far.")
+
+
+def _stub(*_):
+    pass
+
+
+def _stub_of_page_14(*_):
+    """It says what it is for."""
+
+
+STUBS = {function.__code__.co_code for function in (_stub, _stub_of_page_14)}
+
+
+def is_stub(function):
+    """Whether a function that returned None is one that the pages begin with, of `pass` or a docstring only.
+
+    One that computes, and forgets to return, has more byte code.
+    """
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_code in STUBS
+
+
 class Answer(Report):
-    """The verdict on a number: right on every case."""
+    """The verdict on a function: right on every case."""
 
     def __repr__(self):
         return f"✓ {self.subject} is right."

@@ -57,6 +57,8 @@ def larger_than_one(k: Kernel) -> set[str]:
 
 def taken_by(k: Kernel) -> set[str]:
     """The names that the kernel's source uses and leaves to its builder: macros, or arguments of a function."""
+    if from_launch := asked_of_launch(k):
+        return from_launch
     if k.dialect == "OpenCL":
         code = without_comments(k.source)
         return set(re.findall(r"\b[A-Za-z_]\w*", code)) - set(re.findall(r"#\s*define\s+(\w+)", code))
@@ -66,6 +68,25 @@ def taken_by(k: Kernel) -> set[str]:
     arguments = {a.arg for node in builders for a in (*node.args.args, *node.args.kwonlyargs)}
     used = {n.id for node in builders for n in ast.walk(node) if isinstance(n, ast.Name)}
     return arguments & used
+
+
+def asked_of_launch(k: Kernel) -> set[str]:
+    """The sides of its block that a kernel asks the launch for, where they are all its sizes: naive, coalesced.
+
+    One that stages tiles has a size of its own that its block must keep to.
+    """
+    if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
+        return set()
+    code = without_comments(k.source) if k.dialect == "OpenCL" else k.source
+    x, y = (next(name for name in k.parameters if ladder.STEPS[k.step].block(two(name))[side] == 2) for side in (0, 1))
+    asks = {x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)"}
+    asks[y] = asks[x].replace("\\.x", "\\.y").replace("0", "1")
+    return {name for name, words in asks.items() if re.search(words, code)}
+
+
+def two(name: str) -> dict:
+    """A block of 1 x 1 but for that side."""
+    return {"BM": 1, "BN": 1, name: 2}
 
 
 def padding_of(key: str, source: str) -> int:

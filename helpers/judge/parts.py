@@ -4,18 +4,26 @@ import re
 from textwrap import dedent, indent
 
 from .. import ladder
-from ..launch import dialect
+from ..launch import KernelError, dialect
+from ..launch.given import takes
 
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
 
 
+class CommaIndex(KernelError):
+    """C source with an index such as A[row, k], which C takes for A[k]."""
+
+
+@takes
 def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> str:
     """The source of a step in that dialect, with a learner's text in place of one of its numbered parts.
 
     `parts`: the number in the comment that begins the part, or (first, last). The last one ends where the next part
     begins, or the block of lines around that part or around this one. Raises ValueError for a part that the kernel
-    has not.
+    has not, and CommaIndex for Python's index of two numbers in C.
     """
+    if name == "OpenCL":
+        refuse_commas(text)
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
     begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
@@ -34,6 +42,31 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
         end -= 1
     mine = indent(dedent(text).strip("\n"), depth * " ").rstrip()
     return "".join(lines[: begins[first]]) + mine + "\n" + "".join(lines[end:])
+
+
+def refuse_commas(text: str) -> None:
+    """Raise CommaIndex for OpenCL C in which an index has a comma, with the line of the text and what C has for it."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    for at in (found.start() for found in re.finditer(r"\[", code)):
+        name = re.search(r"[A-Za-z_]\w*\s*(\[[^\[\]]*\]\s*)*$", code[max(0, at - 200) : at])
+        depth, end, commas = 1, at + 1, []
+        while depth and end < len(code):
+            depth += (code[end] in "([{") - (code[end] in ")]}")
+            commas += [end] * (depth == 1 and code[end] == ",")
+            end += 1
+        if commas and name:
+            index, array = name[0] + code[at:end], name[0].rstrip()
+            first, last = code[at + 1 : commas[-1]].strip(), code[commas[-1] + 1 : end - 1].strip()
+            if array in "ABC":
+                first = f"({first})" if re.search(r"[-+]", first) else first
+                meant = f"{array}[{first} * L + {last}], where L is the length of a row"
+            else:
+                meant = f"{array}[{first}][{last}]"
+            number = text[:at].lstrip("\n").count("\n") + 1
+            raise CommaIndex(
+                f"line {number} of your text has {index}. C has no such index: it takes what stands behind the comma "
+                f"alone, {array}[{last}]. Write {meant}."
+            )
 
 
 def margin(line):

@@ -12,13 +12,16 @@ from collections.abc import Callable
 import numpy as np
 
 from ..launch import Contestant
+from ..launch.given import told
+from ..launch.host import contestant
+from ..launch.operands import validate
 
 UNIT_ROUNDOFF = 2.0**-24
 
 
 def error_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """The largest |C - exact| that float32 arithmetic may leave, element by element; float64 (M, N)."""
-    K = A.shape[1]
+    _, _, K = validate(A, B)
     gamma = K * UNIT_ROUNDOFF / (1 - K * UNIT_ROUNDOFF)
     return gamma * (np.abs(A, dtype=np.float64) @ np.abs(B, dtype=np.float64))
 
@@ -30,8 +33,15 @@ def wrong_elements(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def wrong_for(A: np.ndarray, B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """A function C -> `wrong_elements`, for many answers to one question: the exact product is computed once."""
-    exact, bound = A.astype(np.float64) @ B.astype(np.float64), error_bound(A, B)
-    return lambda C: ~(np.abs(C - exact) <= bound)
+    bound = error_bound(A, B)
+    exact = A.astype(np.float64) @ B.astype(np.float64)
+
+    def wrong(C):
+        if np.shape(C) != exact.shape or np.asarray(C).dtype.kind not in "biufc":
+            raise ValueError(f"C={told(C)} is no product of A and B; give numbers of shape {exact.shape}.")
+        return ~(np.abs(C - exact) <= bound)
+
+    return wrong
 
 
 def run(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
@@ -43,4 +53,4 @@ def run(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np
 
 def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
     """Whether one launch gives A @ B within the bound, each element."""
-    return not wrong_elements(run(k, A, B), A, B).any()
+    return not wrong_elements(run(contestant(k), A, B), A, B).any()

@@ -3,32 +3,53 @@
 import numpy as np
 
 from ..launch import Kernel
-from ..sandbox import Finding
+from ..launch.given import takes
+from ..launch.kernel import parameters_like
+from ..sandbox import SECONDS, Finding, Job, in_child
 from .checking import check_also_at
+from .other_sizes import at_sizes, taken_by
+from .reference import run
 from .report import Report
-from .touched import MissesTheIdea
+from .sizes import right_with
+from .touched import answered, misses
 
 HUGE = np.float32(2.0**100)  # beside it a 1 is lost, in float64 as well
+ODD = dict(TILE=5)
 
 
+@takes
 def check_two_sums(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then whether even and odd k have a sum each. Returns a `Report`.
 
     Huge numbers that cancel go to one of the two, ones to the other. Only where they never meet are the ones kept.
+    A kernel that takes TILE as a parameter is also tried with an odd one.
     """
-    tile = k.parameters["TILE"]
-    report = check_also_at(k, (tile, tile, tile), "its sums are looked at")
+    tile = parameters_like(k, "tiled")["TILE"]
+    report = answered(k, check_also_at(k, (tile, tile, tile), "its sums are looked at"))
+    takes_any = "TILE" in taken_by(k)
+    report = right_with(k, report, *[ODD] * takes_any)
     if not report:
         return report
-    for odd in (0, 1):
-        A = ones_beside_huge(tile, odd)
-        wanted = A[0].sum(dtype=np.float64, where=A[0] == 1)
-        kept = float(k(A, np.ones((tile, tile), np.float32)).min())
-        if kept != wanted:
-            huge, ones = ("odd", "even") if odd else ("even", "odd")
-            text = f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is {kept:g}, not {wanted:g}"
-            return MissesTheIdea(report.subject, (Finding("not two sums", text),), report.shapes)
+    for one in (k, at_sizes(k, ODD)) if takes_any else (k,):
+        tile = one.parameters["TILE"]
+        outcome = in_child(one, sums_kept, SECONDS, None if k.dialect == "OpenCL" else {}, tile=tile)
+        if outcome.findings:
+            return misses(report, *outcome.findings)
+        for odd, kept in enumerate(outcome.value):
+            wanted = int((ones_beside_huge(tile, odd)[0] == 1).sum())
+            if kept != wanted:
+                huge, ones = ("odd", "even") if odd else ("even", "odd")
+                text = (
+                    f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is {kept:g}, not {wanted:g}"
+                )
+                return misses(report, Finding("not two sums", text + f", at TILE={tile}"))
     return report
+
+
+def sums_kept(job: Job, tile: int) -> list[float]:
+    """In the child: the least number of C with huge numbers at even k and ones at odd k, then the other way round."""
+    k, ones = job.build(), np.ones((tile, tile), np.float32)
+    return [float(run(k, ones_beside_huge(tile, odd), ones).min()) for odd in (0, 1)]
 
 
 def ones_beside_huge(tile: int, odd: int) -> np.ndarray:
@@ -36,5 +57,7 @@ def ones_beside_huge(tile: int, odd: int) -> np.ndarray:
     row = np.ones(tile, np.float32)
     one_sum = row[odd::2]
     pairs = len(one_sum) // 2 * 2
-    one_sum[:pairs:2], one_sum[1:pairs:2], one_sum[pairs:] = HUGE, -HUGE, 0
+    one_sum[:pairs:2], one_sum[1:pairs:2] = HUGE, -HUGE
+    if len(one_sum) % 2:  # the last one cancels, too: where it goes is what an odd tile is tried for
+        one_sum[-2:] = (0, -HUGE) if pairs else 0
     return np.tile(row, (tile, 1))

@@ -1,53 +1,174 @@
 """Judges a kernel by what it touches: right numbers are not enough, or are not looked at."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
-from ..instruments import trace
+from .. import ladder
+from ..instruments import coalescing, trace
 from ..instruments.loads import predicted_traffic
-from ..launch import Kernel, KernelError, draw
-from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
-from .checking import check_also_at
-from .examine import shapes_for
+from ..instruments.traces import Trace
+from ..launch import DIALECTS, Kernel, KernelError, draw
+from ..launch.given import takes
+from ..launch.kernel import parameters_like
+from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
+from ..sandbox.accesses import grouped
+from .checking import check, check_also_at
+from .other_sizes import without_comments
 from .reference import run, wrong_elements
 from .report import Report
-from .trials import small_enough
+from .sizes import right_with
+
+# What the numbers alone showed. Of the other kinds, somebody watched the cause.
+BY_NUMBERS = {
+    "wrong numbers",
+    "wrong index",
+    "wrong row",
+    "wrong column",
+    "wrong place",
+    "K is cut",
+    "edge",
+    "transposed",
+}
 
 
+NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
+
+
+class MissesTheIdea(Report):
+    """The verdict on a kernel that is right and still misses the idea."""
+
+    def __repr__(self):
+        text = f"✗ {self.subject} computes the right C, but misses the idea."
+        return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
+
+
+def misses(report: Report, *findings: Finding) -> Report:
+    """The verdict on a kernel of which `report` says that it is right, and of which these findings say the rest."""
+    return MissesTheIdea(report.subject, findings, report.shapes, report.source) if findings else report
+
+
+def answered(k: Kernel, report: Report) -> Report:
+    """The report; where that is "not yet" and the kernel reads what it is about, what was seen instead.
+
+    "Not yet" is for the placeholder that nobody has changed, and that reads neither A, nor B, nor a tile.
+    """
+    if report or report.findings[0].kind not in NOTHING or not reads(k):
+        return report
+    said = report.findings[0].message.rstrip(".")
+    outcome = in_child(k, multiply_thousands, SECONDS, None if k.dialect == "OpenCL" else {})
+    if outcome.value:
+        found = Finding(
+            "whole numbers", f"{said}, but not with numbers a thousand times as large: an int cuts them off"
+        )
+    else:
+        found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
+    return replace(report, findings=(found,))
+
+
+def reads(k: Kernel) -> bool:
+    """Whether threads read A, B and, if the rung does that, shared memory, in a product of one tile."""
+    try:
+        seen = trace(k, *ladder.STEPS[k.step].tile(k.parameters))
+    except (KernelError, ValueError):
+        return False
+    shared = predicted_traffic(k, 8, 8, 8).shared_loads == 0 or len(seen.where(memory="shared", writes=False))
+    return all(len(seen.where(array=name, writes=False)) for name in "AB") and bool(shared)
+
+
+def multiply_thousands(job: Job) -> bool:
+    """In the child: whether C is more than zeros where A and B hold numbers of a thousand and more."""
+    k = job.build()
+    A, B = (1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters)))
+    return bool(np.nan_to_num(run(k, A, B)).any())
+
+
+# ------------------------------------------------------------------------------------------------------- addresses
+
+
+@takes
 def judge_transposed(k: Kernel) -> Report:
     """Judge a kernel for C = A @ B.T, with B stored as N rows of K: the addresses that each thread touches, then C.
 
-    `check` knows A @ B only. Returns a `Report`, true when right.
+    `check` knows A @ B only. Returns a `Report`, true when right. Addresses explain wrong numbers; where the numbers
+    are right, they may still miss the idea.
     """
-    M, N, K = 5, 7, 3
+    # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
+    strays = [stray for stray in (misread(k, 5, 5, 7) or misread(k, 5, 7, 3),) if stray]
+    if idle(k, (5, 5, 7), (5, 7, 3)):
+        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
+    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
+        outcome = in_child(k, multiply_transposed, limit, {}, shapes=shapes)
+        wrong = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
+        if wrong:
+            break
+    if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
+        text = "right where M, N and K are up to 101, and never done where they are 300: can its counters hold 300?"
+        wrong = [Finding("hang", text)]
+    shapes = SHAPES + LONG
+    report = Report(str(k), tuple(wrong), len(shapes), k.source)
+    if not report:
+        return replace(report, findings=tuple(strays)) if strays else report
+    return misses(report, *strays)
+
+
+SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 101)]
+LONG = [(2, 1, 300), (1, 300, 2), (300, 1, 2)]  # longer than a counter of 8 bits counts
+QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones
+
+
+def idle(k: Kernel, *shapes: tuple) -> bool:
+    """Whether it touches nothing, whatever the shape."""
+    try:
+        return not any(len(trace(k, *shape).accesses) for shape in shapes)
+    except (KernelError, ValueError):
+        return False
+
+
+def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
+    """The first element of C = A @ B.T whose thread reads or stores elsewhere, as a `Finding`; None if none does."""
     try:
         touched = trace(k, M, N, K).accesses
     except (KernelError, ValueError) as error:
-        return Report(str(k), (Finding("error", str(error)),), 1)
-    owned, read = {}, {}
-    for a in touched:
-        thread = (*a["block"].tolist(), a["thread"].item())
-        if a["writes"]:
-            owned.setdefault(a["index"].item(), thread)
-        else:
-            read.setdefault((thread, str(a["array"])), []).append(a["index"].item())
-    if not owned:
-        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1)
-    for row in range(M):
-        for col in range(N):
-            if row * N + col not in owned:
-                return Report(str(k), (Finding("wrong index", f"nobody stores C[{row}, {col}]."),), 1)
-            for name, first in (("A", row * K), ("B", col * K)):
-                wanted = list(range(first, first + K))
-                given = sorted(read.get((owned[row * N + col], name), []))
+        at = re.search(r"line (\d+) (.*)", str(error))
+        return (
+            Finding("out of bounds", f"it {at[2].rstrip('.')}", (int(at[1]),)) if at else Finding("error", str(error))
+        )
+    if not len(touched):
+        return Finding("unwritten", f"nothing is read or stored at {M} x {N} x {K} (M x N x K)")
+    number = grouped(*touched["block"].T, touched["thread"])
+    threads = [touched[number == n] for n in np.unique(number)]
+    loads = [{name: a[(a["array"] == name) & ~a["writes"]] for name in "AB"} for a in threads]
+    sums = [tuple(whole_row(a["index"].tolist(), K) for a in mine.values()) for mine in loads]
+    every = {(row, col) for row in range(M) for col in range(N)}
+    for a, mine, (row, col) in zip(threads, loads, sums, strict=True):
+        stores = a[a["writes"]]
+        places = set(stores["index"].tolist())
+        if set(sums) == every and places != {row * N + col}:  # all sums are there, so it is the store
+            where = f"stored at {min(places)} of C" if places else "stored nowhere"
+            text = f"the sum of row {row} of A and row {col} of B is {where}; it belongs at {row * N + col}"
+            return Finding("wrong index", f"{text}, which is C[{row}, {col}]", lines_of(k, stores))
+        for place in places if set(sums) != every else ():
+            row, col = divmod(place, N)
+            for (name, at), first in zip(mine.items(), (row * K, col * K), strict=True):
+                given, wanted = sorted(at["index"].tolist()), list(range(first, first + K))
                 if given != wanted:
-                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}."
-                    return Report(str(k), (Finding("wrong index", text),), 1)
-    shapes = [(M, N, K), *small_enough(k, shapes_for(k))[0]]
-    outcome = in_child(k, multiply_transposed, SECONDS, {}, shapes=shapes)
-    findings = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
-    return Report(str(k), tuple(findings), len(shapes), k.source)
+                    kind = "too many loads" if set(wanted) <= set(given) else "wrong index"
+                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}"
+                    return Finding(kind, text, lines_of(k, at))
+    return None
+
+
+def whole_row(positions: list[int], K: int) -> int | None:
+    """The number of the row whose K positions these are, each once, such as 2 for [6, 7, 8] and K = 3; None if none."""
+    row = min(positions, default=0) // K
+    return row if sorted(positions) == list(range(row * K, (row + 1) * K)) else None
+
+
+def lines_of(k: Kernel, accesses: np.ndarray) -> tuple:
+    """The lines of k.source at which these accesses are made."""
+    return tuple(sorted({source_line(k, line) for line in accesses["line"].tolist()}))
 
 
 def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
@@ -56,93 +177,243 @@ def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
     for M, N, K in shapes:
         A, B = draw(M, N, K)
         if wrong_elements(run(k, A, B), A, B.reshape(N, K).T).any():
-            text = f"the addresses are right, and numbers of C are not, for example at {M} x {N} x {K} (M x N x K)"
-            return [Finding("wrong numbers", text)]
+            return [Finding("wrong numbers", f"numbers of C are not right, for example at {M} x {N} x {K} (M x N x K)")]
     return []
 
 
-def judge_prefetching(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
-
-    Three tiles of K: one barrier a tile, and a whole other tile is read between asking for a tile and storing it.
-    """
-    tile = k.parameters["TILE"]
-    shape = tile, tile, 3 * tile
-    report = check_also_at(k, shape, "its order is looked at")
-    if not report:
-        return report
-    whole = trace(k, *shape)
-    for thread in range(tile * tile):
-        if finding := waits(whole.where(thread=thread), tile):
-            return MissesTheIdea(report.subject, (finding,), 1)
-    return report
+# ----------------------------------------------------------------------------------------------------------- loads
 
 
-def waits(a: np.ndarray, tile: int) -> Finding | None:
-    """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
-    stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
-    if len(stores) < 2:
-        return Finding("waits", "a thread stores fewer than two numbers a tile, so it asks for none early")
-    barriers = len(set(a["phase"].tolist())) - 1
-    if barriers > 3:
-        return Finding("barriers", f"{barriers} for 3 tiles; one a tile is enough")
-    for name in "AB":
-        for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
-            read = int((a[asked:stored]["memory"] == "shared").sum())
-            if read < 2 * tile:
-                text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
-                return Finding("waits", text)
-    return None
-
-
-def judge_turned(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then that its tile of A is turned round: A[row, k] in As[k, row]."""
-    tile = k.parameters["TILE"]
-    report = check_loads(k, tile, tile, tile)
-    if not report:
-        return report
-    a = trace(k, tile, tile, tile)
-    stored, asked = a.where(array="As", writes=True), {}
-    for access in a.where(array="A"):
-        asked.setdefault(access["thread"].item(), []).append(divmod(access["index"].item(), tile))
-    text = "" if len(stored) else "nothing is stored in As"
-    for access in stored:
-        place = divmod(access["index"].item(), a.shapes["As"][1])
-        mine = asked.get(access["thread"].item(), [])
-        if place[::-1] not in mine:
-            what = f"A[{mine[0][0]}, {mine[0][1]}]" if mine else "what its thread has not read from A"
-            text = f"{what} is stored at As[{place[0]}, {place[1]}]"
-            break
-    return MissesTheIdea(report.subject, (Finding("not turned", text),), 1) if text else report
-
-
+@takes
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`.
 
-    It has to be right at the shape that is counted, too: one that leaves its products out there loads little.
+    Neighbours in x shall read neighbours where they do in that rung, and no number may be staged that belongs to
+    another row of A. It has to be right at the shape that is counted, too: one that leaves its products out there
+    loads little.
     """
-    report = check_also_at(k, (M, N, K), "its loads are counted")
+    report = answered(k, check_also_at(k, (M, N, K), "its loads are counted"))
     if not report:
         return report
     try:
-        accesses = trace(k, M, N, K).accesses  # as the source has them; a compiler may take some away
+        seen = trace(k, M, N, K)  # as the source has them; a compiler may take some away
     except (KernelError, ValueError) as error:
         return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
-    loads, most = accesses[~accesses["writes"]], predicted_traffic(k, M, N, K)
+    loads, most = seen.where(writes=False), predicted_traffic(k, M, N, K)
     from_global = int(np.isin(loads["array"], ["A", "B", "C"]).sum())
-    counted = {"global": (from_global, most.global_loads), "shared": (len(loads) - from_global, most.shared_loads)}
+    from_matrices = int(np.isin(loads["array"], ["A", "B"]).sum())  # to sum in C itself costs time, and no idea
+    most_global, mine = most.global_loads, from_global if ladder.STEPS[k.step].reuse else from_matrices
+    counted = {"global": (mine, most_global), "shared": (len(loads) - from_global, most.shared_loads)}
     findings = [
         Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
         for memory, (mine, needed) in counted.items()
         if mine > needed
     ]
-    return MissesTheIdea(report.subject, tuple(findings), report.shapes) if findings else report
+    if findings := findings or reads_apart(k):
+        return misses(report, *findings)
+    return replace(report, findings=tuple(takes_anothers_row(k)))
 
 
-class MissesTheIdea(Report):
-    """The verdict on a kernel that is right and still misses the idea."""
+def reads_apart(k: Kernel) -> list[Finding]:
+    """Threads beside each other in x that read A or B further apart than those of the rung that k is launched like.
 
-    def __repr__(self):
-        return f"✗ {self.subject} computes the right C, but misses the idea." + "".join(
-            f"\n  {finding.kind}: {finding.message}." for finding in self.findings
-        )
+    Counted in stretches of 4 numbers, which a row of threads touches with one instruction.
+    """
+    rung = DIALECTS[k.dialect].build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    mine, most = (stretches(trace(one, rows, columns, depth), k.block[0]) for one in (k, rung))
+    for name, (_, length) in zip("AB", ((0, depth), (0, columns)), strict=True):
+        if mine[name][0] > most[name][0]:
+            first, second = (divmod(index, length) for index in mine[name][1])
+            text = (
+                f"of two threads beside each other in x, one reads {name}[{first[0]}, {first[1]}] and the other "
+                f"{name}[{second[0]}, {second[1]}]"
+                if first != second
+                else f"neighbours in x do not read {name} together"
+            )
+            return [Finding("not coalesced", f"{text}; {mine[name][0]} pieces of 16 bytes, where {most[name][0]} do")]
+    return []
+
+
+def stretches(seen: Trace, across: int) -> dict[str, tuple]:
+    """{matrix: (pieces of 4 numbers that all rows of threads touch there, the indices of two neighbours)}."""
+    found = {}
+    for name in "AB":
+        a = seen.where(array=name, writes=False)
+        row = grouped(a["line"], *a["block"].T, a["round"], a["thread"] // across)
+        pieces = len({(*pair,) for pair in zip(row.tolist(), (a["index"] // 4).tolist(), strict=True)})
+        example = (0, 0)
+        for n in np.unique(row):
+            order = a[row == n][np.argsort(a[row == n]["thread"], kind="stable")]["index"].tolist()
+            if len(order) > 1 and abs(order[1] - order[0]) > 1:
+                example = order[0], order[1]
+                break
+        found[name] = pieces, example
+    return found
+
+
+def takes_anothers_row(k: Kernel) -> list[Finding]:
+    """A row of C that is spoilt where the next row of A is infinite: it stages numbers of that row, times zero.
+
+    Only OpenCL's arrays have no ends of rows that a guard for memory alone could miss.
+    """
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    if k.dialect != "OpenCL" or rows < 2:
+        return []
+    A, B = draw(2, columns, depth + 1)
+    A[1] = np.inf
+    C = run(k, A, B)
+    if not wrong_elements(C[:1], A[:1], B).any():
+        return []
+    text = (
+        f"with numbers in row 0 of A, and inf in row 1, row 0 of C is no number (K = {depth + 1}): beyond the end of "
+        f"row 0 it takes row 1, times zero, and 0 * inf is no number. The guard of A asks for a column below K"
+    )
+    return [Finding("another row", text)]
+
+
+@takes
+def judge_coalesced(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, count its loads, then its sectors: no more than could do.
+
+    Where its numbers are wrong, lines that name x and y are tried with the two exchanged.
+    """
+    tile = parameters_like(k, "tiled")["TILE"]
+    report = check_loads(k, tile, tile, tile)
+    if not report:
+        return exchanged(k, report)
+    apart = [row for row in coalescing(k, tile, tile, tile).rows if row.pieces > row.fewest]
+    return misses(
+        report,
+        *(
+            Finding("not coalesced", f"{row.what}: {row.pieces} sectors, where {row.fewest} do", (row.line,))
+            for row in apart
+        ),
+    )
+
+
+def exchanged(k: Kernel, report: Report) -> Report:
+    """The report; or, where tx and ty exchanged in one line or in some make the kernel right, these lines."""
+    if isinstance(report, MissesTheIdea) or k.dialect != "OpenCL" or report.findings[0].kind not in BY_NUMBERS:
+        return report
+    code = without_comments(k.source)
+    both = [
+        n
+        for n, line in enumerate(code.splitlines(), 1)
+        if re.search(r"\btx\b", line) and re.search(r"\bty\b", line) and "get_local_id" not in line
+    ]
+    choices = [
+        c for bits in range(1, 1 << min(len(both), 4)) if (c := [n for i, n in enumerate(both) if bits >> i & 1])
+    ]
+    sources = [with_exchanged(k.source, set(lines)) for lines in sorted(choices, key=len)]
+    outcome = in_child(k, first_right, SECONDS, None, sources=sources)
+    if outcome.value is None:
+        return report
+    lines = tuple(sorted(choices, key=len)[outcome.value])
+    where = "this line" if len(lines) == 1 else "these lines"
+    return replace(report, findings=(Finding("x and y swapped", f"right with tx and ty exchanged in {where}", lines),))
+
+
+def with_exchanged(source: str, lines: set[int]) -> str:
+    """The source with ty for tx and tx for ty in the lines of these numbers."""
+    other = {"tx": "ty", "ty": "tx"}
+    return "\n".join(
+        re.sub(r"\bt[xy]\b", lambda found: other[found[0]], line) if n in lines else line
+        for n, line in enumerate(source.splitlines(), 1)
+    )
+
+
+def first_right(job: Job, sources: list[str]) -> int | None:
+    """In the child: the number of the first source whose product is right; None if none is."""
+    for number, source in enumerate(sources):
+        k = replace(job, kernel=source).build()
+        tile = k.parameters["TILE"]
+        A, B = draw(tile + 1, 2 * tile + 1, 2 * tile + 3)
+        if not wrong_elements(run(k, A, B), A, B).any():
+            return number
+    return None
+
+
+# ------------------------------------------------------------------------------------------- page 02: who computes what
+
+
+@takes
+def judge_naive(k: Kernel) -> Report:
+    """Check a kernel launched like `naive`: each thread its own element, from the numbers of its block and itself.
+
+    It has to be right with blocks of other shapes, too, and without the words that give the element away.
+    """
+    try:
+        seen = trace(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
+    except (KernelError, ValueError):
+        seen = None  # `check` says it better
+    if seen and (several := stored_by_several(k, seen)):
+        return Report(str(k), (several,), 1, k.source)
+    report = right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2))
+    words = {"CUDA": ("cuda.grid",), "OpenCL": ("get_global_id", "return")}[k.dialect]
+    code = without_comments(k.source) if k.dialect == "OpenCL" else re.sub("#.*", "", k.source)
+    used = [word for word in words if re.search(rf"\b{re.escape(word)}\b", code)]
+    if not report or not used:
+        return report
+    return misses(report, Finding("not allowed", f"this exercise does without {' and '.join(used)}"))
+
+
+def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
+    """An element of C that more than one thread stores, and by how many of them; None if there is none."""
+    stores = seen.where(array="C", writes=True)
+    who = grouped(*stores["block"].T, stores["thread"])
+    pairs = np.unique(np.stack([stores["index"], who]), axis=1) if len(stores) else np.zeros((2, 0), int)
+    elements, times = np.unique(pairs[0], return_counts=True)
+    if not len(times) or times.max() < 2:
+        return None
+    M, N = seen.shapes["C"]
+    row, col = divmod(elements[times.argmax()].item(), N)
+    all_of_it = len(elements) == M * N and times.min() == len(np.unique(who)) > 1
+    text = f"C[{row}, {col}] is stored by {times.max()} threads at {M} x {N} (M x N)"
+    text += ": every thread computes all of C" if all_of_it else "; each thread has an element of its own"
+    return Finding("stored twice", text, lines_of(k, stores))
+
+
+@takes
+def judge_rounds(k: Kernel) -> Report:
+    """Check a tiled kernel launched like `naive`, whose rounds shall come from K: as many as K has tiles."""
+    tile = k.parameters["BM"]
+    try:
+        seen = trace(k, tile, tile, tile + 1).where(memory="shared", writes=True, thread=0)
+    except (KernelError, ValueError):
+        return check(k)
+    rounds = int((seen["array"] == seen["array"][0]).sum()) if len(seen) else 0
+    report = check(k) if rounds <= 2 else Report(str(k), (), 1, k.source)
+    if rounds == 2 or not report:
+        return report
+    text = f"it stages {rounds} tiles of a matrix where K is {tile + 1} and the tile {tile} wide, so 2 do"
+    return replace(report, findings=(Finding("rounds", text, lines_of(k, seen)),))
+
+
+# ----------------------------------------------------------------------------------------------- page 07: a turned tile
+
+
+@takes
+def judge_turned(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then that its tile of A is turned round: A[row, k] in As[k, row]."""
+    tile = parameters_like(k, "tiled")["TILE"]
+    report = check_loads(k, tile, tile, tile)
+    return misses(report, *not_turned(k)) if report else report
+
+
+def not_turned(k: Kernel) -> list[Finding]:
+    """A number of A that is not stored at the turned place in As, in a product of one tile."""
+    tile = k.parameters["TILE"]
+    a = trace(k, tile, tile, tile)
+    stored, asked = a.where(array="As", writes=True), {}
+    if not len(stored):
+        return [Finding("not turned", "nothing is stored in As")]
+    for access in a.where(array="A"):
+        asked.setdefault(access["thread"].item(), []).append(divmod(access["index"].item(), tile))
+    for access in stored:
+        place = divmod(access["index"].item(), a.shapes["As"][1])
+        mine = asked.get(access["thread"].item(), [])
+        if place[::-1] not in mine:
+            what = f"A[{mine[0][0]}, {mine[0][1]}]" if mine else "what its thread has not read from A"
+            return [Finding("not turned", f"{what} is stored at As[{place[0]}, {place[1]}]")]
+    return []

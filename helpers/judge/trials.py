@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from .. import ladder
 from ..launch import Kernel
-from ..sandbox import SECONDS, Finding, Job, Watch, in_child, oclgrind_findings, source_line, watching
+from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
 from .examine import examine
+from .stores import overlap
 
 # Products of a number of A and one of B, in whole tiles. A simulator does as many in ten seconds or so:
 LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}
@@ -38,13 +39,15 @@ def trial(k: Kernel, shapes: list, look_again: bool = True) -> Trial:
     thorough = small = products <= THOROUGH
     if thorough:
         ask["OCLGRIND_UNINITIALIZED"] = "1"
-    outcome = in_child(k, examine_watched, SECONDS, ask, shapes=tried)
-    # That part of Oclgrind does not know every instruction.
-    if thorough and "Uninitialized.cpp" in outcome.log + outcome.printed:
+    seconds = SECONDS if products > QUICK[k.dialect] else SECONDS / 3
+    outcome = in_child(k, examine_watched, seconds, ask, shapes=tried)
+    # That part of Oclgrind does not know every instruction, and dies of some.
+    if thorough and (crashed(outcome) or "Uninitialized.cpp" in outcome.log + outcome.printed):
         thorough = False
-        outcome = in_child(k, examine_watched, SECONDS, {"OCLGRIND_DATA_RACES": "1"}, shapes=tried)
-    if outcome.oclgrind and outcome.unbuilt:  # Oclgrind's compiler is older than the device's
-        outcome = in_child(k, examine_watched, SECONDS, None, shapes=tried)
+        outcome = in_child(k, examine_watched, seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=tried)
+    # Oclgrind's compiler is older than the device's. What it dies of need not be the kernel's fault, either.
+    if outcome.oclgrind and (outcome.unbuilt or crashed(outcome)):
+        outcome = in_child(k, examine_watched, seconds, None, shapes=tried)
     # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
     seen = oclgrind_findings(outcome.log, k.source) or outcome.findings
     findings = seen or outcome.value
@@ -61,6 +64,11 @@ def trial(k: Kernel, shapes: list, look_again: bool = True) -> Trial:
     return Trial(findings, unseen, tried)
 
 
+def crashed(outcome: Outcome) -> bool:
+    """Whether the child was taken down, by the kernel or by what runs it, and left no report of why."""
+    return not outcome.log and any(finding.kind == "crash" for finding in outcome.findings)
+
+
 def unoptimised(k: Kernel, shapes: list, unset: bool) -> tuple[list[Finding], bool]:
     """Look under Oclgrind, at code as it was written, for what the optimiser left out: writes past a private array.
 
@@ -74,11 +82,11 @@ def unoptimised(k: Kernel, shapes: list, unset: bool) -> tuple[list[Finding], bo
     return [f for f in oclgrind_findings(outcome.log, k.source) if f.kind in kinds], did and unset
 
 
-def small_enough(k: Kernel, shapes: list) -> tuple[list, int]:
+def small_enough(k: Kernel, shapes: list, limits: dict = LIMITS) -> tuple[list, int]:
     """The smallest of the shapes, at least one, and how many products they take. A partial tile costs a whole one."""
     cost, chosen, products = products_of(k, shapes), [], 0
     for shape in sorted(cost, key=cost.get):
-        if not chosen or products + cost[shape] <= LIMITS[k.dialect]:
+        if not chosen or products + cost[shape] <= limits[k.dialect]:
             chosen.append(shape)
             products += cost[shape]
     return chosen, products
@@ -114,7 +122,7 @@ def examine_watched(job: Job, shapes: list) -> list[Finding]:
     if watch.read_and_written:  # few kernels read what they write, so the others need not wait for this
         with watching(note_reads_of=watch.read_and_written) as watch:
             findings = examine(k, shapes)
-    return watched_findings(k, watch) or findings
+    return watched_findings(k, watch) or findings or overlapping(k, watch)
 
 
 def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
@@ -133,3 +141,8 @@ def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
         message = "only some threads of a block reach this barrier"
         findings.append(Finding("divergent barrier", message, (source_line(k, line),)))
     return findings
+
+
+def overlapping(k: Kernel, watch: Watch) -> list[Finding]:
+    """Blocks that store the same elements, seen in any launch."""
+    return next(filter(None, (overlap(k, stores) for stores in watch.stores)), [])

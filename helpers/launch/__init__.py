@@ -14,7 +14,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "kept": ["forget_tuned"],
         "kernel": ["Kernel"],
         "opencl": ["OpenCLKernel", "opencl_kernel"],
-        "operands": ["draw", "sizes"],
+        "given": ["sizes"],
+        "operands": ["draw"],
         "wide": ["load4", "store4"],
     },
 )

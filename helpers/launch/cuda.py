@@ -1,6 +1,5 @@
 """CUDA kernels: on a real GPU, or in Numba's simulator where there is none."""
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from . import numba_internals, operands
 from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
+from .given import told
 from .kernel import Kernel, no_room
 from .operands import OnDevice
 from .resolve import Dialect
@@ -43,19 +43,22 @@ def cuda_kernel(
     does not compile.
     """
     rung, found, p, own, _ = CUDA.resolve(step, like, device, parameters, given)
-    if not own:
-        function, source = from_ladder(rung.name, p), CUDA.source_of(rung.name)
-    elif isinstance(step, str):
-        function, source = from_text(step, p), step
-    else:
-        function, source = from_function(step)
+    with numba_internals.ONE_LAUNCH:  # the simulator puts another `cuda` into a kernel's module while it runs
+        if not own:
+            function, source = from_ladder(rung.name, p), CUDA.source_of(rung.name)
+        elif isinstance(step, str):
+            function, source = from_text(step, p), step
+        else:
+            function, source = from_function(step)
     return CudaKernel(rung.name, p, source, found, own, function)
 
 
 def only_device(step, name):
     """The one CUDA device. Raises ValueError for a name, since there is nothing to choose."""
     if name is not None:
-        raise ValueError(f"device={name!r}: CUDA kernels run on the current GPU, or in the simulator; leave it out.")
+        raise ValueError(
+            f"device={told(name)}: CUDA kernels run on the current GPU, or in the simulator; leave it out."
+        )
     return devices.cuda_device()
 
 
@@ -88,9 +91,9 @@ class CudaKernel(Kernel):
                 raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
             self.build_seconds = time.perf_counter() - start
 
-    def refuse(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against running this kernel at that size, a grid that CUDA does not launch included."""
-        super().refuse(M, N, K)
+    def refuse_size(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size, a grid that CUDA does not launch included."""
+        super().refuse_size(M, N, K)
         blocks = self.grid(M, N)[1]
         if self.device.kind == "GPU" and blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
@@ -100,13 +103,15 @@ class CudaKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
         """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
-        return CudaWork(self, A, B, fill)
+        return CudaWork(self, *operands.ready(A, B, self.device), fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
         """Copy X to the device, over another matrix of that shape, or into memory of its own."""
+        X = operands.as_placed("X", X)
         with told_plainly():
             if over is None:
-                return OnDevice(X.shape, guarded(X)[0])
+                return OnDevice(X.shape, guarded(X)[0], self.device)
+            operands.refuse_another_shape(X, over)
             over.memory.copy_to_device(X, stream=stream())
             wait(stream())
             return over
@@ -169,7 +174,8 @@ class CudaArrays(Work):
         self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
         try:
             with told_plainly():
-                self.d_A, self.d_B = placed(A), placed(B)
+                (self.d_A, guard_A), (self.d_B, guard_B) = placed(A), placed(B)
+                self.behind = guard_A, guard_B
                 self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
@@ -183,6 +189,14 @@ class CudaArrays(Work):
             wait(self.stream)
             operands.refuse_past_the_end(guard)
             return C
+
+    def left_alone(self, A, B):
+        """Whether A and B, and the NaN behind them, are as they were uploaded."""
+        with told_plainly():
+            found = [d_X.copy_to_host(stream=self.stream) for d_X in (self.d_A, self.d_B, *self.behind)]
+            wait(self.stream)
+        behind = np.full(operands.guard_elements(), np.nan, np.float32)
+        return all(map(operands.same_bits, found, (A, B, behind, behind)))
 
     def timed(self, launches):
         """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
@@ -222,21 +236,14 @@ class CudaWork(CudaArrays):
         """Run the kernel so many times. Returns the GPU's own seconds a launch; None in the simulator."""
         if not self.simulated:
             return super().timed(launches)
-        # The simulator's main thread polls the others without a pause. Let Python turn to them much sooner
-        # than after its usual 5 ms, and a launch with barriers takes a fifth of the time.
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-4)
-        try:
-            for _ in range(launches):
-                self.multiply()
-        finally:
-            sys.setswitchinterval(interval)
+        for _ in range(launches):
+            self.multiply()
         return None
 
 
 def placed(X):
-    """X on the device: copied there, unless it is there already."""
-    return X.memory if isinstance(X, OnDevice) else guarded(X)[0]
+    """(X on the device, the guard behind it): copied there; or as it is there already, and None."""
+    return (X.memory, None) if isinstance(X, OnDevice) else guarded(X)
 
 
 def guarded(X, behind=np.nan):

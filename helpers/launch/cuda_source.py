@@ -8,7 +8,7 @@ import traceback
 
 from numba import cuda
 
-from .errors import KernelError, quoted
+from .errors import KernelError, no_exit, quoted
 from .numba_internals import is_device_function, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
@@ -38,7 +38,10 @@ def from_text(source, p):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     namespace = {"__name__": "kernel"}
     try:
-        exec(compile(source, name, "exec"), namespace)
+        with no_exit("the source"):
+            exec(compile(source, name, "exec"), namespace)
+    except KernelError:
+        raise
     except SyntaxError as error:
         raise KernelError(quoted(source, error.lineno, error.msg)) from None
     except Exception as error:  # a wrong name, an import that fails, ...
@@ -78,7 +81,8 @@ def call_builder(builder, p):
             f"{builder.__name__} takes {', '.join(missing)}, which is no parameter of this step "
             f"({', '.join(p)}). If it is the kernel itself, put @cuda.jit above it."
         )
-    kernel = builder(**{name: p[name] for name in takes if name in p})
+    with no_exit(builder.__name__):
+        kernel = builder(**{name: p[name] for name in takes if name in p})
     if not hasattr(kernel, "py_func"):
         raise KernelError(f"{builder.__name__} must return the kernel, a @cuda.jit function; it returns {kernel!r}.")
     return kernel

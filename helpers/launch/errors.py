@@ -1,5 +1,8 @@
 """What goes wrong with a kernel, in words for its author."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class KernelError(RuntimeError):
     """A kernel that cannot be built or must not be run; the message says where and what to do."""
@@ -11,6 +14,15 @@ class KernelError(RuntimeError):
 
 class DeviceLost(KernelError):
     """The GPU stopped a kernel, and this process has lost the GPU with all that lay on it."""
+
+
+@contextmanager
+def no_exit(what: str) -> Iterator[None]:
+    """Within it, somebody's code that ends Python, as sys.exit() does, raises KernelError instead."""
+    try:
+        yield
+    except SystemExit as error:
+        raise KernelError(f"{what} ends Python with sys.exit({error.code!r}); leave that out.") from None
 
 
 class NotYet(Exception):

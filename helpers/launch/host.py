@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import operands
 from .contestant import Contestant, Work
-from .errors import NotYet
+from .errors import NotYet, no_exit
+from .given import told
 
 
 class HostKernel(Contestant):
@@ -15,17 +17,19 @@ class HostKernel(Contestant):
     def __init__(self, function: Callable):
         if hasattr(function, "py_func") or isinstance(function, str):
             raise TypeError(
-                "this is a kernel's code, not a built kernel. Build it first, and say how it is launched: "
-                "cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
+                f"{told(function)[:40]} is a kernel's code, not a built kernel. Build it first, and say how it is "
+                "launched: cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
             )
         if not callable(function):
-            raise TypeError(f"{function!r} is neither a kernel nor a function of (A, B).")
+            raise TypeError(
+                f"{told(function)} is neither a kernel nor a function of (A, B); give one, such as np.matmul."
+            )
         self.function = function
         self.name = getattr(function, "__name__", "your function")
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        return HostWork(self.function, A, B)
+        return HostWork(self.function, *operands.ready(A, B))
 
 
 class HostWork(Work):
@@ -36,7 +40,8 @@ class HostWork(Work):
 
     def multiply(self):
         """Call the function once."""
-        self.C = self.function(self.A, self.B)
+        with no_exit("it"):
+            self.C = self.function(self.A, self.B)
 
     def timed(self, launches):
         """Call the function so many times. Returns the wall's seconds a call."""
@@ -48,11 +53,14 @@ class HostWork(Work):
     def download(self):
         """What the function returned. Raises NotYet for None, ValueError for another shape than C's."""
         if self.C is None:
-            raise NotYet("It returns None.")
+            raise NotYet("it returns None")
         shape = (self.A.shape[0], self.B.shape[1])
         if np.shape(self.C) != shape:
             raise ValueError(f"it returns shape {np.shape(self.C)} where C is {shape}.")
-        return np.asarray(self.C)
+        C = np.asarray(self.C)
+        if C.dtype.kind not in "biufc":
+            raise TypeError(f"it returns {C.dtype} where C holds numbers.")
+        return C
 
 
 def contestant(k) -> Contestant:

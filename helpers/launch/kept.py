@@ -13,7 +13,7 @@ import warnings
 
 from .. import devices, files, ladder
 from ..devices import Device
-from .operands import sizes
+from .given import sizes, takes, told
 
 
 def path_of(device):
@@ -77,10 +77,10 @@ def entry(step, device, source):
 
 def chosen(word, step, device, source, given):
     """The parameters `given`, above the tuned ones if `word` is "tuned". Raises ValueError for a word beside it."""
-    if word not in (None, "tuned"):
+    if word is not None and not (isinstance(word, str) and word == "tuned"):
         raise ValueError(
-            f'parameters={word!r}: the only word here is "tuned". Name single parameters, such as TILE=16, or unfold a '
-            f"dict of them with two stars."
+            f'parameters={told(word)}: the only word here is "tuned". Name single parameters, such as TILE=16, or '
+            f"unfold a dict of them with two stars."
         )
     found = entry(step, device, source) if word else {}
     # Where nothing beat the defaults, the word changes nothing: parameters by the shape of each product.
@@ -125,6 +125,7 @@ def change(path, update):
         ) from None
 
 
+@takes
 def forget_tuned(step: str | None = None, device: Device | None = None) -> int:
     """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went.
 

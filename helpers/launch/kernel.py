@@ -1,15 +1,19 @@
 """One object for a built kernel of either dialect: k(A, B) -> C."""
 
+import math
+
 import numpy as np
 
 from .. import ladder
 from ..devices import Device
 from .contestant import Contestant
 from .errors import KernelError
-from .operands import GUARD, OnDevice
+from .given import sizes, some, told
+from .operands import GUARD, OnDevice, refuse_beyond_host
 
-# Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread.
+# Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread. And those of Oclgrind.
 SIMULATOR_LIMIT = 64**3
+SIMULATED = {"CUDA": SIMULATOR_LIMIT, "OpenCL": 128**3, "Python": math.inf}
 
 
 class Kernel(Contestant):
@@ -33,6 +37,10 @@ class Kernel(Contestant):
                 f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong "
                 f"numbers quickly, or take the whole notebook down with it."
             )
+        self.refuse_size(M, N, K)
+
+    def refuse_size(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size, whether the kernel is right or not."""
         if self.simulated and M * N * K > SIMULATOR_LIMIT:
             raise ValueError(
                 f"{M} x {K} times {K} x {N} would take Numba's simulator minutes: it runs every CUDA thread "
@@ -58,6 +66,32 @@ class Kernel(Contestant):
 
     def __repr__(self):
         return f"<{self}: {ladder.spell(self.parameters)}{', or less, by the shape' * self.by_shape}>"
+
+
+def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
+    """The (M, N, K) of a list of shapes. Raises ValueError for what is none, and what speaks against one of them."""
+    shapes = some("shapes", shapes)
+    if len(shapes) == 3 and all(map(np.isscalar, shapes)):  # and not three cubes
+        raise ValueError(f"shapes={told(shapes)} is one shape; give a list of them: [{tuple(shapes)}].")
+    shapes = [sizes(shape) for shape in shapes]
+    for shape in shapes:
+        if isinstance(k, Kernel):
+            k.refuse_size(*shape)
+        refuse_beyond_host(*shape)
+    most = SIMULATED[k.dialect]
+    if k.own and min(map(math.prod, shapes)) > most:
+        raise ValueError(
+            f"a simulator tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
+            f"M * N * K <= {most}, such as (64, 64, 64)."
+        )
+    return shapes
+
+
+def parameters_like(k: Kernel, step: str) -> dict:
+    """The parameters of a kernel that is that step, or is launched like it. Raises ValueError for another."""
+    if k.step != step:
+        raise ValueError(f"{k} is not launched like {step}; build it with like={step!r}.")
+    return k.parameters
 
 
 def refuse_beyond_memory(device: Device, M: int, N: int, K: int) -> None:

@@ -3,12 +3,15 @@
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
 
+import copy
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+
+from .errors import no_exit
 
 
 def plain_function(kernel) -> Callable | None:
@@ -100,11 +103,27 @@ class Turn:
         self.over.acquire()
 
 
+ONE_LAUNCH = threading.RLock()
+
+
 def let_simulator_take_turns() -> None:
-    """Let the simulator run a block's threads one at a time, each as far as its next barrier."""
+    """Let the simulator run one launch at a time, and a block's threads one at a time, each up to its next barrier.
+
+    It has one place for the kernel that runs, and a kernel one for its grid: launches of two threads would mix.
+    """
     from numba.cuda.simulator import kernel
 
+    launch, configure = kernel.FakeCUDAKernel.__call__, kernel.FakeCUDAKernel.__getitem__
+
+    def launch_alone(self, *arguments):
+        if self._device or isinstance(threading.current_thread(), kernel.BlockThread):  # called, and not launched
+            return launch(self, *arguments)
+        with ONE_LAUNCH:
+            return launch(self, *arguments)
+
     kernel.BlockManager.run = run_in_turns
+    kernel.FakeCUDAKernel.__call__ = launch_alone
+    kernel.FakeCUDAKernel.__getitem__ = lambda self, configuration: configure(copy.copy(self), configuration)
 
 
 def run_in_turns(manager, grid_point, *arguments) -> None:
@@ -123,7 +142,8 @@ def run_in_turns(manager, grid_point, *arguments) -> None:
             turn.mine.acquire()
             try:
                 if not thread.abort:
-                    manager._f(*arguments)
+                    with no_exit("the kernel"):  # a thread that ends so would say nothing
+                        manager._f(*arguments)
             finally:
                 turn.ended = True
                 turn.over.release()

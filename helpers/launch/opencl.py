@@ -14,6 +14,7 @@ from ..devices import Device
 from . import operands
 from .contestant import Work
 from .errors import KernelError, quoted
+from .given import takes, told
 from .kernel import Kernel, no_room
 from .operands import OnDevice
 from .resolve import Dialect
@@ -39,14 +40,14 @@ def opencl_kernel(
     does not compile.
     """
     if not isinstance(step, str):
-        raise ValueError(f"{step!r} is no kernel: pass a step's name or OpenCL source text.")
+        raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
     rung, found, p, own, by_shape = OPENCL.resolve(step, like, device, parameters, given)
     return OpenCLKernel(rung.name, p, step if own else OPENCL.source_of(rung.name), found, own, by_shape)
 
 
 def device_for(step, name):
     """The device of that name; with none, the first of a kind that the step has defaults for, or the first of all."""
-    if isinstance(name, Device):
+    if isinstance(name, Device) and name.dialect == "OpenCL":
         return name
     return devices.opencl_device(None, tuple(step.defaults)) if step and name is None else devices.opencl_device(name)
 
@@ -84,6 +85,9 @@ def context_and_queue(device: Device):
     return context, mine[device]
 
 
+SIX = "int M, int N, int K, and global float pointers A, B, C"
+
+
 class OpenCLKernel(Kernel):
     """A built `__kernel` with the step's work-group and global size."""
 
@@ -105,15 +109,27 @@ class OpenCLKernel(Kernel):
         self.build_seconds = time.perf_counter() - start
         if self.function.num_args != 6:
             raise KernelError(
-                f"{self.function.function_name} takes {self.function.num_args} arguments; it must take six: "
-                f"int M, int N, int K, and global float pointers A, B, C."
+                f"{self.function.function_name} takes {self.function.num_args} arguments; it must take six: {SIX}."
             )
+        self.refuse_other_arguments()
 
-    def refuse(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against running this kernel at that size, too large a buffer included."""
-        super().refuse(M, N, K)
+    def refuse_other_arguments(self) -> None:
+        """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers."""
+        for number, name in enumerate(("M", "N", "K", "A", "B", "C")):
+            try:
+                self.function.set_arg(number, np.int32(1) if number < 3 else None)
+            except cl.Error:
+                raise KernelError(
+                    f"{self.function.function_name} takes something else as its argument {number + 1}, {name}; it must "
+                    f"take {SIX}."
+                ) from None
+
+    def refuse_size(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size, too large a buffer included."""
+        super().refuse_size(M, N, K)
         refuse_beyond_buffer(self.device, M, N, K)
 
+    @takes
     def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
         if not self.by_shape:
@@ -132,16 +148,18 @@ class OpenCLKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
+        A, B = operands.ready(A, B, self.device)
         return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
         """Copy X to the device, over another matrix of that shape, or into memory of its own."""
-        _, queue = context_and_queue(self.device)
+        X, (_, queue) = operands.as_placed("X", X), context_and_queue(self.device)
         if over is not None:
+            operands.refuse_another_shape(X, over)
             cl.enqueue_copy(queue, over.memory, X)
             return over
         try:
-            placed = OnDevice(X.shape, guarded(self.device, X))
+            placed = OnDevice(X.shape, guarded(self.device, X), self.device)
         except cl.MemoryError:
             raise no_room(self.device) from None
         queue.finish()  # another thread's queue may use it
@@ -186,6 +204,16 @@ class OpenCLBuffers:
             cl.enqueue_copy(self.queue, guard, self.d_C, src_offset=C.nbytes)
         operands.refuse_past_the_end(guard)
         return C
+
+    def left_alone(self, A, B):
+        """Whether A and B, and the NaN behind them, are as they were uploaded."""
+        behind = np.full(operands.guard_elements(), np.nan, np.float32)
+        for d_X, X in ((self.d_A, A), (self.d_B, B)):
+            found = np.empty(d_X.size // 4, np.float32)
+            cl.enqueue_copy(self.queue, found, d_X)
+            if not operands.same_bits(found, np.concatenate([X.ravel(), behind])):
+                return False
+        return True
 
     def __del__(self):
         # What is still queued would write to memory that NumPy has given to others by then.
@@ -257,4 +285,6 @@ def compiler_says(log, source):
         entry = quoted(source, int(number), message)
         if entry not in said:
             said.append(entry)
-    return "\n".join(said) or log.strip()
+    if itself := re.search(r"recursive call in function:\s+(\w+)", log):
+        return f"{itself[1]} calls itself, which OpenCL does not allow; write a loop."
+    return "\n".join(said) or log.rpartition("BUILD_PROGRAM_FAILURE")[2].strip()

@@ -1,13 +1,14 @@
 """What may be multiplied: sizes, operands, and the guards around them on a device."""
 
 import math
-import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import psutil
 
+from ..devices import Device
 from .errors import KernelError
+from .given import takes, told
 
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
@@ -21,6 +22,7 @@ class OnDevice:
 
     shape: tuple[int, int]
     memory: object
+    device: Device
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Room:
 
 
 def filled(shape: tuple[int, int], fill: float | None) -> "np.ndarray | Room":
-    """What C is before a launch: a float32 array full of `fill`; only room, with nothing to copy, for None."""
+    """What C is before a launch: a float32 array full of `fill`, or like it; for None only room, with no copy."""
     return Room(shape) if fill is None else np.full(shape, fill, np.float32)
 
 
@@ -56,48 +58,98 @@ def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
 
     Raises TypeError for another dtype or a masked array, and ValueError for shapes that do not multiply.
     """
-    for name, X in (("A", A), ("B", B)):
-        if not isinstance(X, np.ndarray):
-            raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
-        if isinstance(X, np.ma.MaskedArray):
-            raise TypeError(
-                f"{name} is a masked array; a kernel sees no mask, and would compute with what lies under it. "
-                f"Say first what counts there, such as zeros: {name}.filled(0)."
-            )
-        if X.dtype != np.float32:
-            loses = " (its imaginary part would be lost)" if X.dtype.kind == "c" else ""
-            raise TypeError(
-                f"{name} holds {X.dtype}; these kernels compute in float32. "
-                f"Convert it first: {name}.astype(np.float32){loses}."
-            )
-        if X.ndim != 2:
-            raise ValueError(
-                f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. "
-                f"Reshape it first, such as {name}.reshape(-1, 1) for a column."
-            )
+    refuse_no_matrix("A", A)
+    refuse_no_matrix("B", B)
+    refuse_misfit(A, B)
+    return A.shape[0], B.shape[1], A.shape[1]
+
+
+def refuse_misfit(A, B):
+    """Raise ValueError for shapes that do not multiply."""
     if A.shape[1] != B.shape[0]:
         raise ValueError(
             f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
             f"the columns of A ({A.shape[1]}) must be as many as the rows of B ({B.shape[0]})."
         )
-    return A.shape[0], B.shape[1], A.shape[1]
 
 
-def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
-    """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
-    try:
-        M, N, K = (operator.index(n) for n in (size if np.iterable(size) else (size,) * 3))
-    except (TypeError, ValueError):
-        raise ValueError(f"{size!r} is no size; give a whole number, or three: (M, N, K).") from None
-    if min(M, N, K) < 1:
-        raise ValueError(f"a product of {M} x {K} times {K} x {N} has no elements; each size must be 1 or more.")
-    return M, N, K
+def refuse_no_matrix(name: str, X: object) -> None:
+    """Raise TypeError or ValueError, with the remedy, for what is no float32 matrix; its layout may be any."""
+    if not isinstance(X, np.ndarray):
+        raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array; a kernel sees no mask, and would compute with what lies under it. "
+            f"Say first what counts there, such as zeros: {name}.filled(0)."
+        )
+    if X.dtype != np.float32:
+        loses = " (its imaginary part would be lost)" if X.dtype.kind == "c" else ""
+        raise TypeError(
+            f"{name} holds {X.dtype}; these kernels compute in float32. "
+            f"Convert it first: {name}.astype(np.float32){loses}."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. "
+            f"Reshape it first, such as {name}.reshape(-1, 1) for a column."
+        )
 
 
+def ready(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
+    """A and B as that device takes them: C-contiguous float32, with elements. What `place` put there stays as it is.
+
+    Raises what `validate` raises, and ValueError for matrices without elements or on another device.
+    """
+    pair = [as_placed("A", A, device), as_placed("B", B, device)]
+    refuse_misfit(A, B)
+    return pair
+
+
+def as_placed(name: str, X: np.ndarray | OnDevice, device: Device | None = None) -> np.ndarray | OnDevice:
+    """One operand as that device takes it. Raises what `ready` raises."""
+    if not isinstance(X, OnDevice):
+        refuse_no_matrix(name, X)
+    elif X.device != device:
+        raise ValueError(f"{name} lies on {X.device.name}; place it on {device.name if device else 'the host'} first.")
+    if 0 in X.shape:
+        raise ValueError(f"{name} is {X.shape[0]} x {X.shape[1]} and has no elements; each size must be 1 or more.")
+    return X if isinstance(X, OnDevice) else np.ascontiguousarray(X)
+
+
+def refuse_another_shape(X: np.ndarray, over: object) -> None:
+    """Raise TypeError or ValueError unless `over` is a matrix that was placed before, of the shape of X."""
+    if not isinstance(over, OnDevice):
+        raise TypeError(f"over={told(over)} is no matrix on a device; give what `place` returned, or leave it out.")
+    if over.shape != X.shape:
+        raise ValueError(
+            f"X is {X.shape} and `over` is {over.shape}; only a matrix of the same shape can take its place."
+        )
+
+
+def refuse_beyond_host(M: int, N: int, K: int) -> None:
+    """Raise MemoryError where this machine's memory cannot hold A, B and C."""
+    needed, there = 4 * (M * K + K * N + M * N), psutil.virtual_memory().total
+    if needed > there:
+        raise MemoryError(
+            f"A, B and C of {M} x {K} times {K} x {N} need {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} "
+            f"GB. Choose smaller sizes."
+        )
+
+
+@takes
 def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1): never constant, never symmetric."""
+    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1): never constant, never symmetric.
+
+    Raises MemoryError where they and C are more than this machine's memory.
+    """
+    refuse_beyond_host(M, N, K)
     rng = np.random.default_rng()
     return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
+
+
+def same_bits(X: np.ndarray, Y: np.ndarray) -> bool:
+    """Whether two float32 arrays hold the same bits; a NaN is like another only if it carries the same."""
+    return bool(np.array_equal(X.view(np.uint32), Y.view(np.uint32)))
 
 
 def refuse_past_the_end(guard: np.ndarray) -> None:

@@ -1,5 +1,6 @@
 """What the two builders share: a dialect's files and words, and which step, device and parameters a call means."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from .. import ladder
 from ..devices import Device
 from ..ladder import Step
 from . import kept
+from .given import told
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -49,15 +51,18 @@ class Dialect:
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
-        own = not isinstance(step, str) or "\n" in step or "__kernel" in step
+        own = not isinstance(step, str) or bool(re.search(r"[\n{;(]", step))  # a name has none of these
+        if own and not isinstance(step, str) and not callable(step):
+            raise ValueError(f"{told(step)} is no kernel: pass a step's name, source text, or a kernel of your own.")
         if own and like is None:
             raise ValueError(
                 f"a kernel of your own needs like=...: the step whose "
                 f"{'block' if self.name == 'CUDA' else 'work-group'} and grid it is launched with."
             )
-        if not own and like not in (None, step):
+        if not own and like is not None and not (isinstance(like, str) and like == step):
             raise ValueError(
-                f"{step} is a step, launched like itself; leave out like={like!r}, or give a source of your own."
+                f"{told(step)} is a step, launched like itself; leave out like={told(like)}, or give a source "
+                f"of your own."
             )
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)

@@ -2,12 +2,14 @@
 
 from .. import devices
 from ..launch import KernelError
+from ..launch.given import takes, told
 
 
 class RunFailed(KernelError):
     """A run of several processes that could not begin, or did not end well; the message is theirs."""
 
 
+@takes
 def have(engine: str) -> bool:
     """Whether "MPI" or "Dask" is installed; where it is not, print the one line that adds it."""
     if said := problem(engine):
@@ -23,11 +25,8 @@ def need(engine: str) -> None:
 
 def problem(engine: str) -> str:
     """What keeps that engine from running here, and the remedy; empty where nothing does."""
-    lacks = devices.engines()[engine]
+    engines = devices.engines()
+    if engine not in engines:
+        raise ValueError(f"there is no engine {told(engine)}; there are: {', '.join(engines)}.")
+    lacks = engines[engine]
     return f"{engine} is not installed: there is no {lacks}. To add it: {devices.ADD_ENGINES}" if lacks else ""
-
-
-def refuse_no_number(processes: object) -> None:
-    """Raise ValueError unless that is a number of processes: whole, and 1 or more."""
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise ValueError(f"{processes!r} is no number of processes; give a whole number, 1 or more.")

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from math import ceil, log2
 
+from ..launch.given import number, takes
 from .mpi import bytes_moved, mpirun
 from .summa import WIDTH, choose_grid, edges
 
@@ -15,6 +16,10 @@ class Network:
     name: str
     latency: float
     bandwidth: float
+
+    def __post_init__(self):
+        number("latency", self.latency)
+        number("bandwidth", self.bandwidth)
 
 
 # 400 Gbit/s a port: https://docs.nvidia.com/networking/display/ConnectX7VPI/Introduction. That page names no latency;
@@ -28,6 +33,7 @@ def this_machine() -> Network:
     return Network("this machine", short, size / (long - short))
 
 
+@takes
 def predicted_seconds(M: int, N: int, K: int, ranks: int, flops: float, network: Network) -> tuple[float, float]:
     """Seconds of SUMMA on so many ranks, as (computing, moving); a prediction. `flops`: a second, of each rank.
 

@@ -7,20 +7,24 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 import numpy as np
 import psutil
 
 from .. import devices
+from ..launch.given import takes, whole
 from ..launch.operands import validate
 from . import summa
-from .engines import RunFailed, need, refuse_no_number
+from .engines import RunFailed, need
 
 LIMIT = 120  # seconds
+MOST = 1024  # ranks that one machine is asked for
 BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds no process
 
 
+@takes
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """Run COMMAND on so many ranks, each as `python -m mpi4py COMMAND` does: what they print. All have ended then.
 
@@ -28,11 +32,11 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
     there is no MPI, and where the run fails, with what the ranks said.
     """
-    refuse_no_number(ranks)
+    whole("ranks", ranks, 1, MOST)
     need("MPI")
     run = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(int(limit)))
+        environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit)))
         environment["RANK_ERRORS"] = folder
         process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
@@ -45,6 +49,8 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     if process.returncode:
         lost = [error for error in sorted(errors) if error and error.splitlines()[-1] not in said]
         said = "\n".join([*lost, said.strip()])
+        if not said.strip():
+            said = f"None of them said why; the exit status is {process.returncode}."
         raise RunFailed(f"the run on {ranks} ranks failed, and all of them have ended.\n{said}")
     return said
 
@@ -85,18 +91,20 @@ class Run:
         return max(report["seconds"] for report in self.reports)
 
 
+@takes
 def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
     """C = A @ B by `summa.py` on so many ranks of this machine. Raises what `all_on_ranks` raises."""
     return all_on_ranks([(A, B)], ranks, limit)[0]
 
 
-def all_on_ranks(pairs: list[tuple], ranks: int, limit: float = LIMIT) -> list[Run]:
+@takes
+def all_on_ranks(pairs: list[tuple[np.ndarray, np.ndarray]], ranks: int, limit: float = LIMIT) -> list[Run]:
     """All products of a list of (A, B), in one run of `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
     where there is no MPI, or a rank fails.
     """
-    refuse_no_number(ranks)
+    whole("ranks", ranks, 1, MOST)
     sizes = [validate(A, B) for A, B in pairs]
     for size in sizes:
         if 0 in size:
@@ -120,6 +128,7 @@ def collected(folder: Path, ranks: int, size: tuple) -> Run:
     return Run(C, size, (p, q), reports)
 
 
+@takes
 def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple[int, int]:
     """What rank (i, j) of a grid of p x q receives and sends, in bytes, by the formula: nothing runs.
 

@@ -3,14 +3,16 @@
 import contextlib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 
-from .engines import need, refuse_no_number
+from ..launch import sizes
+from ..launch.given import takes
+from .engines import need
 from .summa import local_product
 
 if TYPE_CHECKING:  # Dask is an extra
@@ -18,24 +20,28 @@ if TYPE_CHECKING:  # Dask is an extra
     from distributed import Worker
 
 
+@takes
 @contextlib.contextmanager
-def cluster(workers: int) -> Iterator:
+def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterator:
     """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
 
-    On Linux each has one core, as `mpirun` gives it to a rank.
+    On Linux each has one core, as `mpirun` gives it to a rank. `blocks`: the sizes (M, N, K) of the products of two
+    blocks that their tasks will be. Each worker is ready for them, so that no task that is timed builds a kernel.
 
     Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
     """
-    refuse_no_number(workers)
+    blocks = [sizes(block) for block in blocks]
     need("Dask")
     from distributed import Client, LocalCluster
 
     local = LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with local, Client(local) as client:
-        client.register_worker_callbacks(get_ready)  # also of one that takes the place of one that died
+        # Also called of a worker that takes the place of one that died.
+        client.register_worker_callbacks(functools.partial(get_ready, blocks=blocks))
         yield client
 
 
+@takes
 def from_file(path: str | Path, chunks: tuple) -> "Array":
     """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
     import dask.array as da
@@ -65,10 +71,12 @@ def keep_to_one_core(number):
             os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
 
 
-def get_ready(dask_worker: "Worker") -> None:
-    """Give the worker its core, build its kernel, and call it once. Dask passes the worker."""
+def get_ready(dask_worker: "Worker", blocks: Iterable[tuple[int, int, int]]) -> None:
+    """Give the worker its core, and make its kernel ready for blocks of these sizes. Dask passes the worker."""
     keep_to_one_core(int(dask_worker.name))
-    kernel(str(dask_worker.name))(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
+    k = kernel(str(dask_worker.name))
+    for block in blocks:
+        k.ready(*block)
 
 
 def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:

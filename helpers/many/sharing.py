@@ -8,6 +8,8 @@ import numpy as np
 from ..clock import measure
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
+from ..launch.given import some, takes
+from ..launch.operands import ready
 
 
 def shares(rows: int, rates: list[float]) -> list[slice]:
@@ -34,19 +36,26 @@ class Together(Contestant):
         for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
             k.refuse(rows.stop - rows.start, N, K)
 
+    def ready(self, M: int, N: int, K: int) -> "Together":
+        """Itself, each kernel ready for its rows."""
+        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
+            if rows.stop > rows.start:
+                k.ready(rows.stop - rows.start, N, K)
+        return self
+
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "TogetherWork":
         """To each device its rows of A, and all of B, beside its rows of C, full of `fill`."""
-        return TogetherWork(self, A, B, fill)
+        return TogetherWork(self, *ready(A, B), fill)
 
 
+@takes
 def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
     `size` of the product that they are measured at, one after the other. Raises ValueError for no kernel, for two on
     the same device, and for one in a simulator, which has no rate.
     """
-    if not kernels:
-        raise ValueError("kernels=[]: give at least one, each on a device of its own.")
+    kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]
     for k in kernels:
         if k.simulated:

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from .. import ladder
 from ..ladder import ceil_div
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
-from ..launch.operands import guard_elements
+from ..launch.given import takes
+from ..launch.operands import guard_elements, ready
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 STEPS = (
@@ -68,6 +70,12 @@ class Plan:
         guards = (1 + 2 * self.tracks) * guard_elements()
         return 4 * (stays + self.tracks * (passes + C) + guards)
 
+    @property
+    def blocks(self) -> set[tuple[int, int, int]]:
+        """The sizes (M, N, K) of the products of two blocks: the last of a row, a column or of K may be smaller."""
+        ends = ((self.M, self.BM), (self.N, self.BN), (self.K, self.BK))
+        return set(product(*({part.stop - part.start for part in pieces(*one)} for one in ends)))
+
     def __str__(self):
         pieces = ceil_div(self.K, self.BK)
         return (
@@ -77,12 +85,13 @@ class Plan:
         )
 
 
-def plan(k: Kernel, M: int, N: int, K: int, budget: int) -> Plan:
+@takes
+def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
-    tracks = 1 if k.simulated else 2  # the simulator runs one kernel at a time
+    tracks, budget = 1 if k.simulated else 2, int(budget)  # the simulator runs one kernel at a time
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
     least = min((Plan(M, N, K, stays, *tile, tracks) for stays in "AB"), key=lambda p: p.bytes_on_device)
     if not budget >= least.bytes_on_device:
@@ -138,21 +147,24 @@ class Streamed(Contestant):
         p = plan(self.kernel, M, N, K, self.budget)
         self.kernel.refuse(*((M, N, K) if self.simulated else (p.BM, p.BN, p.BK)))
 
+    def ready(self, M: int, N: int, K: int) -> "Streamed":
+        """Itself, its kernel ready for each size of block."""
+        for block in plan(self.kernel, M, N, K, self.budget).blocks:
+            self.kernel.ready(*block)
+        return self
+
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        return StreamedWork(self, A, B, fill)
+        return StreamedWork(self, *ready(A, B), fill)
 
 
-def streamed(k: Kernel, budget: int) -> Streamed:
+@takes
+def streamed(k: Kernel, budget: float) -> Streamed:
     """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
     Any M, N and K. Raises TypeError for what is no kernel of the ladder or of yours, ValueError for a budget that is no
     number of bytes; a call, for one that holds not even a tile of each, with the least that would do.
     """
-    if not isinstance(k, Kernel):
-        raise TypeError(f"{k!r} is no kernel: pass cuda_kernel(...) or opencl_kernel(...).")
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < float("inf"):
-        raise ValueError(f"budget={budget!r} is no number of bytes; give one such as 64e6.")
     return Streamed(k, int(budget))
 
 

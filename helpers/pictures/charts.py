@@ -10,6 +10,7 @@ from ..clock import Limits, Scoreboard, Timing
 from ..instruments import GPUS, WARP, CompiledRun, CompilerReport
 from ..instruments.ptx_program import LOADS_AND_STORES
 from ..launch import sizes
+from ..launch.given import takes, told
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -22,11 +23,13 @@ from .drawing import (
     Picture,
     outline,
     plain_ticks,
+    refuse_crowded,
 )
 
 GREENS = colormaps["Greens"]  # from little to much
 
 
+@takes
 def ladder_chart(timings: list[Timing]) -> Picture:
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
 
@@ -50,7 +53,7 @@ def ladder_chart(timings: list[Timing]) -> Picture:
             color=INK,
             bbox=dict(facecolor="white", edgecolor="none", pad=1.5),
         )
-    ax.set_yticks(range(len(real)), ["NumPy" if t.dialect == "Python" else t.label for t in real], fontsize=TEXT)
+    ax.set_yticks(range(len(real)), [plain_name(t) for t in real], fontsize=TEXT)
     ax.invert_yaxis()
     ax.set_xscale("log")
     ax.set_xlim(
@@ -77,6 +80,7 @@ LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b05
 MARKERS = "osD^vPX*h"  # as many
 
 
+@takes
 def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
     """A contest at one size, fastest first: the ladder in colour, libraries in grey, the device's peak as a line.
 
@@ -137,6 +141,7 @@ def plain_name(t):
     return "NumPy" if t.step == "numpy_matmul" else t.label
 
 
+@takes
 def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Picture:
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes; `source` as above.
 
@@ -181,6 +186,7 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
 
 
+@takes
 def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}.
 
@@ -189,6 +195,7 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     if not any(rates.values()):
         raise ValueError("a landscape needs a rate at one place at least; nothing ran.")
     across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
+    refuse_crowded(len(down), len(across))
     best = max(rates, key=lambda pair: rates[pair] or 0)
     figure = Figure(figsize=(0.95 * len(across) + 1.9, 0.55 * len(down) + 1.5))
     ax = figure.add_axes(
@@ -234,11 +241,14 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     )
 
 
+@takes
 def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling.
 
     Raises ValueError for an intensity or a rate that is not above 0, since the scales are logarithmic.
     """
+    if any(np.shape(point) != (3,) for point in points):
+        raise ValueError(f"points={told(points)} does not do; give (label, flop per byte, GFLOP/s or None) for each.")
     for label, intensity, rate in points:
         if not intensity > 0 or not (rate is None or rate > 0):
             raise ValueError(
@@ -308,6 +318,7 @@ def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> No
         taken += [(x, y) for x in np.linspace(box.x0, box.x1, 20) for y in (box.y0, (box.y0 + box.y1) / 2, box.y1)]
 
 
+@takes
 def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
     points = []
@@ -319,6 +330,7 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     return roofline(limits, points)
 
 
+@takes
 def predicted_roofline(size: int = 4096) -> Picture:
     """Where each rung could stand on GPUs not measured here: its counted traffic under the roofs of data sheets.
 
@@ -376,6 +388,7 @@ def predicted_roofline(size: int = 4096) -> Picture:
     )
 
 
+@takes
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
     gpu = next(g for g in GPUS.values() if g.arch == report.arch)
@@ -388,14 +401,14 @@ def picture_occupancy(report: CompilerReport) -> Picture:
     }
     figure = Figure(figsize=(8.6, 2.9))
     ax = figure.add_axes((0.19, 0.06, 0.60, 0.74))
-    for i, (what, (takes, has)) in enumerate(each.items()):
+    for i, (what, (needs, has)) in enumerate(each.items()):
         limiting = what in report.occupancy.limits
         ax.add_patch(Rectangle((0, i + 0.18), 1, 0.64, facecolor=PAPER, edgecolor=GRID))
         for b in range(blocks):
             ax.add_patch(
                 Rectangle(
-                    (b * takes / has, i + 0.18),
-                    takes / has,
+                    (b * needs / has, i + 0.18),
+                    needs / has,
                     0.64,
                     facecolor=A_COLOUR if limiting else SHADES[3],
                     edgecolor="white",
@@ -403,7 +416,7 @@ def picture_occupancy(report: CompilerReport) -> Picture:
                 )
             )
         ax.text(-0.02, i + 0.5, what, ha="right", va="center", fontsize=TEXT, color=A_COLOUR if limiting else INK)
-        ax.text(1.02, i + 0.5, f"{blocks * takes:,} of {has:,}", va="center", fontsize=11, color=INK)
+        ax.text(1.02, i + 0.5, f"{blocks * needs:,} of {has:,}", va="center", fontsize=11, color=INK)
     ax.set_xlim(0, 1)
     ax.set_ylim(4, 0)
     ax.axis("off")
@@ -415,7 +428,7 @@ def picture_occupancy(report: CompilerReport) -> Picture:
         fontsize=TEXT,
         color=INK,
     )
-    used = "; ".join(f"{what} {blocks * takes} of {has}" for what, (takes, has) in each.items())
+    used = "; ".join(f"{what} {blocks * needs} of {has}" for what, (needs, has) in each.items())
     return Picture(figure, f"{report.occupancy}. In use: {used}.")
 
 
@@ -428,6 +441,7 @@ PURPOSES = (
 )
 
 
+@takes
 def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
     """Instructions that threads ran for each multiply-add, by what they are for. `runs`: {label: `CompiledRun`}."""
     if not runs:

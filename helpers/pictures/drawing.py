@@ -16,6 +16,7 @@ from PIL import Image
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
 TEXT = 12  # points; nothing smaller than 11
+SIDE, CELLS = 128, 4096  # elements that are drawn one by one, at most
 PIXELS = 96  # an inch on the page; drawn at twice that, so that it is crisp
 
 # Colours that tell threads or blocks of C apart without leaving the family of greens.
@@ -54,8 +55,21 @@ def refuse_outside(name: str, value: object, count: int, of: str, first: int = 0
         raise ValueError(f"{name}={value!r} does not fit the {count} {of}; give a whole number from {first} to {last}.")
 
 
+def refuse_crowded(rows: int, columns: int) -> None:
+    """Raise ValueError for more elements than a picture can show one by one."""
+    if max(rows, columns) > SIDE or rows * columns > CELLS:
+        raise ValueError(
+            f"{rows} x {columns} are more elements than a picture can show one by one; stay at {CELLS}, and at "
+            f"{SIDE} a side, such as 64 x 64."
+        )
+
+
 def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
-    """Draw a matrix of cells. `colours`: {(row, column): colour}; `labels`: {(row, column): text}."""
+    """Draw a matrix of cells. `colours`: {(row, column): colour}; `labels`: {(row, column): text}.
+
+    Raises ValueError for more cells than one can see.
+    """
+    refuse_crowded(rows, columns)
     for r in range(rows):
         for c in range(columns):
             face = colours.get((r, c), PAPER)

@@ -10,6 +10,7 @@ from matplotlib.gridspec import SubplotSpec
 
 from ..instruments import WARP, cells, trace
 from ..launch import Kernel
+from ..launch.given import takes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -49,6 +50,7 @@ FILM = """<figure aria-label="{text}" style="margin: 0">
 IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
+@takes
 def film(
     k: Kernel, M: int, N: int, K: int, who: str = "block", block: tuple[int, int] = (0, 0), thread: int = 0
 ) -> "Film":

@@ -5,6 +5,7 @@ from collections import Counter
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from ..launch.given import some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, TEXT, Picture, panel, plain_ticks, refuse_outside
 from .films import Film
@@ -17,6 +18,7 @@ def tint(colour: str, part: float) -> str:
     return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER), strict=True)])
 
 
+@takes
 def picture_ranks(run: Run) -> Picture:
     """Show which rank owns which block of A, B and C. The number in a block is its rank's."""
     (p, q), (M, N, K) = run.grid, run.size
@@ -33,6 +35,7 @@ def picture_ranks(run: Run) -> Picture:
     return Picture(figure, f"A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.")
 
 
+@takes
 def film_panels(run: Run, rank: int = 0) -> Film:
     """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`.
 
@@ -54,6 +57,7 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     return Film(f"SUMMA, rank {rank}", (M, N, K), frames, {(row, column) for row in rows for column in columns})
 
 
+@takes
 def prediction_chart(
     runs: list[Run], flops: float, here: Network, size: tuple[int, int, int], there: Network = INFINIBAND_NDR
 ) -> Picture:
@@ -63,6 +67,7 @@ def prediction_chart(
     """
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
+    runs = some("runs", runs)
     few, many = sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]

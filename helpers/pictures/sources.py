@@ -8,10 +8,13 @@ from types import ModuleType
 from IPython.display import Markdown, display
 
 from ..launch import Kernel, dialect
+from ..launch.given import takes
 from ..launch.resolve import PACKAGE
+from ..roc import RocKernel
 
 
-def show(*kernels: Kernel | ModuleType, numbers: bool = True) -> None:
+@takes
+def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> None:
     """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
 
     numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours.
@@ -42,6 +45,7 @@ def listing(source: str, numbers: bool) -> str:
     return "\n".join(f"{i + 1:{width}} | {lines[i]}".rstrip() for i in range(first, last + 1))
 
 
+@takes
 def show_changes(before: Kernel, after: Kernel) -> None:
     """Print the lines of code, comments left out, in which the second kernel's source differs from the first's."""
     one = dialect(after.dialect)

@@ -6,7 +6,8 @@ from matplotlib.patches import Rectangle
 
 from .. import ladder
 from ..instruments import SECTOR, WARP, cells, trace
-from ..launch import Kernel, sizes
+from ..launch import Kernel
+from ..launch.given import takes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -20,18 +21,19 @@ from .drawing import (
     outline,
     panel,
     product_axes,
+    refuse_crowded,
     refuse_outside,
 )
 
 WAIT = 4  # boxes wide: a wait in picture_order
 
 
+@takes
 def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
     """One element of C, and the row of A and the column of B that make it.
 
     Raises ValueError for a row or column that C has none of.
     """
-    M, N, K = sizes((M, N, K))
     refuse_outside("row", row, M, "rows of C")
     refuse_outside("col", col, N, "columns of C")
     figure = Figure(figsize=(5.2, 4.4))
@@ -42,12 +44,12 @@ def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int =
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
 
 
+@takes
 def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
-    refuse_unbuilt(k)
     k = k.fitted(M, N, K)
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
@@ -81,13 +83,13 @@ def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     return Picture(figure, text)
 
 
+@takes
 def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
     """What the first `lanes` threads of the first block read at one step of their loop over k.
 
     From a traced run of a kernel without tiles. Raises ValueError for a step beyond K, for more lanes than a block has
     threads, and where they read nothing.
     """
-    refuse_unbuilt(k)
     refuse_outside("lanes", lanes, k.block[0] * k.block[1], "threads of a block", first=1)
     refuse_outside("step", step, K, "steps over k")
     run, read = trace(k, M, N, K), {}
@@ -118,9 +120,9 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
     )
 
 
+@takes
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
-    refuse_unbuilt(k)
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
     text = []
@@ -171,6 +173,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     )
 
 
+@takes
 def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
@@ -197,13 +200,13 @@ def picture_banks(width: int) -> Picture:
     )
 
 
+@takes
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
     `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
     that has no tiles As and Bs.
     """
-    refuse_unbuilt(k)
     if np.shape(thread) != (2,):
         raise ValueError(f"thread={thread!r} is no (x, y); give two whole numbers, such as (1, 1).")
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
@@ -236,9 +239,10 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     )
 
 
+@takes
 def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Which warp of the first block stores what in C: a shade for each. From a traced run."""
-    refuse_unbuilt(k)
+    refuse_crowded(M, N)
     stores = trace(k, M, N, K).where(array="C", block=(0, 0, 0))
     scale = 6.4 / N  # inches an element
     figure = Figure(figsize=(6.9, scale * M + 0.8))
@@ -273,6 +277,7 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     return Picture(figure, f"{len(patches)} warps of {k.step}, each with a patch of {said}.")
 
 
+@takes
 def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
@@ -280,7 +285,6 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
     run in a simulator can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first. Raises
     ValueError for a thread that there is none of, and for one that reads nothing.
     """
-    refuse_unbuilt(k)
     refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=thread, part=0)
     mine = mine[mine["array"] != "C"]
@@ -329,9 +333,3 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
         f"and storing it, it does {least}. It waits {waits} time{'s' * (waits != 1)}.",
     )
-
-
-def refuse_unbuilt(k):
-    """Raise TypeError for what is no built kernel."""
-    if not isinstance(k, Kernel):
-        raise TypeError(f"{k!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")

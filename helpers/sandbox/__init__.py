@@ -1,7 +1,7 @@
 """Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
 
 from .accesses import Access
-from .child import SECONDS, Outcome, apart, in_child, prepare
+from .child import SECONDS, Outcome, allow, apart, in_child, prepare
 from .findings import Finding
 from .job import Errand, Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
@@ -20,6 +20,7 @@ __all__ = [
     "OutsideArray",
     "Progress",
     "Watch",
+    "allow",
     "apart",
     "in_child",
     "oclgrind_counts",

@@ -1,7 +1,9 @@
 """What a child process does: the job in its folder. `process` starts it; nothing else runs this."""
 
+import faulthandler
 import os
 import pickle
+import signal
 from pathlib import Path
 
 from ..launch import KernelError
@@ -9,10 +11,14 @@ from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
 from .findings import Finding
 
+WHERE = "where"  # the file in which a child writes, when it is asked, what its threads are doing
+
 
 def main(folder: str) -> None:
     """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all."""
     limit_this_process()
+    if hasattr(faulthandler, "register"):  # not on Windows
+        faulthandler.register(signal.SIGUSR1, open(Path(folder, WHERE), "wb"), all_threads=True)  # noqa: SIM115
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves

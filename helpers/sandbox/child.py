@@ -4,27 +4,67 @@ OpenCL kernels run under Oclgrind, which names out-of-bounds accesses, data race
 work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
 """
 
+import ast
+import math
 import os
 import pickle
+import re
+import signal
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
 from .. import devices
-from ..launch import Kernel, dialect
+from ..launch import Kernel
+from ..launch.cuda_source import TEXT, came_as_text
+from ..launch.numba_internals import plain_function
+from ._child import WHERE
 from .findings import Finding
 from .job import Errand, Job, packed, portable
 from .oclgrind import oclgrind_environment
 from .process import start, start_server
 from .progress import Progress
+from .watch import source_line
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
+
+
+class Purse:
+    """The seconds of computing that this process and all children which it asks for have together; `spent`: so far."""
+
+    def __init__(self, seconds: float = math.inf):
+        self.seconds, self.of_children, self.start, self.own = seconds, 0.0, time.monotonic(), time.process_time()
+
+    @property
+    def spent(self) -> float:
+        """Its own, by the wall's clock where a driver computes on many cores, and its children's."""
+        return min(time.process_time() - self.own, time.monotonic() - self.start) + self.of_children
+
+    @property
+    def left(self) -> float:
+        """What is left."""
+        return max(0.0, self.seconds - self.spent)
+
+
+PURSE = Purse()
+
+
+@contextmanager
+def allow(seconds: float) -> Iterator[Purse]:
+    """Within it, this process and all children that it asks for have so many seconds. Yields their `Purse`."""
+    global PURSE
+    before, PURSE = PURSE, Purse(seconds)
+    try:
+        yield PURSE
+    finally:
+        PURSE = before
 
 
 class Crowd(RuntimeError):
@@ -81,11 +121,42 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment.pop("PYOPENCL_CTX", None)
-        why = (
-            f"a loop that never ends, a barrier that some of its {dialect(k.dialect).thread}s never reach, "
-            "or tiles too large to simulate"
-        )
-        return work(folder, environment, job, f"{k} in a simulator", seconds, why, bool(oclgrind))
+        done = work(folder, environment, job, f"{k} in a simulator", seconds, oclgrind=bool(oclgrind))
+        return replace(done, findings=[at_lines_of(k, finding) for finding in done.findings])
+
+
+def at_lines_of(k: Kernel, finding: Finding) -> Finding:
+    """The finding with lines of k.source for its frames, pairs of a file and a line: where the kernel's threads stood.
+
+    With them come the lines of the loops around: the innermost one need not be the one that never ends.
+    """
+    if k.dialect == "OpenCL" and finding.kind == "hang":  # a barrier that some never reach would have been told
+        code = [line.partition("//")[0] for line in k.source.splitlines()]
+        loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
+        return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
+    plain = plain_function(k.function)
+    if plain is None or not finding.lines:
+        return replace(finding, lines=())
+    mine = TEXT if came_as_text(k.function) else plain.__code__.co_filename
+    stood = {source_line(k, line) for file, line in finding.lines if file.startswith(mine)}
+    loops = [node for node in ast.walk(ast.parse(k.source)) if isinstance(node, ast.For | ast.While)]
+    around = {node.lineno for node in loops if any(node.lineno <= line <= node.end_lineno for line in stood)}
+    where = "; a thread stood here, or in these loops" if stood else ""
+    return replace(finding, message=finding.message + where, lines=tuple(sorted(stood | around)))
+
+
+def where(child, folder: Path) -> tuple:
+    """What the threads of a child are doing just now, as pairs of a file and a line; () where it cannot say."""
+    file = folder / WHERE
+    if not hasattr(signal, "SIGUSR1") or not file.exists():
+        return ()
+    with suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGUSR1)
+    for _ in range(20):
+        child.wait(LOOK / 5)
+        if text := read_text(file):
+            return tuple((name, int(line)) for name, line in re.findall(r'File "(.*?)", line (\d+)', text))
+    return ()
 
 
 def apart(task: Callable, what: str, seconds: float, **arguments: object) -> Outcome:
@@ -97,18 +168,18 @@ def apart(task: Callable, what: str, seconds: float, **arguments: object) -> Out
     if devices.nvidia_tool("ptxas"):
         prepare(simulated=False)  # the task may have a kernel tried; its children come from this process's servers, too
     with tempfile.TemporaryDirectory(prefix="apart-") as name:
-        why = "a loop that never ends"
-        return work(Path(name), child_environment(True), Errand(task, arguments), what, seconds, why)
+        done = work(Path(name), child_environment(True), Errand(task, arguments), what, seconds)
+        return replace(done, findings=[replace(finding, lines=()) for finding in done.findings])  # of no one kernel
 
 
-def work(folder, environment, job, what, seconds, why, oclgrind=False):
-    """Let a child do the job in that folder. Returns an `Outcome`. `why`: what may keep it from coming to an end."""
+def work(folder, environment, job, what, seconds, oclgrind=False):
+    """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    stopped = None
+    stopped, seconds = None, min(seconds, PURSE.left)
     with start(folder, environment) as child:
         try:
             if not wait_patiently(what, child, seconds):
-                stopped = Finding("hang", f"it was still running after {seconds} s: {why}")
+                stopped = Finding("hang", f"it still ran after {seconds:.0f} s of computing", where(child, folder))
         except Crowd as error:
             stopped = Finding("too many processes", str(error))
     return Outcome(None, [stopped], "", oclgrind) if stopped else outcome(folder, child.status, oclgrind)
@@ -172,7 +243,7 @@ def wait_patiently(what, child, seconds):
     needs.
     """
     start = moved = time.monotonic()
-    computed = everyones = 0.0
+    computed = everyones = spent = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
             now, so_far, below = time.monotonic(), cpu_seconds(child.pid), descendants(child.pid)
@@ -184,8 +255,10 @@ def wait_patiently(what, child, seconds):
             computed = max(computed, so_far)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= seconds:
+                PURSE.of_children += seconds
                 return False
             progress.update(spent)
+    PURSE.of_children += spent
     return True
 
 

@@ -32,6 +32,7 @@ class Watch:
     counts      {(memory, writes): accesses}, memory "global" or "shared"
     races       {(array name, line, line, what)}; where one thread runs both, the first line is the one it runs first
     read_and_written  {place among the launch's arguments} of arrays that one launch both read and wrote
+    stores      of each launch, {((row, column), (block's x, y))} of plain stores to its third argument, C
     divergent   {line} of barriers that only some threads of a block reached
     aliased     {line} on which two shared arrays are made: the simulator gives both the same memory
     """
@@ -47,6 +48,7 @@ class Watch:
         self.aliased = set()
         self.outside = set()  # lines of the kernel that used an index outside an array in this launch
         self.read_and_written = set()
+        self.stores = []
         self.clear()
 
     def clear(self) -> None:
@@ -142,6 +144,16 @@ class Watch:
         """Note the races on one array in global memory, and whether this launch both read and wrote it."""
         if array.touched and array.read:
             self.read_and_written.add(array.place)
+        if array.place == 2 and array.ndim == 2:
+            self.stores.append(
+                {
+                    (element, block[:2])
+                    for element, accesses in array.touched.items()
+                    for (_, writes, atomic, _), threads in accesses.items()
+                    if writes and not atomic
+                    for block, _, _ in threads
+                }
+            )
         found = {}  # (line, other line) -> whether only threads of different blocks meet there
         for accesses in array.touched.values():
             if len(set().union(*accesses.values())) == 1:

@@ -3,21 +3,26 @@
 import json
 import math
 import re
+import sys
 import time
 import types
+import warnings
+import zlib
 
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel
 from helpers.__main__ import main
-from helpers.classroom import NotEntered, board, enter, entries
-from helpers.classroom.entries import ANSWER, lines_of, operands, run_again, seal, wrong_with
+from helpers.classroom import NotEntered, board, enter, entries, ranking, ranking_chart
+from helpers.classroom.entries import ANSWER, file_for, operands, run_again, seal, shown, timed_again, wrong_with
 from helpers.classroom.ranking_chart import board_chart
+from helpers.classroom.tokens import tokens_of
 from helpers.judge import Report
-from helpers.judge.examine import shapes_for
+from helpers.judge.shapes import shapes_for
+from helpers.launch import KernelError
 
 COALESCED = opencl_kernel("coalesced").source
-OWN = COALESCED.replace("float acc = 0.0f;", "float acc = 0.0f;  int unused_{};")
+OWN = COALESCED.replace("float acc = 0.0f;", "float acc = 0.0f;  const int unused = {};")
 LOOP = "acc += A[row * K + k] * B[k * N + col];"
 # A kernel that is wrong in a way of its own: (what is replaced, by what, the kind of the verdict).
 CHEATS = {
@@ -39,21 +44,26 @@ def built(source):
     return opencl_kernel(source, like="coalesced", BM=4, BN=8)
 
 
+def row_of(gflops, of_numpy=0.5):
+    """The times of one size."""
+    return {"shape": [1024] * 3, "gflops": gflops, "of_numpy": of_numpy, "of_rung": 1.0}
+
+
 def entry(name, machine="Some-CPU-2-cores", of_numpy=0.5, source=None, **changes):
     """An entry as `enter` writes it, made up but for its source and its answer."""
-    source = source or OWN.replace("{}", "".join(filter(str.isalnum, name)))
+    source = source or OWN.replace("{}", str(zlib.crc32(name.encode()) % 10**9))
     A, B = operands()
-    row = {"shape": [1024] * 3, "gflops": 100.0 * of_numpy, "of_numpy": of_numpy, "of_rung": 1.0}
+    row = row_of(100.0 * of_numpy, of_numpy)
     said = {
         "name": name,
         "machine": machine,
-        "date": "2026-11-20",
+        "date": "2026-11-20 08:00:00",
         "versions": {},
         "dialect": "OpenCL",
         "like": "coalesced",
         "parameters": {"BM": 4, "BN": 8},
         "source": source,
-        "lines": lines_of(source, "OpenCL"),
+        "tokens": changes.get("tokens") or len(tokens_of(source, changes.get("dialect", "OpenCL"))),
         "loads_per_flop": 1.0,
         "answer": [float(x) for x in (A @ B)[0]],
         "times": {"square": row, "thin": row | {"of_numpy": 1 / of_numpy}, "peak_gflops": 400.0},
@@ -81,7 +91,7 @@ def test_thirty_entries_are_ranked_in_a_second(tmp_path):
 
 
 def test_prizes_are_for_a_machine_where_the_clock_decides(tmp_path):
-    lean = COALESCED.replace("const int row", "const int row").replace("float acc = 0.0f;", "float acc = 0.f;")
+    lean = COALESCED.replace("float acc = 0.0f", "float acc = 0").replace("const size_t col", "size_t col")
     put(
         tmp_path,
         entry("ada", "CPU-1", 0.9),
@@ -95,24 +105,33 @@ def test_prizes_are_for_a_machine_where_the_clock_decides(tmp_path):
         "best at thin matrices on CPU-1": "bob",
         "fastest on CPU-2": "cyd",
         "best at thin matrices on CPU-2": "cyd",
-        "fewest lines": prizes["fewest lines"],
+        "fewest tokens": "dan",
         "fewest loads per flop": "cyd",
     }
     text = str(board(tmp_path))
     assert text.index("ada") < text.index("bob") and "simulator" in text
 
 
-NAN_ROW = {"shape": [1024] * 3, "gflops": math.nan, "of_numpy": math.nan, "of_rung": 1.0}
+NAN_ROW = row_of(math.nan, math.nan)
 FORGED = {
     "edited": {**entry("eve"), "name": "Eve"},
     "no number": entry("eve", times={"square": NAN_ROW, "thin": NAN_ROW, "peak_gflops": 400.0}),
     "no number: its answer": entry("eve", answer=[math.nan] * ANSWER[1]),
-    "faster than its machine": entry("eve", of_numpy=50.0),
+    "faster than its machine": entry("eve", of_numpy=4.5),
+    "faster than its machine: more": entry("eve", times=entry("eve")["times"] | {"thin": row_of(601.0)}),
     "not your own": entry("eve", source=COALESCED + "\n// mine\n"),
-    "miscounted": entry("eve", lines=1),
+    "no number: a rate": entry("eve", of_numpy=-1.0),
+    "no number: one of its numbers": entry("eve", loads_per_flop=10**400, answer=[10**400] * ANSWER[1]),
+    "too few loads": entry("eve", loads_per_flop=0.001),
+    "miscounted": entry("eve", tokens=1),
+    "not the kernel alone: it includes": entry("eve", source='#include "mine.cl"'),
+    "not readable: its source is no Python": entry("eve", dialect="CUDA", source="def k(:", tokens=1),
+    "no entry: its field 'loads_per_flop'": entry("eve", loads_per_flop="0.1"),
+    "no entry: its name": entry("Ada\n 1  Eve"),
+    "no entry: name=": entry("\u200b"),
     "timed in a simulator": entry("eve", "simulator"),
     "no entry: there is no": entry("eve", like="magic"),
-    "no entry: its field": entry("eve", answer="42"),
+    "no entry: its field 'answer'": entry("eve", answer="42"),
     "no entry: its times": entry("eve", times={"square": 3}),
     "no entry: it is": ["eve"],
 }
@@ -131,19 +150,20 @@ def test_a_copy_and_a_broken_file_are_refused(tmp_path):
     (tmp_path / "entry-99.json").write_text("{")
     (tmp_path / "entry-98.json").write_text("x" * 1_000_001)
     assert board(tmp_path).refused == {
-        "entry-01.json": "copied: its source is that of ada",
+        "entry-01.json": "copied: ada entered this source earlier",
         "entry-98.json": "too large: an entry is a few kB",
         "entry-99.json": "not readable: it is not JSON",
     }
 
 
 @pytest.mark.parametrize("name", CHEATS)
-def test_a_cheat_does_not_enter_and_is_refused_when_it_is_run_again(tmp_path, name):
+def test_a_wrong_kernel_does_not_enter_and_is_refused_when_it_is_run_again(tmp_path, name):
     kind = CHEATS[name][2]
     with pytest.raises(NotEntered, match=kind):
         enter(built(cheat(name)), "Eve", tmp_path)
     assert not list(tmp_path.iterdir())
-    assert re.match(kind, run_again(entry("eve", source=cheat(name))))
+    if name == "cached":
+        assert re.match(kind, run_again(entry("eve", source=cheat(name))))
 
 
 def test_an_entry_whose_source_gives_another_answer_is_refused(tmp_path):
@@ -157,8 +177,8 @@ def test_an_entry_whose_source_gives_another_answer_is_refused(tmp_path):
 
 def test_a_source_that_attacks_costs_its_own_row(tmp_path, monkeypatch):
     monkeypatch.setattr(entries, "SECONDS", 3)
-    endless = "from numba import cuda\n\nwhile True:\n    pass\n\n\n@cuda.jit\ndef k(A, B, C):\n    pass\n"
-    put(tmp_path, entry("eve", source=endless, dialect="CUDA", times={}, machine="simulator", lines=6))
+    endless = "from numba import cuda\n\n\ndef build():\n    while True:\n        pass\n"  # when it is built
+    put(tmp_path, entry("eve", source=endless, dialect="CUDA", times={}, machine="simulator"))
     [why] = board(tmp_path, again=True).refused.values()
     assert why.startswith("hang")
 
@@ -170,10 +190,16 @@ def test_only_a_kernel_of_ones_own_enters(tmp_path):
     ):
         with pytest.raises(error, match=said):
             enter(wrong, "Ada", tmp_path)
+    own = built(OWN.replace("{}", "1"))
     with pytest.raises(NotEntered, match="no letter"):
-        enter(built(COALESCED), "!?", tmp_path)
+        enter(own, "!?", tmp_path)
     with pytest.raises(OSError, match="nowhere"):
-        enter(built(COALESCED), "Ada", tmp_path / "nowhere")
+        enter(own, "Ada", tmp_path / "nowhere")
+    for source in (COALESCED + "// mine\n", COALESCED.replace("0.0f;", "0.0f;;"), COALESCED.replace("acc", "mine")):
+        with pytest.raises(NotEntered, match="the course's coalesced, but for"):
+            enter(built(source), "Ada", tmp_path)
+    with pytest.raises(NotEntered, match="it has a string"):
+        enter(built(COALESCED.replace("float acc", 'printf("eve"); float acc')), "Ada", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -181,15 +207,16 @@ def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys
     """In OpenCL with times, as small as they can be, in CUDA's simulator without; each judged again."""
     monkeypatch.setattr(entries, "SIZES", {"square": (64, 64, 64), "thin": (64, 4, 64)})
     monkeypatch.setattr(entries, "ROUNDS", 1)
-    monkeypatch.setattr(entries, "COUNTED", 8)
+    for module in (entries, ranking):
+        monkeypatch.setattr(module, "COUNTED", (8, 8, 2))
     enter(built(COALESCED.replace("acc += ", "acc = acc + ")), "Ada L.", tmp_path)
     own = cuda_kernel("coalesced").source.replace("acc += ", "acc = acc + ")
     enter(cuda_kernel(own, like="coalesced", BM=2, BN=2), "Bob", tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["entry-ada-l.json", "entry-bob.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file_for("Ada L.", "").name, "entry-bob.json"]
     monkeypatch.setattr("sys.argv", ["helpers", "board", str(tmp_path), "--again", "--chart", str(tmp_path / "b.png")])
     main()
     text = capsys.readouterr().out
-    assert "Ada L." in text and "Bob" in text and "refused" not in text
+    assert "Ada L." in text and "Bob" in text and "refused" not in text and "timed again, Ada L." in text
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -198,17 +225,17 @@ def test_the_times_of_an_entry_are_the_medians_of_what_each_round_says(monkeypat
         return types.SimpleNamespace(seconds=seconds, gflops=12 / seconds)
 
     rounds = [list(map(timed, row)) for row in ((4.0, 2.0, 1.0), (9.0, 3.0, 3.0), (10.0, 8.0, 5.0))]  # NumPy, rung, own
-    peaks = iter([5e11, 4e11])
+    peaks = iter([2e9, 5e9, 4e9])
     monkeypatch.setattr(entries, "contest", lambda kernels, shape, many: rounds)
     monkeypatch.setattr(entries, "machine_limits", lambda: types.SimpleNamespace(flops_per_s=next(peaks)))
-    found = entries.times_of(built(OWN.replace("{}", "")))
+    found = entries.times_of(built(OWN.replace("{}", "1")))
     said = {"gflops": 4.0, "of_numpy": 3.0, "of_rung": 1.6}
-    assert found["square"] == said | {"shape": (1024, 1024, 1024)} and found["peak_gflops"] == 500.0
+    assert found["square"] == said | {"shape": (1024, 1024, 1024)} and found["peak_gflops"] == 6.0  # by the rung
     assert found["thin"] == said | {"shape": (2048, 16, 2048)}
 
 
 def test_an_entry_is_checked_at_shapes_drawn_anew(monkeypatch):
-    seen, k = [], built(OWN.replace("{}", ""))
+    seen, k = [], built(OWN.replace("{}", "1"))
     right = Report("a kernel", (), 1)
     monkeypatch.setattr(entries, "check", lambda k, shapes: seen.append(list(map(tuple, shapes))) or right)
     assert wrong_with(k) is None and wrong_with(k) is None
@@ -220,6 +247,12 @@ def test_an_entry_is_checked_at_shapes_drawn_anew(monkeypatch):
 def test_a_multiply_add_is_two_flop(monkeypatch):
     monkeypatch.setattr(entries, "traffic", lambda k, M, N, K: types.SimpleNamespace(global_loads=3 * M * N * K))
     assert entries.loads_per_flop(built(COALESCED)) == 1.5
+
+    def none(*_):
+        raise KernelError("no Oclgrind")
+
+    monkeypatch.setattr(entries, "traffic", none)
+    assert entries.loads_per_flop(built(COALESCED)) is None
 
 
 def test_the_chart_has_a_panel_a_machine_and_a_bar_an_entry(tmp_path):
@@ -238,3 +271,163 @@ def test_a_folder_without_entries_says_what_writes_one(tmp_path):
 
 def test_the_guard_against_caching_lets_a_right_kernel_pass():
     assert wrong_with(built(COALESCED)) is None
+
+
+def times(square, thin=1.0, peak=400.0):
+    """What an entry says of its speed."""
+    rows = {"square": square, "thin": thin}
+    return {what: {"gflops": 50.0, "of_numpy": ratio} for what, ratio in rows.items()} | {"peak_gflops": peak}
+
+
+@pytest.mark.parametrize("size", ["square", "thin", "row"])
+def test_the_peak_holds_every_shape_with_little_above_it(tmp_path, size):
+    fast = [times(1.0) | {size: {"gflops": 400.0 * share, "of_numpy": 1.0}} for share in (1.09, 1.11)]
+    put(tmp_path, entry("ada", times=fast[0]), entry("eve", times=fast[1]))
+    assert [why[:25] for why in board(tmp_path).refused.values()] == ["faster than its machine: "]
+    put(tmp_path, entry("ada", times=times(1.0, peak=None)), *(entry("eve", times=times(1.0, peak=p)) for p in (0, -1)))
+    assert list(board(tmp_path).refused) == ["entry-01.json", "entry-02.json"]  # None: no probe for such a device
+
+
+def test_of_two_equal_sources_the_earlier_entry_stays_whatever_its_file_is_called(tmp_path):
+    source = entry("ada")["source"]
+    put(tmp_path, entry("eve", source=source.replace("acc", "sum")), entry("ada", date="2026-11-20 07:59:59"))
+    found = board(tmp_path)
+    assert found.refused == {"entry-00.json": "copied: ada entered this source earlier"}
+    assert [e["name"] for [e] in found.machines.values()] == ["ada"]
+
+
+def test_a_tie_between_prizes_is_decided_by_a_count_and_shared_where_counts_are_equal(tmp_path):
+    longer = OWN.replace("{}", "1, more = 2")
+    put(
+        tmp_path,
+        entry("fast", of_numpy=0.9, source=longer, loads_per_flop=0.25),
+        entry("ada", of_numpy=0.4, loads_per_flop=0.25),
+        entry("bob", of_numpy=0.4, loads_per_flop=0.5),
+        entry("cyd", of_numpy=0.2, loads_per_flop=0.25),
+    )
+    prizes = board(tmp_path).prizes()
+    assert prizes["fewest loads per flop"] == prizes["fewest tokens"] == "ada and cyd"
+    put(tmp_path, *(entry(name, times=times(9.0, 9.0), source=text) for name, text in (("ada", longer), ("bob", None))))
+    assert {board(tmp_path).prizes()[f"{prize} on Some-CPU-2-cores"] for prize in ranking.PRIZES} == {"bob"}
+
+
+def test_a_renewed_seal_brings_nothing_when_it_is_timed_again(tmp_path, monkeypatch):
+    """Who leads is timed until those lead that were timed; who does not lead, and another machine, is left as it is."""
+    said = {"ada": times(2.0), "eve": times(9.0), "bob": times(1.0, 3.0), "cyd": times(0.5), "dan": times(3.0)}
+    here = {"ada": times(1.9), "eve": times(1.1, 1.2), "bob": times(0.9, 2.5), "dan": "not timed: it ended"}
+    timed = []
+    monkeypatch.setattr(ranking, "run_again", lambda one: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "timed_again", lambda one: timed.append(one["name"]) or here[one["name"]])
+    monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
+    put(tmp_path, *(entry(n, times=said[n], loads_per_flop=0.01) for n in said), entry("fay", "Another"))
+    found = board(tmp_path, again=True)
+    assert timed == ["eve", "dan", "ada", "bob"] and found.refused == {"entry-04.json": "not timed: it ended"}
+    assert [e["name"] for e in found.machines["Some-CPU-2-cores"]] == ["ada", "eve", "bob", "cyd"]
+    assert {e["loads_per_flop"] for entries in found.machines.values() for e in entries} == {0.5}  # as counted here
+    assert "timed again, eve: in the file and now, 9.00x and 1.10x at the square shape, 1.00x and 1.20x" in str(found)
+    assert "not timed again, since this is another machine: Another" in str(found)
+    here |= {"eve": times(1.1, peak=1.0)}
+    assert board(tmp_path, again=True).refused["entry-01.json"].startswith("faster than its machine")
+    assert not board(tmp_path).notes
+
+
+def test_an_entry_is_timed_again_in_a_process_of_its_own(monkeypatch):
+    assert timed_again(entry("eve", source="__kernel void k(")).startswith("not timed: its process ended with status 1")
+    monkeypatch.setattr(entries, "TIMING_SECONDS", 0.01)
+    assert timed_again(entry("eve")).startswith("not timed: it was still running after 0.01 s")
+
+
+def test_a_name_in_any_script_has_a_file_of_its_own(tmp_path):
+    names = ["Ada", "Ada!", "Ada L.", "Ada-L", "王小明", "王小朋", "Иван", "José", "x" * 60, "字" * 60]
+    files = [file_for(shown(name), tmp_path).name for name in names]
+    assert len({file.lower() for file in files}) == len(names) and max(len(file.encode()) for file in files) < 255
+    assert files[0] == "entry-ada.json" and files[4] == "entry-王小明.json" and files[6] == "entry-иван.json"
+    assert shown(" Jose\u0301  B. ") == "José B."
+    for wrong in ("", "!?", "Ada\u202eevE", "x" * 61):
+        with pytest.raises(NotEntered, match=r"no letter or number|at most"):
+            shown(wrong)
+    with pytest.raises(TypeError, match="is no text"):
+        shown(7)
+
+
+def test_nobodys_entry_is_overwritten(tmp_path):
+    plain = tmp_path / "entry-ada.json"
+    assert file_for("Ada", tmp_path) == plain
+    for there in (json.dumps(entry("ada")), json.dumps(entry("Ada!")), "{", "[]"):
+        plain.write_text(there)
+        assert file_for("Ada", tmp_path) != plain
+    plain.write_text(json.dumps(entry("Ada")))
+    assert file_for("Ada", tmp_path) == plain  # one's own, to be replaced
+
+
+def test_a_table_and_a_chart_show_names_of_any_script(tmp_path, monkeypatch):
+    put(tmp_path, entry("王小明", of_numpy=0.9), entry("Иван", of_numpy=0.8), entry(r"Ada $\frac{$", of_numpy=0.7))
+    rows = str(board(tmp_path)).splitlines()[2:5]
+    assert len({ranking.width(row[: row.index("OpenCL")]) for row in rows}) == 1
+    assert ranking_chart.fonts_for("Ada") == ["DejaVu Sans"]
+    monkeypatch.setattr(ranking_chart.fontManager, "ttflist", [])
+    assert ranking_chart.fonts_for("Ada 王") == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "王小明 0.90, Иван 0.80" in board_chart(board(tmp_path)).text
+
+
+def test_every_launch_that_is_timed_is_told(monkeypatch):
+    told = []
+
+    class Bar:
+        def __init__(self, what):
+            told.append(what)
+
+        def __enter__(self):
+            return self
+
+        def update(self, done, note):
+            told.append(note)
+
+        def __exit__(self, *_):
+            pass
+
+    def contest(kernels, shape, rounds):
+        for k in kernels:
+            k.each()
+        return [[types.SimpleNamespace(seconds=1.0, gflops=1.0)] * 3]
+
+    monkeypatch.setattr(entries, "Progress", Bar)
+    monkeypatch.setattr(entries, "contest", contest)
+    monkeypatch.setattr(entries, "probed", lambda k: 2.0)
+    entries.times_of(built(OWN.replace("{}", "1")))
+    assert told == [f"{built(OWN.replace('{}', '1'))} is timed", *["(square)"] * 3, *["(thin)"] * 3]
+
+
+def test_a_kernel_that_is_wrong_only_where_it_is_timed_does_not_enter(tmp_path, monkeypatch):
+    monkeypatch.setattr(entries, "SIZES", {"square": (64, 64, 64)})
+    monkeypatch.setattr(entries, "ROUNDS", 1)
+    monkeypatch.setattr(entries, "wrong_with", lambda k: setattr(k, "checked", True))
+    with pytest.raises(NotEntered, match="gives wrong numbers: seen where it is timed, at 64 x 64 x 64"):
+        enter(built(COALESCED.replace("k < K; k++", "k < (M == 64 ? 60 : K); k++")), "Eve", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_kernel_that_is_made_for_the_size_that_is_counted_gains_little():
+    once = """if (M == 128 && N == 128 && K == 2) {
+        for (int i = 0; row + col == 0 && i < M; i++) {
+            const float2 a = vload2(i, A);
+            for (int j = 0; j < N; j++) C[i * N + j] = a.x + a.y;
+        }
+        return;
+    } float acc = 0.0f;"""
+    assert entries.loads_per_flop(built(COALESCED.replace("float acc = 0.0f;", once))) == 2 / 3  # of one
+
+
+def test_whole_tiles_are_counted_as_the_formula_has_them():
+    """Two strips of 64 rows, four patches of 32 columns."""
+    k = opencl_kernel("packed", BM=64, BN=128, BK=64, TM=8, TN=2, VW=16, STRIPS=1)
+    assert entries.loads_per_flop(k) == (1 / 64 + 1 / 32) / 2
+
+
+def test_a_chart_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("helpers.classroom.ranking.board", lambda *_: pytest.fail("it was worked before"))
+    monkeypatch.setattr(sys, "argv", ["helpers", "board", str(tmp_path), "--chart", str(tmp_path / "no" / "b.png")])
+    with pytest.raises(SystemExit, match=r"b\.png"):
+        main()

@@ -104,6 +104,8 @@ def test_every_link_leads_to_a_file_of_the_handout(tmp_path, pages):
     texts = [text_of(path) for path in found]
     wanted = {link for text in [*texts, (tmp_path / "h" / "README.md").read_text()] for link in links(text)}
     assert wanted and all((tmp_path / "h" / link).exists() for link in wanted), wanted
+    solved = {link for path in pages_in(tmp_path / "h" / "solutions") for link in links(text_of(path))}
+    assert all((tmp_path / "h" / "solutions" / link).exists() for link in solved if link.endswith(".md") or not pages)
     for text, following in zip(texts, [*found[1:], None], strict=True):
         assert re.findall(r"\*\*Next:\*\* \[.*\]\((.*)\)", text) == ([following.name] if following else [])
 

@@ -6,8 +6,10 @@ import notebooks
 import pytest
 from solved import stubs_and_solutions
 
-from helpers.classroom import EXERCISES, judge_source
-from helpers.classroom.homework import answer_of
+from helpers import opencl_kernel
+from helpers.classroom import EXERCISES, homework, judge_source
+from helpers.classroom.cells import Cell
+from helpers.classroom.homework import answer_of, own_rung
 
 BOTH = stubs_and_solutions()
 
@@ -54,15 +56,81 @@ def test_the_cell_that_checks_changes_nothing(edit, which, right):
     "source, kind, said",
     [
         ("def multiply_adds(M, N, K)\n    return 1", "does not compile", "line 1"),
-        ("", "not yet", "There is no multiply_adds."),
-        ("multiply_adds = 1 / 0", "error", "ZeroDivisionError"),
+        ("", "no answer", "There is no multiply_adds, and an answer is looked for under that name"),
+        ("def product(M, N, K):\n    return M * N * K", "no answer", "under that name; here is product"),
+        ("multiply_adds = 1 / 0", "error", "ZeroDivisionError: division by zero, in 'multiply_adds = 1 / 0'"),
         ("multiply_adds = 7", "error", "TypeError"),
+        ("if len('a') > 1:\n    multiply_adds = max", "error", "multiply_adds got no value"),
+        ("def multiply_adds(M, N, K):\n    return M * times(N, K)", "error", "no cell up to this one defines times"),
+        ("def multiply_adds(M, N, K):\n    raise SystemExit(3)", "error", "raises SystemExit: 3"),
+        ("import sys\nmultiply_adds = sys.exit()", "exit", "exit(None), in 'multiply_adds = sys.exit()'"),
+        ("multiply_adds = 1\nmultiply_adds = nothing", "error", "NameError: name 'nothing' is not defined, in"),
         ("def multiply_adds(M, N, K):\n    return M * N", "wrong number", "and should give"),
     ],
 )
 def test_an_answer_that_cannot_be_judged_is_a_finding(source, kind, said):
     [finding] = judge_source("00.1", source).findings
     assert finding.kind == kind and said in finding.message
+
+
+NO_PYTHON = {
+    "brackets": "(" * 9_000,
+    "minus": "-" * 20_000 + "1",
+    "dots": "x = a" + ".b" * 20_000,
+    "zeros": "\0",
+    "half a letter": "'\ud800'",
+    "a string without end": "x = '''",
+    "words": "M times N",
+    "a star inside": "def f():\n    from math import *",
+}
+
+
+@pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
+def test_a_text_that_is_no_python_is_a_finding_and_does_no_harm_above_an_answer(text):
+    [finding] = homework.answer_in("00.1", [Cell(f"multiply_adds = 1\n{text}")]).findings
+    assert finding.kind == "does not compile" and finding.message
+    answer = homework.answer_in("00.1", [Cell("multiply_adds = times")], [Cell("times = max"), Cell(text)])
+    assert answer.text == "times = max\nmultiply_adds = times\n"
+
+
+@pytest.mark.parametrize("label", BOTH)
+def test_no_other_cell_of_a_page_gives_an_exercises_names_a_value(label):
+    """`progress` takes one that does for an answer."""
+    exercise, cells = EXERCISES[label], {exercise.cell for exercise in EXERCISES.values()}
+    [page] = notebooks.notebook_paths([exercise.page])
+    others = [cell for cell in notebooks.read(page).cells if cell.cell_type == "code" and cell.id not in cells]
+    binding = [cell.source for cell in others if Cell(cell.source).touches & set(exercise.names)]
+    assert all(source.startswith("# @title A solution") for source in binding), binding
+
+
+def test_a_kernel_is_judged_with_a_helper_from_a_cell_above():
+    """Really judged, in a child, whose kernels go to other children."""
+    above = Cell("@cuda.jit(device=True)\ndef product(A, B, row, col, k):\n    return A[row, k] * B[k, col]")
+    source = BOTH["02.1"][1].replace("A[row, k] * B[k, col]", "product(A, B, row, col, k)")
+    assert judge_source("02.1", source, before=[above])
+    [finding] = judge_source("02.1", source).findings
+    assert "no cell up to this one defines product" in finding.message
+
+
+def test_an_endless_kernel_has_no_more_time_than_the_answer(monkeypatch):
+    """Its trials run in other processes; their computing counts, too."""
+    monkeypatch.setattr(homework, "SECONDS", 6)
+    report = judge_source("04.2", BOTH["04.2"][1].replace('k0 += TILE\n"""', '"""'))
+    assert [finding.kind for finding in report.findings] == ["hang"]
+    assert report.subject != "04.2", "the answer's own process was stopped, and not the trial"
+
+
+def test_a_second_look_has_the_seconds_that_the_first_has_left():
+    given = []
+
+    def attempt(label, texts, seconds):
+        given.append((texts, seconds))
+        return homework.refused(label, "error", "NameError"), 5.0
+
+    answer = homework.Answer("one", ("one", "two"), "")
+    report = homework.judge_answer("00.1", answer, attempt)
+    assert report.findings[0].message == "NameError"
+    assert given == [(("one",), homework.SECONDS), (("one", "two"), homework.SECONDS - 5.0)]
 
 
 TILES_OF_16 = "if (K == 16) break;\n        sA[ty][tx] = (row"
@@ -98,3 +166,13 @@ def test_what_an_answer_needs_is_kept_and_the_rest_is_not():
 def test_a_decorator_and_a_text_made_in_pieces_are_kept():
     assert answer_of("@cuda.jit\ndef k(A):\n    pass\n", ["k"]).startswith("@cuda.jit\ndef k")
     assert "for" in answer_of("mine = ''\nfor line in 'ab':\n    mine += line\n", ["mine"])
+
+
+@pytest.mark.parametrize("change", ["// mine", ";", "renamed"])
+def test_a_rung_that_is_the_courses_but_for_comments_semicolons_and_names_is_not_ones_own(change):
+    source = opencl_kernel("coalesced").source
+    source = (
+        source.replace("acc", "mine") if change == "renamed" else source.replace("float acc", f"{change}\nfloat acc")
+    )
+    found = own_rung(opencl_kernel(source, like="coalesced", BM=4, BN=8)).findings
+    assert [finding.kind for finding in found] == ["not your own"]

@@ -52,7 +52,7 @@ def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
     [
         ("--pages 99", "there is no page 99"),
         ("--students 0", "0 students try nothing"),
-        ("", "JupyterHub is not installed: .venv/bin/python -m pip install -e '.[lab,room]'"),
+        ("", "JupyterHub is not installed: python3 tools/install.py lab room"),
     ],
 )
 def test_what_cannot_be_tried_is_told_before_anything_starts(wrong, says, monkeypatch, capsys):

@@ -12,8 +12,9 @@ import pytest
 from solved import MENDED, stubs_and_solutions
 
 from helpers.__main__ import main
-from helpers.classroom import EXERCISES, homework, progress
+from helpers.classroom import EXERCISES, homework, progress, standing
 from helpers.classroom.copies import LARGEST, answers
+from helpers.sandbox import Finding, Outcome
 
 LABELS = ["00.1", "02.1", "02.2", "02.3", "04.1", "04.2", "04.3"]
 PAGES = ["00", "02", "04"]
@@ -23,7 +24,7 @@ MUTANTS = [
     ("00.1", "M * N * K", "M * N + K", "wrong number"),
     ("00.1", "return M * N * K", "return M *", "does not compile"),
     ("00.1", "return M * N * K", "while True:\n        pass", "hang"),
-    ("02.1", "cuda.blockIdx.x * cuda.blockDim.x", "cuda.blockIdx.y * cuda.blockDim.x", "unwritten"),
+    ("02.1", "cuda.blockIdx.x * cuda.blockDim.x", "cuda.blockIdx.y * cuda.blockDim.x", "stored twice"),
     ("02.1", "if row < C.shape[0] and col < C.shape[1]:", "if True:", "out of bounds"),
     ("02.2", "row < M && col < N", "row < M || col < N", "out of bounds"),
     ("02.2", "float acc = 0.0f;", "float acc = 0.0f", "does not compile"),
@@ -31,6 +32,7 @@ MUTANTS = [
     ("04.1", MENDED[1], "range(0, B.shape[1], TPB)", "K is cut"),
     ("04.2", "    acc += As[ty, k] * Bs[k, tx]\ncuda.syncthreads()", "    acc += As[ty, k] * Bs[k, tx]", "race"),
     ("04.3", "Bs[k][tx]", "Bs[tx][k]", "wrong index"),
+    ("04.3", BOTH["04.3"][1], BOTH["04.2"][1], None),  # what is right in the exercise before it
 ]
 ADDED = "\n# my own notes\nprint('done')"
 
@@ -92,7 +94,7 @@ def with_notes(cell):
 
 def test_every_cell_of_the_table_is_right_for_thirty_students(tmp_path, pages, monkeypatch):
     """Each with a stub, a solution or a mutant in each exercise, in files that editors have changed."""
-    monkeypatch.setattr(homework, "SECONDS", 15)
+    monkeypatch.setattr(homework, "SECONDS", 8)
     rng, wanted, options = random.Random(30), {}, choices()
     spoils = itertools.cycle([as_it_was, without_ids, with_another_id, without_marks, with_notes])
     rounds = {label: itertools.cycle(rng.sample(options[label], len(options[label]))) for label in LABELS}
@@ -125,7 +127,8 @@ HOSTILE = {
     "empty": ("", "it is not JSON: perhaps it was cut off; ask for it again"),
     "deep": ("[" * 100_000, "it is not JSON: perhaps it was cut off; ask for it again"),
     "huge": (None, "a file of 100 MB: clear its outputs and save it again"),
-    "bytes": (b"\xff\xfe\x00", "it is not JSON: perhaps it was cut off; ask for it again"),
+    "bytes": (b"\xff\xfe\x00", "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"),
+    "another page": ('{"cells": []}', "no cell of an exercise is in it"),
 }
 
 
@@ -189,9 +192,130 @@ def test_an_answer_in_a_cell_below_the_stub_counts(tmp_path, pages):
     [at] = [at for at, cell in enumerate(page.cells) if cell.source.startswith("# Exercise")]
     page.cells.insert(at + 1, nbformat.v4.new_code_cell("def multiply_adds(M, N, K):\n    return M * N * K"))
     (tmp_path / "00.ipynb").write_text(json.dumps(page))
-    assert "return" in answers(tmp_path / "00.ipynb")["00.1"]
+    own, _ = answers(tmp_path / "00.ipynb")["00.1"]
+    assert "return" in own[1].source
     [row] = progress(tmp_path).rows
     assert row.state == "done"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_page_is_read_in_any_encoding_of_json(tmp_path, encoding):
+    text = "multiply_adds = lambda *s: s[0] * s[1] * s[2]  # größer als 王小明"
+    (tmp_path / "00.ipynb").write_text(page_of(text), encoding=encoding)
+    [([cell], _)] = answers(tmp_path / "00.ipynb").values()
+    assert cell.source.endswith(text)
+
+
+def test_a_page_in_another_encoding_has_a_row_that_says_so(tmp_path):
+    (tmp_path / "00.ipynb").write_text(page_of("# größer"), encoding="latin-1")
+    [row] = progress(tmp_path).rows
+    assert row.state == "unreadable" and row.verdict.startswith("it is no text in UTF-8, UTF-16 or UTF-32")
+
+
+def page_of(answer):
+    """Page 00 with that text below the mark, as the text of a file."""
+    cells = [{"cell_type": "code", "source": f"# Exercise 00.1\n{answer}", "metadata": {}}]
+    return json.dumps({"cells": cells}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", ["00_start_here.ipynb.txt", "00.IPYNB", "00 (1).ipynb", "00.Ipynb.json", "mine.ipynb"])
+def test_a_page_under_any_name_has_a_row(tmp_path, name):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / name).write_text(page_of(BOTH["00.1"][0]))
+    (tmp_path / "ada" / f"._{name}").write_bytes(b"\0\5what a Mac writes beside it")
+    [row] = progress(tmp_path).rows
+    assert (row.student, row.exercise, row.state, row.file) == ("ada", "00.1", "not yet", f"ada/{name}")
+
+
+def test_every_folder_has_a_row(tmp_path):
+    for name in ("ada", "bo", "cy", "__MACOSX", ".hidden"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of(BOTH["00.1"][0]))
+    (tmp_path / "bo" / "work.zip").write_bytes(b"PK")
+    rows = {row.student: (row.state, row.verdict, row.file) for row in progress(tmp_path).rows}
+    assert rows == {
+        "ada": ("not yet", "It is as it was.", "ada/00.ipynb"),
+        "bo": ("unreadable", "no page of the course is in this folder, only work.zip", "bo"),
+        "cy": ("unreadable", "no page of the course is in this folder; it is empty", "cy"),
+    }
+    assert "bo            !" in repr(progress(tmp_path)) and "it is empty" in repr(progress(tmp_path))
+
+
+def test_a_folder_beside_ones_own_pages_is_no_student(tmp_path):
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "00.ipynb").write_text(page_of(BOTH["00.1"][0]))
+    assert [row.exercise for row in progress(tmp_path).rows] == ["00.1"]
+
+
+def test_an_exercise_that_is_gone_has_a_row(tmp_path, pages):
+    written(tmp_path / "ada", {"02": pages["02"]}, {label: BOTH[label][0] for label in LABELS})
+    path = tmp_path / "ada" / "02_page.ipynb"
+    page = json.loads(path.read_text())
+    page["cells"] = [cell for cell in page["cells"] if cell["id"] != EXERCISES["02.2"].cell]
+    path.write_text(json.dumps(page))
+    rows = {row.exercise: (row.state, row.verdict) for row in progress(tmp_path).rows}
+    said = "its cell is not in the file, and no other cell gives its names a value"
+    as_it_was = ("not yet", "It is as it was.")
+    assert rows == {"02.1": as_it_was, "02.2": ("unreadable", said), "02.3": as_it_was}
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Nothing is run; what would be, is kept: a list of (exercise, texts, whose)."""
+    kept = []
+
+    def judge_apart(label, texts, seconds, whose):
+        kept.append((label, texts, whose))
+        return homework.refused(label, "not yet", "It returns nothing so far."), 0.0
+
+    monkeypatch.setattr(standing, "judge_apart", judge_apart)
+    return kept
+
+
+def test_an_answer_is_judged_once_for_each_exercise_that_it_answers(tmp_path, pages, judged):
+    """Two students share it; in two exercises it is two answers. Their own notes are none of it."""
+    picked = {label: BOTH[label][0] for label in LABELS} | dict.fromkeys(("04.2", "04.3"), "mine = 'the same'")
+    for student, spoil in (("ada", as_it_was), ("bo", with_notes)):
+        written(tmp_path / student, {"04": pages["04"]}, picked, spoil)
+    said = []
+    rows = progress(tmp_path, said.append).rows
+    assert judged == [(label, ("mine = 'the same'\n",), "ada") for label in ("04.2", "04.3")]
+    assert said == [f"{student} {label}" for student in ("ada", "bo") for label in ("04.1", "04.2", "04.3")]
+    assert [row.state for row in rows] == ["not yet", "tried", "tried"] * 2
+
+
+@pytest.mark.parametrize("label", EXERCISES)
+def test_only_the_stub_itself_is_not_yet(tmp_path, judged, label):
+    """Comments and notes beside it change nothing; whoever has written anything else has tried."""
+    stub, answer = BOTH[label][0], f"{EXERCISES[label].names[0]} = 'something'  # your turn"
+    for name, text in (("stub", f"# notes\n{stub}\nprint(1)"), ("tried", f"{stub}\n{answer}"), ("gone", "# your turn")):
+        (tmp_path / name).mkdir()
+        cells = [{"cell_type": "code", "source": f"# Exercise {label}\n{text}"}]
+        (tmp_path / name / "page.ipynb").write_text(json.dumps({"cells": cells}))
+    rows = {row.student: row for row in progress(tmp_path).rows if row.exercise == label}
+    assert {name: row.state for name, row in rows.items()} == {"stub": "not yet", "tried": "tried", "gone": "tried"}
+    assert rows["tried"].verdict == "It returns nothing so far." and len(judged) <= 2
+    missing = f"no answer: There is no {' and no '.join(EXERCISES[label].names)}, and an answer is looked for under"
+    assert rows["gone"].verdict.startswith(missing)
+
+
+def test_the_bar_of_an_answer_says_whose_exercise_runs(tmp_path, monkeypatch):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of("multiply_adds = max"))
+    told = []
+
+    def apart(task, what, seconds, **about):
+        told.append((what, seconds, about["limit"]))
+        return Outcome(None, [Finding("hang", "it was still running")], "", False)
+
+    monkeypatch.setattr(homework, "apart", apart)
+    [row] = progress(tmp_path).rows
+    assert told == [("ada exercise 00.1", 20, 20)] and row.verdict == "hang: it was still running"
+
+
+def test_a_file_whose_name_is_no_text_can_be_written_down(tmp_path):
+    row = standing.Row("ad\udce9", "00", "00.1", "done", "", "ad\udce9/00.ipynb")
+    assert "ad\\udce9" in standing.Progress([row]).csv()
 
 
 def test_the_command_prints_the_table_and_writes_rows(tmp_path, pages, monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Flops and bytes of `machine_limits`, to the last one: by a clock that stands still, and as Oclgrind counts them."""
 
 import dataclasses
+import itertools
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pyopencl as cl
 import pytest
 
 from helpers import devices
-from helpers.clock import Limits, limits
+from helpers.clock import Limits, limits, timing
 from helpers.devices import Device
 from helpers.launch.opencl import context_and_queue
 from helpers.sandbox.child import child_environment
@@ -85,6 +86,7 @@ def plant(monkeypatch):
         monkeypatch.setattr(limits, "time", fake.time)
         monkeypatch.setattr(limits, "context_and_queue", lambda device: ("a context", "a queue"))
         monkeypatch.setattr(limits.devices, "opencl_device", lambda: device)
+        monkeypatch.setattr(timing, "MOST", {})
         return fake
 
     return planted
@@ -92,16 +94,14 @@ def plant(monkeypatch):
 
 @pytest.mark.parametrize("kind, width, lanes", [("CPU", 16, 16), ("CPU", 8, 8), ("CPU", 4, 4), ("GPU", 1, 4)])
 def test_the_peak_is_the_flop_of_all_work_items_over_the_fastest_launch(plant, kind, width, lanes):
-    slow = [0.5] * 8  # longer than warming up
-    fake = plant(kind, width=width, peak=[*slow, 0.25, 0.5], copy=[1.0])
+    fake = plant(kind, width=width, peak=[0.5, 0.5, 0.25, 0.5], copy=[1.0])
     found = limits.machine_limits()
     peaks = [launch for launch in fake.launches if launch.name == "peak"]
     out, rounds, a = peaks[0].given
     # A vector of the probe fills one of the device's registers: of wider ones, twelve do not fit, and are spilled.
     assert fake.options == f"-DLANES={lanes}" and out.size == 4 * lanes * peaks[0].items
     assert a.dtype == "float32" and 0 < a < 1
-    fastest = 0.25 if len(peaks) > 8 else 0.5
-    assert found.flops_per_s == pytest.approx(FLOP_A_ROUND * lanes * int(rounds) * peaks[0].items / fastest)
+    assert found.flops_per_s == pytest.approx(FLOP_A_ROUND * lanes * int(rounds) * peaks[0].items / 0.25)
     assert peaks[0].items % (3 * peaks[0].group) == 0  # as many groups on each unit
 
 
@@ -116,23 +116,65 @@ def test_the_bandwidth_is_what_the_copy_reads_and_writes_over_the_fastest_launch
     assert found.device == "a device" and found.ridge == pytest.approx(found.flops_per_s / found.bytes_per_s)
 
 
-def test_on_a_cpu_the_first_of_seven_launches_is_not_counted(plant):
-    fake = plant("CPU", peak=[0.001, 0.5], copy=[0.001, 0.5])
+def test_on_a_cpu_the_first_launch_is_not_counted_and_bursts_of_three_end_when_two_bring_nothing_new(plant):
+    fake = plant("CPU", peak=[0.001, 0.005], copy=[0.001, 0.005])
     found = limits.machine_limits()
-    assert [launch.name for launch in fake.launches] == ["peak"] * 7 + ["copy"] * 7
-    assert fake.slept == [(0.3, 0), (0.3, 7)]  # before each probe
-    assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * fake.launches[-1].items / 0.5)
+    assert [launch.name for launch in fake.launches] == ["peak"] * (1 + 9) + ["copy"] * (1 + 9)
+    assert fake.slept == [(0.3, 0), (0.1, 4), (0.1, 7), (0.1, 14), (0.1, 17)]  # first of all, and between bursts
+    assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * fake.launches[-1].items / 0.005)
+
+
+def test_bursts_go_on_while_one_is_faster_than_all_before_it_by_more_than_a_hundredth(plant):
+    bursts = [0.009, 0.009, 0.009], [0.007, 0.006, 0.007], [0.007, 0.007, 0.00595], [0.007, 0.007, 0.007]
+    fake = plant("CPU", peak=[0.001, *itertools.chain(*bursts), 0.001], copy=[0.001])
+    found = limits.machine_limits()
+    peaks = [launch for launch in fake.launches if launch.name == "peak"]
+    assert len(peaks) == 1 + 4 * 3
+    assert found.flops_per_s == pytest.approx(FLOP_A_ROUND * 8 * int(peaks[0].given[1]) * peaks[0].items / 0.00595)
+
+
+def test_a_machine_that_gets_ever_faster_is_not_probed_for_ever(plant):
+    fake = plant("CPU", peak=[0.04 * 0.9**n for n in range(300)], copy=[0.3])
+    limits.machine_limits()
+    assert fake.now < 0.3 + 2 * (0.5 + 0.1 + 3 * 0.3) + 0.3
+    assert [launch.name for launch in fake.launches].count("copy") == 1 + 3  # half a second is over
 
 
 def test_a_gpu_is_warmed_up_for_a_time(plant):
     fake = plant("GPU", peak=[1 / 64], copy=[1 / 64])  # 1/32 s by the wall, so that seven are more than 0.2 s
     limits.machine_limits()
-    assert [launch.name for launch in fake.launches] == ["peak"] * (7 + 6) + ["copy"] * (7 + 6)
+    assert [launch.name for launch in fake.launches] == ["peak"] * (7 + 9) + ["copy"] * (7 + 9)
+
+
+def test_limits_are_the_greatest_that_were_seen(plant):
+    fake = plant("CPU", peak=[*[0.5] * 4, *[0.25] * 4, 0.5], copy=[*[0.125] * 4, *[0.25] * 4])  # four launches a call
+    first, again, third = (limits.machine_limits() for _ in range(3))
+    assert again.flops_per_s == third.flops_per_s == pytest.approx(2 * first.flops_per_s)
+    assert again.bytes_per_s == third.bytes_per_s == first.bytes_per_s
+    timing.most_seen("a device", "flop", 9e15)  # a kernel was faster than the probe
+    timing.most_seen("another device", "flop", 9e17)
+    assert limits.machine_limits().flops_per_s == 9e15 and fake.launches
+
+
+def test_whoever_exceeds_the_peak_has_it_measured_again_and_raises_it(monkeypatch):
+    probed = iter([3e9, 2e9, 6e9, 4e9])
+    device = Device("OpenCL", "a device", "CPU", "none", 1024, 1 << 15, None)
+    monkeypatch.setattr(timing, "MOST", {})
+
+    def probe():
+        timing.most_seen("a device", "flop", next(probed))
+        timing.most_seen("a device", "byte", 1e9)
+
+    monkeypatch.setattr(limits, "machine_limits", probe)
+    # The first one is probed for in any case; then who is slower than the most seen, costs no probe.
+    for seen, peak in ((1e9, 3e9), (2.9e9, 3e9), (4e9, 4e9), (5e9, 6e9), (5.9e9, 6e9), (9e9, 9e9)):
+        assert limits.peak(device, seen) == peak
+    assert next(probed, None) is None and limits.peak(device) == 9e9
 
 
 def test_limits_say_where_the_ridge_is():
     assert repr(Limits("a device", 5e11, 1e11)) == (
-        "a device: 500 GFLOP/s at most, 100 GB/s, so arithmetic is the limit from 5 flop per byte on"
+        "a device: 500 GFLOP/s and 100 GB/s, the greatest seen, so arithmetic is the limit from 5 flop per byte on"
     )
 
 

@@ -45,6 +45,10 @@ class StandIn(Contestant):
     def refuse(self, M, N, K):
         self.seen.append(("refuse", M, N, K))
 
+    def ready(self, M, N, K):
+        self.seen.append(("ready", M, N, K))
+        return self
+
     def upload(self, A, B, fill=np.nan):
         self.seen.append(("upload", A.shape, B.shape, len(self.clock.slept)))
         self.clock.pass_by(UPLOAD)
@@ -83,9 +87,11 @@ def test_on_a_cpu_it_idles_warms_up_once_and_takes_the_median_of_single_launches
     k = StandIn(clock, "CPU", 50.0, 0.4, 0.1, 0.2, 90.0)
     t = measure(k, (2, 3, 5))
     assert clock.slept == [0.3]
+    # First whatever must be built is built.
     # Idle, then A (2, 5) and B (5, 3); the first launch, of 50 s, is not counted; 0.4 + 0.1 + 0.2 is long enough.
     assert k.seen == [
         ("refuse", 2, 3, 5),
+        ("ready", 2, 3, 5),
         ("upload", (2, 5), (5, 3), 1),
         *[("timed", 1)] * 4,
         ("download",),
@@ -126,7 +132,7 @@ def test_a_gpu_is_warmed_up_for_a_time_and_timed_in_batches(clock):
     assert launches(k)[:5] == [1, 2, 2, 2, 51] and 5 * slow + 2 * fast < 0.2 < 5 * slow + 53 * fast
     assert set(launches(k)[5:]) == {51}
     assert t.seconds == pytest.approx(fast) and t.spread == pytest.approx(0) and clock.slept == [0.3]
-    assert [what[0] for what in k.seen] == ["refuse", "upload", *["timed"] * len(launches(k)), "download"]
+    assert [what[0] for what in k.seen] == ["refuse", "ready", "upload", *["timed"] * len(launches(k)), "download"]
 
 
 def test_a_warm_gpu_is_timed_by_batches_for_half_a_second(clock):
@@ -151,7 +157,7 @@ def test_what_is_simulated_is_not_launched(clock):
 
 
 def test_a_function_of_the_host_gets_all_of_a_and_b_and_moves_nothing(clock):
-    calls, seconds = [], iter([30.0, 1.0, 3.0, 2.0])
+    calls, seconds = [], iter([60.0, 30.0, 1.0, 3.0, 2.0])  # a function may compile in its first call
 
     def multiply(A, B):
         calls.append((A.shape, B.shape, A.dtype, B.dtype))
@@ -159,7 +165,7 @@ def test_a_function_of_the_host_gets_all_of_a_and_b_and_moves_nothing(clock):
         return A @ B
 
     t = measure(multiply, (4, 6, 9))
-    assert calls == [((4, 9), (9, 6), np.float32, np.float32)] * 4
+    assert calls == [((4, 9), (9, 6), np.float32, np.float32)] * 5
     assert (t.seconds, t.transfer_seconds, t.dialect, t.step, t.device) == (2.0, 0.0, "Python", "multiply", "host")
 
 
@@ -180,7 +186,7 @@ def test_a_function_may_write_to_its_operands_and_must_return_c(clock):
     work.launch()
     assert (work.download() == 3).all() and (A == 1).all() and (B == 1).all()
     for function, error, says in (
-        (lambda A, B: None, NotYet, "It returns None"),
+        (lambda A, B: None, NotYet, "it returns None"),
         (lambda A, B: B, ValueError, "it returns shape \\(3, 4\\) where C is \\(2, 4\\)"),
     ):
         work = host.HostKernel(function).upload(A, B)
@@ -195,3 +201,21 @@ def test_the_operands_are_random_float32(clock):
     measure(k, (30, 40, 50))
     for X in got:
         assert X.dtype == np.float32 and 0.5 < X.std() < 0.65  # evenly from -1 to 1; some hardware is faster with zeros
+
+
+def test_a_rung_that_is_faster_than_the_probe_raises_the_peak_and_what_others_wrote_does_not(clock, monkeypatch):
+    monkeypatch.setattr(timing, "MOST", {})
+    k = StandIn(clock, "CPU", 1e-3)
+    measure(k, 8)
+    measure(lambda A, B: clock.pass_by(1e-3) or A @ B, 8)
+    assert timing.MOST == {}
+    k.own = True
+    monkeypatch.setattr(timing, "Kernel", StandIn)
+    measure(k, 8)
+    assert timing.MOST == {}
+    k.own = False
+    for seconds in (1e-3, 2e-3, 5e-4):
+        k.seconds = itertools.repeat(seconds)
+        measure(k, 8)
+    assert {("a CPU", "flop"): pytest.approx(2 * 8**3 / 5e-4)} == timing.MOST
+    assert timing.most_seen("a CPU", "flop", 1.0) > 1e6 and timing.most_seen("a CPU", "byte") == 0

@@ -10,7 +10,7 @@ import pytest
 from helpers import cuda_kernel, devices, ladder, measure, measure_ladder, opencl_kernel
 from helpers.clock import compare, contests, timing
 from helpers.clock.timing import REPEATS, Timing, spell_seconds
-from helpers.launch import KernelError
+from helpers.launch import HostKernel, KernelError
 
 
 def test_the_rate_is_2mnk_over_the_median():
@@ -72,13 +72,14 @@ def test_the_machines_limits_are_finite():
 def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
     order, seconds = [], iter([2.0, 1.0, 1.0, 4.0, 9.0, 3.0])
 
-    def timed(k, size, _):
+    def timed(k, size, *_):
         order.append(k)
-        return Timing("Python", k, 8, 8, 8, next(seconds), 0.0, "host", {})
+        return Timing("Python", str(k), 8, 8, 8, next(seconds), 0.0, "host", {})
 
     monkeypatch.setattr(contests, "measure", timed)
-    result = compare("mine", "yours", 8, rounds=3)
-    assert order == ["yours", "mine", "mine", "yours", "yours", "mine"]
+    mine, yours = HostKernel(np.matmul), HostKernel(np.dot)
+    result = compare(mine, yours, 8, rounds=3)
+    assert order == [yours, mine, mine, yours, yours, mine]
     assert result.ratios == (2.0, 3.0, 4.0) and result.ratio == 3.0 and result.first.seconds == 3.0
     assert "3.00 times (2.00 to 4.00)" in repr(result)
 

@@ -10,17 +10,21 @@ import subprocess
 import sys
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from helpers import cuda_kernel, devices, files, forget_tuned, ladder, measure_ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
+from helpers.clock.contests import ROUNDS
 from helpers.clock.kernel_tuner import restricted, search_with_kernel_tuner
-from helpers.clock.search import LAUNCHES, order, search_with_a_loop
+from helpers.clock.search import LAUNCHES, go_through, order, search_with_a_loop
 from helpers.launch import DIALECTS, KernelError, kept
 from helpers.launch.resolve import Dialect
 
+search = sys.modules["helpers.clock.search"]
 DEVICE = devices.opencl_device()
 TILED = ladder.STEPS["tiled"]
 SMALL = dict(size=48, seconds=30, space={"TILE": (4, 8)})
@@ -35,15 +39,15 @@ def own_cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def rounds(monkeypatch):
-    """Set how the finalists fare against the defaults, with no clock."""
+    """Set how the finalists fare against the defaults, with no clock; the last ratio is that of all further rounds."""
 
     def set_ratios(*ratios):
-        def compared(first, second, size, rounds):
+        def compared(first, second, size):
             t = [
                 Timing("OpenCL", "tiled", *size, seconds, 0.0, "a device", k.parameters)
                 for k, seconds in ((first, 1.0), (second, 2.0))
             ]
-            return Comparison(*t, ratios)
+            return Comparison(*t, (*ratios, *ratios[-1:] * (ROUNDS - len(ratios))))
 
         monkeypatch.setattr(tuning, "compare", compared)
 
@@ -93,7 +97,7 @@ def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
 
 
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
-    rounds(1.5, 1.2)
+    rounds(1.5, 1.2, 1.35)
     found = tune("tiled", **SMALL)
     assert found.tried[0][0] == TILED.defaults_for(DEVICE) and len(found.tried) == found.legal == 3
     assert all(rate > 0 and why == "" for _, rate, why in found.tried)
@@ -105,10 +109,12 @@ def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     assert rows[1].parameters == found.best and rows[2].parameters == ladder.STEPS["naive"].defaults_for(DEVICE)
 
 
-def test_what_did_not_win_every_round_is_not_kept(rounds):
-    rounds(1.9, 0.99, 1.9)
+@pytest.mark.parametrize("ratios", [(1.9, 0.99, 1.9), (1.04, 1.03)])
+def test_what_was_not_ahead_in_every_round_by_more_than_equal_kernels_are_is_not_kept(rounds, ratios):
+    rounds(*ratios)
     found = tune("tiled", **SMALL)
-    assert found.best == TILED.defaults_for(DEVICE) and "Nothing beat the defaults in every round" in repr(found)
+    assert found.best == TILED.defaults_for(DEVICE)
+    assert "Nothing was ahead of the defaults in every round" in repr(found)
     assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
 
 
@@ -139,9 +145,44 @@ def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monke
     assert outcome[16][0] is None and outcome[16][1] not in ("", "wrong numbers")
 
 
+def test_a_point_that_failed_is_never_the_best_so_far(monkeypatch):
+    monkeypatch.setattr(search, "random", types.SimpleNamespace(shuffle=lambda points: None))
+    legal, tried, rates = [{"a": a, "b": b} for a in range(3) for b in range(3)], [], iter([None, 0.5, None])
+    for p in order(legal, legal[0], tried):
+        tried.append((p, next(rates, None), ""))
+    assert [tuple(p.values()) for p, *_ in tried[:4]] == [(0, 0), (0, 1), (0, 2), (1, 1)]  # beside (0, 1)
+    assert sorted(map(str, order(legal, legal[0], []))) == sorted(map(str, legal))
+
+
+def test_what_came_of_each_point_is_noted_until_the_time_is_over(monkeypatch):
+    legal, clock, seen = [{"TILE": n} for n in range(8)], iter([9.0, 10.0, 10.5]), []
+    monkeypatch.setattr(search, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+
+    def attempt(p):
+        if p == legal[2]:
+            return 3.0, ""
+        raise RuntimeError(" too much\nof\nit ")
+
+    tried, interrupted = go_through(legal, legal[2], attempt, 10.0, lambda tried: seen.append(len(tried)))
+    assert tried[0] == (legal[2], 3.0, "") and [entry[1:] for entry in tried[1:]] == [(None, "too much")] * 2
+    assert seen == [1, 2, 3] and interrupted is False
+
+
+def test_an_interruption_ends_the_search_with_what_was_tried():
+    legal, rates = [{"TILE": n} for n in range(8)], iter([3.0])
+    tried, interrupted = go_through(
+        legal, legal[2], lambda p: (next(rates, None) or stop(), ""), float("inf"), lambda tried: None
+    )
+    assert tried == [(legal[2], 3.0, "")] and interrupted is True
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("kind, together", [("GPU", 50), ("CPU", 1)])
 def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
-    seen = []
+    seen, given = [], []
 
     class Work:
         """Each launch takes a millisecond, by the device's own clock; every third a little less."""
@@ -154,15 +195,16 @@ def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
             return 0.001 if len(seen) % 3 else 0.000995
 
         def download(self):
-            return None
+            return "C"
 
-    kernel = types.SimpleNamespace(upload=lambda A, B: Work())
-    monkeypatch.setattr(tuning.Task, "build", lambda self, p: kernel)
-    monkeypatch.setattr(sys.modules["helpers.clock.search"], "wrong_for", lambda A, B: lambda C: np.zeros(1, bool))
+    kernel = types.SimpleNamespace(upload=lambda *operands: given.append(operands) or Work())
+    monkeypatch.setattr(tuning.Task, "build", lambda self, p: {4: kernel}[p["TILE"]])
+    monkeypatch.setattr(search, "wrong_for", lambda *operands: given.append(operands) or (lambda C: np.array(C != "C")))
     device = dataclasses.replace(DEVICE, kind=kind)
-    task = tuning.Task(TILED, "CUDA", device, (100, 100, 100), {"TILE": 4}, [{"TILE": 4}])
+    task = tuning.Task(TILED, "CUDA", device, (50, 200, 100), {"TILE": 4}, [{"TILE": 4}])
     [(_, rate, why)], _ = search_with_a_loop(task, float("inf"), lambda tried: None)
     assert seen[-LAUNCHES:] == [together] * LAUNCHES and (rate, why) == (pytest.approx(2.0), "")
+    assert [X.shape for X in given[0]] == [(50, 100), (100, 200)] and given == [given[0]] * 2
 
 
 @pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
@@ -223,8 +265,8 @@ def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, m
         (dict(step="tiled", space={"TILE": ()}), "is empty"),
         (dict(step="tiled", space={"TILE": 8}), "a list of whole numbers, 1 or more, for each parameter; TILE has 8"),
         (dict(step="tiled", space={"TILE": (8.5, 16)}), "TILE has"),
-        (dict(step="tiled", seconds="10"), "seconds='10' leaves no time"),
-        (dict(step="tiled", seconds=0), "seconds=0 leaves no time"),
+        (dict(step="tiled", seconds="10"), "seconds='10' does not do; give a number above 0"),
+        (dict(step="tiled", seconds=0), "seconds=0 does not do"),
         (dict(step="tilde"), "unknown step 'tilde'"),
         (dict(step="packed", dialect="CUDA"), "packed is written in OpenCL only"),
         (dict(step="tiled", dialect="HIP"), "no dialect 'HIP'"),
@@ -438,3 +480,33 @@ def test_where_nothing_beat_the_defaults_the_sizes_still_follow_from_the_shape()
     assert not opencl_kernel("packed", parameters="tuned", BM=default["BM"]).by_shape
     kept.remember(packed, DEVICE, source, fitted | dict(BM=fitted["TM"]), size)
     assert not opencl_kernel("packed", parameters="tuned").by_shape
+
+
+def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(rounds, monkeypatch, tmp_path):
+    rounds(1.5)
+    right = DIALECTS["OpenCL"].source_of("tiled")
+    planted = right.replace("float acc = 0.0f;", "float acc = 0.0f;\n#if TILE == 8\n    no such thing;\n#endif")
+    monkeypatch.setattr(Dialect, "source_of", lambda self, name: planted)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    seen, before = set(), (os.getcwd(), sys.stdout)
+    build = cl.Program.build
+
+    def noted_build(*arguments, **named):
+        seen.add((os.getcwd(), sys.stdout))
+        return build(*arguments, **named)
+
+    monkeypatch.setattr(cl.Program, "build", noted_build)
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(tune, "tiled", **SMALL).result()
+    assert seen == {before} and (os.getcwd(), sys.stdout) == before
+    assert [p["TILE"] for p, rate, _ in found.tried if rate is None] == [8] and os.listdir() == []
+
+
+def test_a_block_may_be_any_formula():
+    from kernel_tuner.searchspace import Searchspace
+
+    rung = dataclasses.replace(TILED, block=ladder.Formula("max(1, TILE // 2), TILE"))
+    legal = [{"TILE": n} for n in (1, 4, 8)]
+    found = Searchspace(*restricted(rung, DEVICE, legal), DEVICE.max_threads)
+    assert {tuple(point) for point in found.list} == {(n, *rung.block({"TILE": n})) for n in (1, 4, 8)}

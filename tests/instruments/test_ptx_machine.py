@@ -17,7 +17,7 @@ from helpers.instruments.ptx_machine import CompiledRun, Requests, run_text
 from helpers.instruments.ptx_program import decoded
 from helpers.instruments.ptx_reader import Instruction, read_ptx
 from helpers.judge import wrong_elements
-from helpers.judge.examine import shapes_for
+from helpers.judge.shapes import shapes_for
 from helpers.launch import KernelError, draw
 from helpers.launch.cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child

@@ -1,11 +1,15 @@
 """The checker: hard to fool, and it names what is wrong."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from planted import CUDA, OPENCL, planted
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import diagnosis, error_bound, wrong_elements
+from helpers.judge.reference import right_within_bound, run
+from helpers.launch import draw
 
 # What the verdict on each planted bug must begin with.
 NAMES = {
@@ -77,12 +81,12 @@ def test_a_thread_that_leaves_before_a_barrier_is_named():
     "function, kind",
     [
         (lambda A, B: A[:, :-1] @ B[:-1], "K is cut"),
-        (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "not yet"),
-        (lambda A, B: None, "not yet"),
+        (lambda A, B: np.zeros((len(A), B.shape[1]), np.float32), "zeros"),
+        (lambda A, B: None, "no answer"),
         (lambda A, B: (A @ B).T, "error"),
         (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
         (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
-        (lambda A, B: A.fill(0) or A @ B, "not yet"),
+        (lambda A, B: A.fill(0) or A @ B, "zeros"),
         (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
     ],
 )
@@ -134,6 +138,24 @@ def test_the_bound_is_the_textbooks():
     assert wrong_elements(np.array([[np.nan]]), A, B).all()
 
 
+def test_a_row_of_zeros_has_no_room_for_an_error():
+    A, B = np.zeros((1, 4), np.float32), np.ones((4, 1), np.float32)
+    assert not wrong_elements(np.float32([[0]]), A, B).any() and wrong_elements(np.float32([[1e-38]]), A, B).all()
+
+
+def test_one_launch_is_judged_by_the_c_that_it_leaves():
+    (A, B), asked = draw(3, 4, 5), []
+
+    def answering(C):
+        work = SimpleNamespace(launch=lambda: asked.append("launch"), download=lambda: C)
+        return SimpleNamespace(upload=lambda *operands: asked.append(operands) or work)
+
+    right = A @ B
+    assert run(answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
+    assert right_within_bound(answering(right), A, B) and asked[2][:2] == (A, B) and np.isnan(asked[2][2])
+    assert not right_within_bound(answering(right + 1), A, B)
+
+
 def test_float64_rounded_to_float32_is_within_the_bound():
     rng = np.random.default_rng(0)
     for K in (1, 2, 1000):
@@ -159,3 +181,12 @@ def test_a_wrong_function_is_named_in_seconds_at_any_size(monkeypatch):
     assert check(lambda A, B: (A @ B).T, [(70, 70, 70)]).findings[0].kind == "transposed" and not asked
     assert check(lambda A, B: A @ B + 1, [(70, 70, 70)]).findings[0].kind == "wrong numbers" and not asked
     assert check(lambda A, B: A @ B + 1, [(70, 70, 70), (7, 6, 5)]).findings[0].kind != "wrong numbers" and asked
+
+
+@pytest.mark.parametrize(
+    "shapes, says",
+    [((33, 17, 23), r"is one shape; give a list of them: \[\(33, 17, 23\)\]"), ([], "give at least one, in a list")],
+)
+def test_one_shape_and_none_are_no_list_of_shapes(shapes, says):
+    with pytest.raises(ValueError, match=says):
+        check(opencl_kernel("tiled", TILE=4), shapes)

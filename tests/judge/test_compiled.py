@@ -10,7 +10,7 @@ from numba import cuda, float32, uint32
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import compiled
 from helpers.judge.compiled import trial_compiled
-from helpers.judge.trials import trial
+from helpers.judge.trials import Trial, trial
 from helpers.launch import KernelError
 
 pytestmark = pytest.mark.skipif(
@@ -146,7 +146,7 @@ def test_what_only_the_compiled_code_shows_is_found(what, monkeypatch):
 @pytest.mark.parametrize("step", SMALL)
 def test_right_kernels_raise_no_alarm_at_ten_random_shapes(step):
     shapes = np.random.default_rng().integers(1, 40, (10, 3)).tolist()
-    assert trial_compiled(edited(step, []), shapes) == ([], ()), shapes
+    assert trial_compiled(edited(step, []), shapes)[:2] == ([], ()), shapes
 
 
 HARMLESS = {
@@ -194,7 +194,7 @@ def kernel(A, B, C):
         if mine < C.shape[0] and col < C.shape[1]:
             C[mine, col] += A[mine, k] * B[k, col]
 """
-    findings, unseen = trial_compiled(cuda_kernel(source, like="naive", BM=4, BN=4), [(4, 4, 6)])
+    findings, unseen, *_ = trial_compiled(cuda_kernel(source, like="naive", BM=4, BN=4), [(4, 4, 6)])
     assert unseen == () and {"compiled"} == {finding.kind for finding in findings}
     assert any("two threads touch C[" in finding.message for finding in findings)
     assert all(source.splitlines()[finding.lines[0] - 1].strip().startswith("C[mine") for finding in findings)
@@ -231,26 +231,29 @@ def test_an_instruction_that_is_not_known_is_no_verdict():
     ],
 )
 def test_what_is_no_fault_of_the_kernel_is_no_verdict(error, said, monkeypatch):
-    def broken(job, step, shapes):
+    def broken(job, step, shapes, more):
         raise error
 
     monkeypatch.setattr(compiled, "examine_compiled", broken)
-    findings, unseen = trial_compiled(edited("naive", []), [(3, 4, 5)])
-    assert findings == [] and (unseen == () if said is None else unseen[0].startswith(said)), unseen
+    findings, unseen, tried, _ = trial_compiled(edited("naive", []), [(3, 4, 5)], [(99, 4, 5)])
+    assert findings == [] and tried == [(3, 4, 5)]
+    assert unseen == () if said is None else unseen[0].startswith(said), unseen
 
 
 def test_without_the_compiler_and_for_opencl_nothing_is_asked(monkeypatch):
+    assert not compiled.compiles(opencl_kernel("naive"))
     k = edited("naive", [])
-    with_it = repr(check(k))
+    with_it = check(k)
     monkeypatch.setattr(compiled, "in_child", None)
-    assert trial_compiled(opencl_kernel("naive"), [(3, 4, 5)]) == ([], ())
     monkeypatch.setattr(devices, "nvidia_tool", lambda name: None)
-    assert trial_compiled(k, [(3, 4, 5)]) == ([], ()) and repr(check(k)) == with_it
+    without = check(k)
+    assert with_it and without and without.shapes < with_it.shapes, "what was not tried is not counted"
 
 
 def test_what_was_tried_in_the_simulator_is_what_runs_compiled(monkeypatch):
     asked = []
     checking = importlib.import_module("helpers.judge.checking")
-    monkeypatch.setattr(checking, "trial_compiled", lambda k, shapes: asked.append(shapes) or ([], ()))
+    none = Trial([], (), [(1, 1, 1)])
+    monkeypatch.setattr(checking, "trial_compiled", lambda k, shapes, more: asked.append(shapes) or none)
     k = edited("naive", [])
     assert check(k) and asked == [trial(k, [tuple(shape) for shape in asked[0]]).shapes]

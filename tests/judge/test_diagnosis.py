@@ -85,7 +85,11 @@ MADE = {
         "B is read as if its rows had K elements, not N",
     ),
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
-    "k = 0, 3": (skipping(0, 3), "wrong numbers", "no simple pattern, for example at 5 x 13 x 11"),
+    "k = 0, 3": (
+        skipping(0, 3),
+        "wrong numbers",
+        "wrong at 8 x 8 x 8 (M x N x K), where C[0, 0] is the first",
+    ),
 }
 
 

@@ -2,11 +2,13 @@
 
 from textwrap import indent
 
+import numpy as np
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel, with_part
 from helpers.classroom import judge_source
 from helpers.judge import check_two_sums, judge_prefetching, judge_turned
+from helpers.judge.sums import HUGE, ones_beside_huge
 
 TURNED = """
 As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
@@ -80,7 +82,10 @@ def test_a_kernel_that_is_wrong_where_nobody_compared_does_not_pass():
     for report, where in (
         (prefetching(elsewhere("K == 12", EARLY, SUMS + "k0 += TILE\n")), "4 x 4 x 12"),
         (turned(elsewhere("K == 4", TURNED, SUMS)), "4 x 4 x 4"),
-        (two_sums(f"if (M == 8 && K == 8) acc = 4; else {{ {ONE_SUM['as tiled has it']} }}", 8), "8 x 8 x 8"),
+        (
+            two_sums(f"if (M == 8 && K == 8) acc = 4; else {{ {ONE_SUM['as tiled has it']} }}", 8),
+            "8 x 8 x 8 (M x N x K), where its sums are looked at",
+        ),
     ):
         assert report.findings[0].kind == "wrong at one size" and where in repr(report)
 
@@ -103,7 +108,8 @@ if tx != 0 or ty != 0:
 {indent("".join(ASKED), "    ")}
 now = TILE - now
 """
-    assert prefetching(late).findings == prefetching(text).findings
+    [one], [all_of_them] = prefetching(text).findings, prefetching(late).findings
+    assert (one.kind, one.message) == (all_of_them.kind, all_of_them.message)
 
 
 def test_a_tile_that_is_not_turned_is_named():
@@ -134,6 +140,23 @@ def two_sums(text, TILE):
     return check_two_sums(opencl_kernel(with_part("OpenCL", "tiled", 3, text), like="tiled", TILE=TILE))
 
 
+@pytest.mark.parametrize(
+    "tile, odd, row",
+    [
+        (4, 0, [HUGE, 1, -HUGE, 1]),
+        (4, 1, [1, HUGE, 1, -HUGE]),
+        (5, 0, [HUGE, 1, -HUGE, 1, 0]),
+        (8, 1, [1, HUGE, 1, -HUGE, 1, HUGE, 1, -HUGE]),
+        (7, 1, [1, HUGE, 1, -HUGE, 1, 0, 1]),
+        (1, 0, [0]),
+    ],
+)
+def test_huge_numbers_cancel_in_one_sum_and_ones_are_in_the_other(tile, odd, row):
+    A = ones_beside_huge(tile, odd)
+    assert A.tolist() == [row] * tile and A.dtype == np.float32
+    assert np.float64(HUGE) + 1 == HUGE and HUGE - HUGE == 0
+
+
 @pytest.mark.parametrize("TILE", [8, 7, 4])
 @pytest.mark.parametrize("text", TWO_SUMS.values(), ids=TWO_SUMS)
 def test_two_sums_pass(text, TILE):
@@ -143,7 +166,11 @@ def test_two_sums_pass(text, TILE):
 @pytest.mark.parametrize("text", ONE_SUM.values(), ids=ONE_SUM)
 def test_one_sum_is_named(text):
     report = two_sums(text, 8)
-    assert report.findings[0].kind == "not two sums" and "misses the idea" in repr(report)
+    huge, ones = ("odd", "even") if text == ONE_SUM["even k first"] else ("even", "odd")
+    [finding] = report.findings
+    assert finding.kind == "not two sums" and finding.message.endswith(", not 4") and report.shapes > 1
+    assert f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is " in finding.message
+    assert "your kernel (OpenCL, launched like tiled) computes the right C, but misses the idea" in repr(report)
 
 
 def test_a_teacher_sees_that_12_2_has_one_sum():

@@ -1,21 +1,32 @@
-"""The exercises that are judged by a function of their own."""
+"""The exercise whose answer is a search: one that only climbs or only guesses is caught; who does both is right."""
 
+import math
 import random
+import re
 
 import pytest
 
 from helpers.judge import judge_search
+from helpers.judge.search import PLACES, SEARCHES, TRIES, HiddenHill, SmoothHill, differing
 
 
 def neighbours(best, left):
     return [p for p in left if best and sum(p[name] != best[name] for name in p) == 1]
 
 
-def both(points, rate, tries):
+def one_step(best, left):
+    return [p for p in left if best and sum(abs(p[name] - best[name]) for name in p) == 1]
+
+
+def two_steps(best, left):
+    return [p for p in left if best and sum(p[name] != best[name] for name in p) <= 2]
+
+
+def by_turns(points, rate, tries, near_of=neighbours):
     """By turns any point and a neighbour of the best so far."""
     best, highest, left = None, 0, list(points)
     for turn in range(tries):
-        near = neighbours(best, left) if turn % 2 else []
+        near = near_of(best, left) if turn % 2 else []
         point = random.choice(near or left)
         left.remove(point)
         here = rate(point)
@@ -24,35 +35,12 @@ def both(points, rate, tries):
     return best
 
 
-def guess(points, rate, tries):
-    return max(random.sample(points, tries), key=lambda p: rate(p) or 0)
-
-
-def climb(points, rate, tries):
-    best, highest, left = points[0], rate(points[0]), points[1:]
-    while tries > 1 and (near := neighbours(best, left)):
-        tries, point = tries - 1, random.choice(near)
-        left.remove(point)
-        here = rate(point) or 0
-        if here > highest:
-            best, highest = point, here
-    return best
-
-
-def known(points, rate, tries):
-    """What was the peak of both landscapes, for all to read."""
-    best = dict(a=3, b=1, c=4, d=2)
-    rate(best)
-    return best
-
-
-def outside(points, rate, tries):
-    """It rates a point that is none of the course's."""
-    return max(({**points[1], "a": far} for far in range(7)), key=lambda p: rate(p) or 0)
+def small_steps(points, rate, tries):
+    return by_turns(points, rate, tries, one_step)
 
 
 def one_dict(points, rate, tries):
-    """It tries different points, all in one dict."""
+    """By turns, all in one dict that it changes, and returned in another order."""
     best, highest, point, left = None, 0, {}, list(points)
     for turn in range(tries):
         near = neighbours(best, left) if turn % 2 else []
@@ -65,29 +53,281 @@ def one_dict(points, rate, tries):
     return dict(reversed(best.items()))
 
 
-def test_a_search_that_climbs_and_looks_elsewhere_is_right():
-    before = random.getstate()
-    assert judge_search(both) and random.getstate() == before
+def restarts(points, rate, tries):
+    """Climbs until nothing near is higher, then begins anywhere."""
+    left, found = list(points), []
+    while len(found) < tries:
+        point = random.choice(left)
+        left.remove(point)
+        here = rate(point) or 0
+        found.append((here, point))
+        while len(found) < tries and (near := neighbours(point, left)):
+            chosen = random.choice(near)
+            left.remove(chosen)
+            found.append((rate(chosen) or 0, chosen))
+            if found[-1][0] > here:
+                here, point = found[-1]
+    return max(found, key=lambda pair: pair[0])[1]
 
 
-def test_a_dict_that_is_used_again_is_another_point():
-    assert judge_search(one_dict), judge_search(one_dict)
+def steepest(points, rate, tries):
+    """Tries all neighbours, goes to the best of them; where none is higher it begins anywhere."""
+    rates = {}
+
+    def ask(p):
+        if tuple(p.values()) not in rates and len(rates) < tries:
+            rates[tuple(p.values())] = rate(p) or 0
+        return rates.get(tuple(p.values()), -1)
+
+    while len(rates) < tries:
+        point = random.choice([p for p in points if tuple(p.values()) not in rates])
+        while ask(up := max(neighbours(point, points), key=ask)) > ask(point):
+            point = up
+    return dict(zip(points[0], max(rates, key=rates.get), strict=True))
+
+
+def annealing(points, rate, tries):
+    """Goes down, too, and less and less as it cools."""
+    left = list(points)
+    point = best = left.pop(0)
+    here = highest = rate(point) or 0
+    for turn in range(1, tries):
+        chosen = random.choice(neighbours(point, left) or left)
+        left.remove(chosen)
+        there = rate(chosen) or 0
+        if there > here or random.random() < math.exp((there - here) / (20 * (1 - turn / tries))):
+            point, here = chosen, there
+        if here > highest:
+            best, highest = point, here
+    return best
+
+
+def half_and_half(points, rate, tries):
+    """Guesses with half of the tries, then looks at the neighbours of the best."""
+    left = random.sample(points, len(points))
+    found = [(rate(p) or 0, i, p) for i, p in enumerate(left[: tries // 2])]
+    left = left[tries // 2 :]
+    for i in range(tries - tries // 2):
+        chosen = (neighbours(max(found)[2], left) or left)[0]
+        left.remove(chosen)
+        found.append((rate(chosen) or 0, -i - 1, chosen))
+    return max(found)[2]
+
+
+def in_pieces(points, rate, tries):
+    """All of a coarse grid, then all neighbours of the best again and again."""
+    left = [p for p in points if set(p.values()) <= {1, 2}]
+    left, rates, tried = left + [p for p in points if p not in left], {}, 0
+    while tried < tries:
+        near = neighbours(dict(max(rates, key=rates.get)), left) if tried >= 16 else []
+        chosen = (near or left)[0]
+        left.remove(chosen)
+        rates[tuple(chosen.items())] = rate(chosen) or 0
+        tried += 1
+    return dict(max(rates, key=rates.get))
+
+
+@pytest.mark.parametrize(
+    "search", [by_turns, small_steps, one_dict, restarts, steepest, annealing, half_and_half, in_pieces]
+)
+def test_a_search_that_looks_near_and_elsewhere_is_right(search):
+    report = judge_search(search)  # of up to 60 runs; a hundred verdicts on each agreed
+    assert report, report
+
+
+def guess(points, rate, tries):
+    return max(random.sample(points, tries), key=lambda p: rate(p) or 0)
+
+
+def in_order(points, rate, tries):
+    return max(points[:tries], key=lambda p: rate(p) or 0)
+
+
+def every_third(points, rate, tries):
+    return max(points[::3][:tries], key=lambda p: rate(p) or 0)
+
+
+def known(points, rate, tries):
+    """What might be the peak, for all to read."""
+    best = dict(a=3, b=1, c=2, d=2)
+    rate(best)
+    return best
+
+
+def wandering(points, rate, tries):
+    """Goes to any neighbour, whether it is higher or not."""
+    left = list(points)
+    point = best = left.pop(0)
+    highest = rate(point) or 0
+    for _ in range(tries - 1):
+        point = random.choice(neighbours(point, left) or left)
+        left.remove(point)
+        here = rate(point) or 0
+        if here > highest:
+            best, highest = point, here
+    return best
+
+
+def one_way(points, rate, tries):
+    """It changes one parameter only."""
+    line = [p for p in points if all(p[name] == points[0][name] for name in "bcd")]
+    return max(line, key=lambda p: rate(p) or 0)
+
+
+def climb(points, rate, tries, start=None, near_of=neighbours):
+    """It climbs from one start, until nothing near is left."""
+    point = start or points[0]
+    left, here = [p for p in points if p != point], rate(point) or 0
+    while tries > 1 and (near := near_of(point, left)):
+        tries, chosen = tries - 1, random.choice(near)
+        left.remove(chosen)
+        there = rate(chosen) or 0
+        if there > here:
+            point, here = chosen, there
+    return point
+
+
+def climb_from_anywhere(points, rate, tries):
+    return climb(points, rate, tries, random.choice(points))
+
+
+def climb_from_the_middle(points, rate, tries):
+    return climb(points, rate, tries, dict(a=2, b=2, c=2, d=2))
+
+
+def climb_in_small_steps(points, rate, tries):
+    return climb(points, rate, tries, random.choice(points), one_step)
+
+
+def climb_in_large_steps(points, rate, tries):
+    return climb(points, rate, tries, random.choice(points), two_steps)
+
+
+def climb_after_the_defaults(points, rate, tries):
+    """It rates the defaults for comparison, and climbs from anywhere else."""
+    rates = {0: rate(points[0])}
+
+    def noted(p):
+        rates[1] = max(rates.get(1, 0), here := rate(p) or 0)
+        return here
+
+    top = climb(points[1:], noted, tries - 1, random.choice(points[1:]))
+    return top if rates[1] > rates[0] else points[0]
+
+
+def steepest_climb(points, rate, tries):
+    """It tries all neighbours, goes to the best of them, and ends where none is higher."""
+    rates = {tuple(p.values()): rate(p) or 0 for p in [random.choice(points)]}
+    while True:
+        top = max(rates, key=rates.get)
+        for p in neighbours(dict(zip("abcd", top, strict=True)), points):
+            if tuple(p.values()) not in rates and len(rates) < tries:
+                rates[tuple(p.values())] = rate(p) or 0
+        if max(rates, key=rates.get) == top:
+            return dict(zip("abcd", top, strict=True))
+
+
+def one_parameter_after_the_other(points, rate, tries):
+    """From the middle, the best value of each parameter in turn."""
+    point = dict(a=2, b=1, c=2, d=1)
+    rates = {tuple(point.values()): rate(point) or 0}
+    for name in point:
+        for value in range(4):
+            p = {**point, name: value}
+            if tuple(p.values()) not in rates:
+                rates[tuple(p.values())] = rate(p) or 0
+        point = max(({**point, name: value} for value in range(4)), key=lambda p: rates[tuple(p.values())])
+    return point
+
+
+NEAR, AWAY = (
+    f"smooth hill in \\d+ of {SEARCHES} runs",
+    f"begins on a low hill, and finds the high one in 0 of {SEARCHES}",
+)
 
 
 @pytest.mark.parametrize(
     "search, says",
     [
-        (lambda points, rate, tries: None, "not yet"),
-        (guess, "smooth hill in 2 of 15 runs"),
-        (known, "smooth hill in 0 of 15 runs"),
+        (guess, NEAR),
+        (in_order, NEAR),
+        (every_third, NEAR),
+        (wandering, NEAR),
+        (one_way, NEAR),
+        (known, NEAR),
+        (climb, AWAY),
+        (climb_from_anywhere, AWAY),
+        (climb_from_the_middle, AWAY),
+        (climb_in_small_steps, AWAY),
+        (climb_in_large_steps, f"{AWAY}|{NEAR}"),
+        (climb_after_the_defaults, AWAY),
+        (steepest_climb, AWAY),
+        (one_parameter_after_the_other, f"{AWAY}|{NEAR}"),
+    ],
+)
+def test_a_search_that_does_not_look_near_or_not_elsewhere_is_caught(search, says):
+    report = judge_search(search)
+    assert not report and re.search(says, repr(report)), report
+
+
+def outside(points, rate, tries):
+    """It rates a point that is none of the course's."""
+    return max(({**points[1], "a": far} for far in range(7)), key=lambda p: rate(p) or 0)
+
+
+def forgets_return(points, rate, tries):
+    by_turns(points, rate, tries)
+
+
+@pytest.mark.parametrize(
+    "search, says",
+    [
+        (lambda points, rate, tries: None, "not yet. It returns nothing so far."),
+        (forgets_return, "error: it returns nothing"),
         (outside, "is none of the points"),
-        (climb, "lower of two hills, and finds the higher one in 0 of 15"),
-        (lambda points, rate, tries: both(points, rate, tries + 1), "may try 60 points, and tried 61"),
+        (lambda points, rate, tries: rate(by_turns(points, rate, tries - 1)), "a second time"),
+        (lambda points, rate, tries: rate(points[0]), "it returns what is no point: "),
+        (
+            lambda points, rate, tries: by_turns(points, rate, tries + 1),
+            f"may try {TRIES} points, and tried {TRIES + 1}",
+        ),
         (lambda points, rate, tries: [rate(points[0]), rate(points[0])] and points[0], "a second time"),
-        (lambda points, rate, tries: both(points, rate, tries) and points[0], "not the best point that it tried"),
+        (lambda points, rate, tries: [rate(p) for p in points[:9]] and points[9], "not the best point that it tried"),
+        (
+            lambda points, rate, tries: min(points[:tries], key=lambda p: rate(p) or 0),
+            "not the best point that it tried",
+        ),
         (lambda points, rate, tries: max(points[:tries], key=rate), "raises TypeError"),  # None where nothing runs
+        (lambda points, rate, tries: exit(3), "raises SystemExit"),
     ],
 )
 def test_what_is_wrong_with_a_search_is_said(search, says):
     report = judge_search(search)
-    assert not report and says in repr(report)
+    assert not report and says in repr(report), report
+
+
+def test_the_defaults_always_run():
+    kinds = (SmoothHill, HiddenHill)
+    assert all(kind(random.Random(seed)).rate(PLACES[0]) for kind in kinds for seed in range(100))
+
+
+def test_a_hill_is_smooth_and_its_peak_the_only_highest_point():
+    land = SmoothHill(random.Random(1))
+    rates = {at: land.rate(at) for at in PLACES}
+    assert rates[land.peak] == 100 and sorted(filter(None, rates.values()))[-2] < 100
+    assert 5 < list(rates.values()).count(None) < 60
+
+
+def test_the_first_two_places_far_from_each_other_are_low_tops_and_the_peak_is_far_from_both():
+    for seed in range(20):
+        order = random.Random(seed).sample(PLACES, len(PLACES))
+        land = HiddenHill(random.Random(seed))
+        rates = {at: land.rate(at) for at in order}
+        first = order[0]
+        second = next(at for at in order if differing(at, first) > 2)
+        assert rates[first] == rates[second] == 20 and rates[land.peak] == max(filter(None, rates.values())) == 100
+        assert differing(land.peak, first) == differing(land.peak, second) == len("abcd")
+        assert rates == {at: land.rate(at) for at in PLACES}  # the same when asked again
+        for at in PLACES:
+            for top in (first, second):
+                assert rates[at] is None or at in (first, second) or differing(at, top) > 2 or rates[at] < 20

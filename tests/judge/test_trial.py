@@ -28,11 +28,11 @@ def test_a_kernel_that_never_ends_is_stopped(monkeypatch):
         assert old in source
         k = build(source.replace(old, new), like="naive", BM=4, BN=4)
         findings = trial(k, SHAPES).findings
-        assert [f.kind for f in findings] == ["hang"] and "after 3 s" in findings[0].message
+        assert [f.kind for f in findings] == ["hang"] and "after 1 s" in findings[0].message
 
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
-    monkeypatch.setattr(trials, "SECONDS", 3)
+    monkeypatch.setattr(trials, "SECONDS", 9)  # a third of it, since the product is small
     monkeypatch.setattr(progress, "PATIENCE", 0.1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     source = cuda_kernel("naive").source
@@ -205,7 +205,7 @@ def test_large_tiles_are_tried_at_small_sizes_and_then_once_if_a_number_may_be_t
     assert "float acc[TM][TN]" in whole
     k = opencl_kernel(whole.replace("float acc[TM][TN]", source), like="register_2d", TM=8)
     report, seen = tried_shapes(monkeypatch, k)
-    assert report and report.shapes == 6  # all of them on the device
+    assert report and report.shapes == 46  # all of them on the device
     assert seen.pop(ladder.spell(k.parameters), []) == own and len(seen) == len(other_sizes(k))
     assert max(map(len, seen.values())) == 8  # the six, one with a long K and one with many rows
 

@@ -1,6 +1,8 @@
 """k(A, B) -> C: right at any shape, and plain words for whatever cannot be multiplied."""
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -8,8 +10,8 @@ import pytest
 
 from helpers import check, cuda_kernel, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, draw, kernel, sizes
-from helpers.launch.opencl import aligned
+from helpers.launch import KernelError, draw, kernel, operands, sizes
+from helpers.launch.opencl import aligned, refuse_beyond_buffer
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -217,9 +219,7 @@ def test_the_simulator_refuses_sizes_that_take_minutes():
         k(A, B)
 
 
-def test_more_than_the_devices_memory_is_refused(monkeypatch):
-    from dataclasses import replace
-
+def test_more_than_the_devices_memory_is_refused():
     k = opencl_kernel("tiled")
     k.device = replace(k.device, memory_bytes=1 << 20)
     with pytest.raises(MemoryError, match=r"need 0.0 GB.*Multiply a block of rows"):
@@ -231,6 +231,25 @@ def test_more_than_one_buffer_holds_is_refused():
     huge = np.broadcast_to(np.float32(1), (1 << 16, 1 << 16))  # 17 GB, none of it allocated
     with pytest.raises(MemoryError, match=r"holds in one buffer|need .* GB"):
         k(huge, huge)
+
+
+@pytest.mark.parametrize("held, most", [(2**40, 2**31 - 1), (2**20, 2**18)], ids=["a 32-bit index", "one buffer"])
+def test_the_largest_matrix_with_its_guard_is_the_last_that_is_let_through(held, most):
+    device = SimpleNamespace(name="a device", handle=SimpleNamespace(max_mem_alloc_size=held))
+    sizes = [(most - operands.GUARD, 1, 1), (1, most - operands.GUARD, 1)]
+    for M, N, K in sizes:
+        refuse_beyond_buffer(device, M, N, K)
+        with pytest.raises(MemoryError, match=rf"can address \({most} elements\)"):
+            refuse_beyond_buffer(device, M + (M > 1), N + (N > 1), K)
+
+
+def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_not():
+    k = cuda_kernel("coalesced", BM=4, BN=8)
+    k.device = replace(k.device, kind="GPU", memory_bytes=None)
+    k.refuse(4 * 65535, 1, 1)
+    k.refuse(1, 8 * 65536, 1)
+    with pytest.raises(ValueError, match=r"needs 65536 blocks along y .* CUDA allows 65535"):
+        k.refuse(4 * 65535 + 1, 1, 1)
 
 
 @both
@@ -337,3 +356,19 @@ def test_what_is_no_size_is_named(size):
 
 def test_the_guard_is_wide_enough_to_matter():
     assert 4 * kernel.GUARD >= 64 * 1024
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("int M, int N", "long M, long N", "takes something else as its argument 1, M; it must take int M"),
+        ("float *C", "float C", "as its argument 6, C"),
+        ("{ }", "{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }", "does not compile"),
+    ],
+)
+def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change(old, new, says):
+    right = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) { }"
+    assert opencl_kernel(right, like="naive", BM=4, BN=4).own and old in right
+    with pytest.raises(KernelError, match=says) as error:
+        opencl_kernel(right.replace(old, new).replace("__global float C", "float C"), like="naive", BM=4, BN=4)
+    assert "BUILD_PROGRAM_FAILURE" not in str(error.value)

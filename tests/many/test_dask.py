@@ -20,7 +20,7 @@ EMPTY = np.empty((0, 0), np.float32)
 @pytest.fixture(scope="module")
 def client():
     before = set(psutil.Process().children(recursive=True))
-    with many.cluster(workers=2) as client:
+    with many.cluster(workers=2, blocks=[(32, 18, 90), (6, 32, 90)]) as client:
         yield client
         begun = set(psutil.Process().children(recursive=True)) - before
         workers = [process for process in begun if "spawn_main" in " ".join(process.cmdline())]
@@ -51,6 +51,17 @@ def test_right_and_as_on_mpis_ranks(client, operands, tmp_path, BK):
     if BK == 90 and not devices.engines()["MPI"]:
         bound = 2 * 90 * 2.0**-24 * (abs(operands[0]) @ abs(operands[1]))
         assert (abs(C - many.on_ranks(*operands, ranks=2).C) <= bound).all()
+
+
+def sizes_it_is_ready_for(dask_worker):
+    k = many.on_dask.kernel(str(dask_worker.name))
+    return {size for one in k.variants.values() for size in one.multiplied}
+
+
+def test_each_worker_is_ready_for_the_blocks_that_its_cluster_was_told(client):
+    assert all({(32, 18, 90), (6, 32, 90)} <= sizes for sizes in client.run(sizes_it_is_ready_for).values())
+    with pytest.raises(ValueError, match="is no size; give a whole number, or three"), many.cluster(2, blocks=["x"]):
+        pass
 
 
 def test_a_file_is_read_block_by_block(client, operands, tmp_path):
@@ -119,5 +130,5 @@ def test_without_dask_one_line_says_what_adds_it(monkeypatch, capsys):
 
 @pytest.mark.parametrize("workers", [0, -1, 2.5, "4"])
 def test_what_is_no_number_of_workers_is_refused(workers):
-    with pytest.raises(ValueError, match="is no number of processes"), many.cluster(workers):
+    with pytest.raises(ValueError, match="give a whole number from 1 to"), many.cluster(workers):
         pass

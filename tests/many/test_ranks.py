@@ -77,7 +77,7 @@ def test_ranks_without_work_and_what_is_no_number_of_ranks_are_refused(monkeypat
     with pytest.raises(ValueError, match=r"7 ranks make no grid in which each has a part of C, 2 x 3: take fewer"):
         on_ranks(*draw(2, 3, 4), ranks=7)
     for ranks in (0, -1, 2.5, "4", True):
-        with pytest.raises(ValueError, match="is no number of processes"):
+        with pytest.raises(ValueError, match="give a whole number from 1 to"):
             on_ranks(*draw(9, 9, 9), ranks=ranks)
     with pytest.raises(TypeError, match="B holds float64; these kernels compute in float32"):
         on_ranks(np.ones((3, 4), np.float32), np.ones((4, 5)), ranks=2)
@@ -195,3 +195,8 @@ def test_each_rank_has_one_core_and_they_share_none_that_they_need_not(ranks):
     cores = [json.loads(one) for one in re.findall(r"\[[\d, ]+\]", said)]  # two may share a line
     # A core may be two of the system's processors.
     assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, devices.usable_cores())
+
+
+def test_a_rank_that_exits_is_told_by_its_status():
+    with pytest.raises(RunFailed, match=r"the run on 1 ranks failed(?s:.*)(exit status is|exit code|EXIT CODE)"):
+        mpirun(1, "-c", "import sys; sys.exit(3)", limit=60)

@@ -235,6 +235,12 @@ def test_the_order_of_a_threads_work(drawn):
     assert [t.get_text() for t in drawn[0].texts] == [said]
 
 
+def test_a_barrier_before_the_first_access_is_not_between_two(drawn):
+    source = kernel("tiled").source.replace("k0 = 0\n", "k0 = 0\n        cuda.syncthreads()\n")
+    picture = pictures.picture_order(cuda_kernel(source, like="tiled", TILE=4), 4, 4, 8)
+    assert len(lines(drawn[0].axes[0])) == 3 and ": 3 barriers between its accesses" in picture.text
+
+
 def test_the_order_is_that_of_the_thread_asked_for(drawn):
     pictures.picture_order(kernel("tiled", TILE=4), 3, 4, 4, thread=12)  # the fourth row, where A and C have none
     (ax,) = drawn[0].axes

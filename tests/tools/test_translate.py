@@ -165,6 +165,15 @@ def test_a_new_cell_and_one_that_is_gone(page):
     assert [entry.msgid for entry in po][1:] == ["A new one."] and not po.obsolete_entries()
 
 
+def test_a_new_cell_in_the_place_of_one_that_moved_begins_empty(page):
+    notebook = notebooks.read(page / f"{STEM}.ipynb")
+    moved = V4.new_markdown_cell(notebook.cells[2].source, id="04-c09")
+    notebook.cells[2].source = "A new one."
+    write(page, V4.new_notebook(cells=[*notebook.cells, moved]))
+    translate.main(["--update"])
+    assert [(entry.msgstr, entry.fuzzy) for entry in translate.stored(STEM)][1:] == [("", False), (CHINESE[1], False)]
+
+
 def test_an_entry_that_no_cell_needs_is_seen(page):
     po = translate.stored(STEM)
     po.append(polib.POEntry(msgid="Gone.", msgstr="没有了。"))
@@ -205,9 +214,9 @@ def test_a_new_output_needs_the_tool_and_no_translator(page):
 # -------------------------------------------------------------------------- what differs, and what reads badly
 
 PAIR = (
-    "## A warp\n\nIt has **32** threads, `As[0]`, [03](03.ipynb).\n\n"
+    "## A warp\n\nIt has **32** threads, `As[0]`, [03](03.ipynb). ![A warp](warp.png)\n\n"
     "<details><summary>A hint</summary>Use <code>k</code>.</details>",
-    "## 线程束\n\n它有 **32** 个线程，`As[0]`，[03](03.ipynb)。\n\n"
+    "## 线程束\n\n它有 **32** 个线程，`As[0]`，[03](03.ipynb)。![线程束](warp.png)\n\n"
     "<details><summary>提示</summary>用 <code>k</code>。</details>",
 )
 
@@ -221,12 +230,13 @@ def test_a_good_translation_has_no_fault():
     [
         ("## ", "### ", "headings"),
         ("## 线程束\n\n", "", "headings"),
-        ("。\n\n<", "。\n\n多一段。\n\n<", "headings"),
+        ("\n\n<", "\n\n多一段。\n\n<", "headings"),
         ("32", "64", "number"),
         ("As[0]", "Bs[0]", "code"),
         ("<code>k</code>", "<code>j</code>", "code"),
         ("<code>k</code>", "k", "code"),
         ("03.ipynb", "04.ipynb", "link"),
+        ("warp.png", "tile.png", "link"),
         ("**32**", "32", "emphasis"),
         ("<summary>提示</summary>", "提示", "tag"),
         ("线程束", "warp", "'warp' is '线程束' in the glossary"),

@@ -1,0 +1,116 @@
+"""Judges whether a kernel asks for the next tile before it needs it, and for the right one."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from ..instruments import trace
+from ..instruments.traces import Trace
+from ..launch import Kernel, KernelError, draw
+from ..launch.given import takes
+from ..launch.kernel import parameters_like
+from ..sandbox import SECONDS, Finding, Job, in_child
+from .checking import check_also_at
+from .reference import run, wrong_elements
+from .report import Report
+from .touched import BY_NUMBERS, answered, lines_of, misses
+
+TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
+
+
+@takes
+def judge_prefetching(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
+
+    Three tiles of K: each number is asked for once, one barrier a tile, and a whole other tile is read between asking
+    for a tile and storing it. Where the numbers are wrong, the order of what it asks for may say why.
+    """
+    tile = parameters_like(k, "tiled")["TILE"]
+    shape = tile, tile, TILES * tile
+    report = answered(k, check_also_at(k, shape, "its order is looked at"))
+    if not report:
+        return replace(report, findings=asks_for_others(k, shape) or report.findings) if by_numbers(report) else report
+    seen = trace(k, *shape)
+    for thread in range(tile * tile):
+        if finding := waits(k, seen.where(thread=thread), tile):
+            return misses(report, finding)
+    return report
+
+
+def by_numbers(report: Report) -> bool:
+    """Whether nothing but wrong numbers was seen."""
+    return report.findings[0].kind in BY_NUMBERS
+
+
+def waits(k: Kernel, a: np.ndarray, tile: int) -> Finding | None:
+    """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
+    stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
+    if len(stores) < TILES - 1:
+        return Finding("waits", "a thread stores fewer than two numbers a tile, so it asks for none early")
+    for name in "AB":
+        asked = a[a["array"] == name]
+        if len(asked) > TILES:
+            text = f"a thread reads {len(asked)} numbers of {name} for {TILES} tiles; it needs {TILES}"
+            return Finding("asks twice", text, lines_of(k, asked))
+    barriers = len(set(a["phase"].tolist())) - 1
+    if barriers > TILES:
+        return Finding("barriers", f"{barriers} for {TILES} tiles; one a tile is enough")
+    for name in "AB":
+        for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
+            read = int((a[asked:stored]["memory"] == "shared").sum())
+            if read < 2 * tile:
+                text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
+                return Finding("waits", text, lines_of(k, a[[asked, stored]]))
+    return None
+
+
+def asks_for_others(k: Kernel, shape: tuple) -> tuple:
+    """Why the numbers are wrong, as far as what the first thread asks for explains them: one `Finding`, or none."""
+    _, N, K = shape
+    tile = K // TILES
+    try:
+        seen = trace(k, *shape)
+    except (KernelError, ValueError):
+        return ()
+    if found := asks_too_soon(k, seen):
+        return (found,)
+    mine = seen.where(thread=0, writes=False)
+    asks = {name: mine[mine["array"] == name] for name in "AB"}
+    tiles = {"A": asks["A"]["index"] % K // tile, "B": asks["B"]["index"] // N // tile}
+    order = {name: [n for n in found.tolist() if n < TILES][:TILES] for name, found in tiles.items()}
+    outcome = in_child(k, product, SECONDS, None if k.dialect == "OpenCL" else {}, shape=shape)
+    if outcome.value is None or all(found == list(range(TILES)) for found in order.values()):
+        return ()
+    A, B, C = outcome.value
+    pairs = list(zip(order["A"], order["B"], strict=False))
+    taken_A = np.hstack([A[:, a * tile : (a + 1) * tile] for a, _ in pairs] or [A[:, :0]])
+    taken_B = np.vstack([B[b * tile : (b + 1) * tile] for _, b in pairs] or [B[:0]])
+    if wrong_elements(C, taken_A, taken_B).any():
+        return ()
+    name = next(name for name in "AB" if order[name] != list(range(TILES)))
+    twice, missing = len(set(order[name])) < len(order[name]), set(range(TILES)) - set(order[name])
+    what = "one K-tile twice, one missing" if twice and missing else "one K-tile twice" if twice else "one missing"
+    told = ", ".join(map(str, order[name]))
+    text = f"it asks for the K-tiles {told} of {name}: {what}. Where does the next tile begin?"
+    return (Finding("wrong tile", text, lines_of(k, asks[name][1:])),)
+
+
+def asks_too_soon(k: Kernel, seen: Trace) -> Finding | None:
+    """The first thread asks for a number of A or B before it has stored the last one, which is then lost; or None."""
+    mine = seen.where(thread=0)
+    for name in "AB":
+        asked = np.flatnonzero(mine["array"] == name)
+        for first, second in pairwise(asked):
+            between = mine[first:second]
+            if not ((between["memory"] == "shared") & between["writes"]).any():
+                text = f"it asks for the next number of {name} before it has stored the last one, which is lost"
+                return Finding("asks too soon", text, lines_of(k, mine[[second]]))
+    return None
+
+
+def product(job: Job, shape: tuple) -> tuple:
+    """In the child: A, B and the C that the kernel makes of them."""
+    k = job.build()
+    A, B = draw(*shape)
+    return A, B, run(k, A, B)

@@ -1,0 +1,47 @@
+"""Judges the packing of B, at panels of several widths, and names the number that fills all lanes of a vector."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from .. import ladder
+from ..launch import Kernel, draw
+from ..launch.given import takes
+from ..sandbox import SECONDS, Finding, Job, in_child
+from .checking import check
+from .reference import run, wrong_elements
+from .report import Report
+from .sizes import right_with
+from .touched import NOTHING, answered
+
+# Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
+OTHERS = (
+    dict(BM=4, BN=8, BK=4, TM=2, TN=1, VW=4),
+    dict(BM=4, BN=32, BK=4, TM=2, TN=2, VW=8),
+    dict(BM=4, BN=16, BK=4, TM=2, TN=1, VW=8),
+)
+
+
+@takes
+def judge_packing(k: Kernel) -> Report:
+    """Check a kernel launched like `packed`, also with panels of other widths. Returns a `Report`, true when right."""
+    report = right_with(k, answered(k, check(k)), *OTHERS)
+    if report or report.findings[0].kind in (*NOTHING, "does not compile"):
+        return report
+    outcome = in_child(k, one_number, SECONDS, None)
+    if not outcome.value:
+        return report
+    lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(r"\bBs\s*\[.*[^=!<>]=[^=]", line + " ")]
+    width = k.parameters["VW"]
+    text = f"C[0, 1] to C[0, {width - 1}] hold the sum for C[0, 0]: a vector of Bs is made from one number of B"
+    return replace(report, findings=(Finding("one number in all lanes", text, tuple(lines)),))
+
+
+def one_number(job: Job) -> bool:
+    """In the child: whether, where all panels are full, each vector of C holds its first sum in all lanes."""
+    k = job.build()
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    A, B = draw(rows, columns, depth)
+    first = np.arange(columns) // k.parameters["VW"] * k.parameters["VW"]
+    return not wrong_elements(run(k, A, B), A, B[:, first]).any()

@@ -1,0 +1,99 @@
+"""The shapes (M, N, K) that a check tries, and the principle behind each: the one place for them.
+
+A fault may begin where a size passes a bound, so the shapes pass every bound that a kernel may have in it:
+
+- *A tile.* One element, whole tiles, one more than a tile, one less, wide and tall, K shorter than a tile, and K with
+  more tiles than C has blocks: `shapes_for` and `long_shapes`. A simulator does these in seconds, so that all that can
+  be watched is watched there.
+- *Every remainder by the tile*, of M, N and K, in no step with each other: `remainders`.
+- *More blocks a side than a block has threads there*, for both sides: a block's place that was made from the wrong
+  number (`blockIdx * gridDim`) covers C as long as there are few blocks.
+- *256 and 65,536 in each of M, N and K*, and 256 blocks: there a counter of 8 or 16 bits starts again.
+
+What no simulator does in seconds a device does in milliseconds (`large_shapes`), and a CUDA kernel with no GPU is run
+as the compiler made it, as far as that is quick (`compiled_shapes`).
+"""
+
+import numpy as np
+
+from .. import ladder
+from ..launch import Contestant
+
+UNKNOWN = (4, 4, 4), (4, 4)  # the tile and block of what has none: a function of the host
+
+
+def tile_and_block(k: Contestant) -> tuple[tuple, tuple]:
+    """((rows, columns, depth) of its tile, (x, y) threads of its block)."""
+    if not k.step:
+        return UNKNOWN
+    step = ladder.STEPS[k.step]
+    return step.tile(k.parameters), step.block(k.parameters)
+
+
+def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
+    """Six shapes, made from the kernel's own tile, that no wrong guard, grid or tile count survives."""
+    (rows, columns, depth), _ = tile_and_block(k)
+    square = max(rows, columns) + 1
+    return [
+        (1, 1, 1),
+        (rows, columns, 2 * depth),  # whole tiles
+        (square, square, depth + 1),  # a transposed answer fits here
+        (rows + 1, 2 * columns + 1, 3 * depth - 1),  # wide
+        (2 * rows + 1, max(1, columns - 1), 2 * depth + 1),  # tall: more K-tiles than blocks across
+        (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
+    ]
+
+
+def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
+    """(1, 1, K) with more K-tiles than any count that was made from M or N, or typed, in place of K gives.
+
+    And (M, 1, 1), for a count that is too large then. With small tiles, which a simulator does quickly, K is 101.
+    """
+    (rows, columns, depth), _ = tile_and_block(k)
+    long = max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))
+    return [(1, 1, long), (rows + max(columns, depth) + 1, 1, 1)]
+
+
+def remainders(k: Contestant, count: int = 32) -> list[tuple[int, int, int]]:
+    """So many shapes of up to two tiles and a remainder: every remainder by the tile, or by `count` where that is less.
+
+    The three sizes go through their remainders in orders of their own, the same ones each time: a fault that needs an
+    odd M and an even N meets them.
+    """
+    order, sizes = np.random.default_rng(0), []
+    for side in tile_and_block(k)[0]:
+        step = min(side, count)
+        rounds = [order.permutation(step) for _ in range(-(-count // step))]
+        left = np.concatenate(rounds)[:count]
+        sizes.append(np.maximum(left + step * order.integers(0, 2 * side // step + 1, count), 1))
+    return [tuple(map(int, shape)) for shape in zip(*sizes, strict=True)]
+
+
+def many_blocks(k: Contestant) -> list[tuple[int, int, int]]:
+    """Tall and wide, with more blocks a side than a block has threads along any."""
+    (rows, columns, depth), block = tile_and_block(k)
+    blocks = max(block) + 1
+    return [(rows * blocks + 1, columns + 1, depth + 1), (rows + 1, columns * blocks + 1, depth + 1)]
+
+
+def large_shapes(k: Contestant) -> list[tuple[int, int, int]]:
+    """What only a device does in milliseconds. Where sizes follow from the shape no remainders: each is a new build."""
+    some = [] if getattr(k, "by_shape", False) else remainders(k)
+    tall = [(65_539, 2, 3)] if tile_and_block(k)[0][0] > 1 else []  # CUDA launches 65,535 blocks down at most
+    return [*some, *many_blocks(k), (263, 271, 269), *tall, (3, 65_543, 2), (2, 3, 65_839)]
+
+
+def compiled_shapes(k: Contestant) -> list[tuple[int, int, int]]:
+    """What the PTX machine does in a second or so: more than 256 blocks and K-tiles, each along one side only."""
+    rows, columns, depth = (257 * side + 1 for side in tile_and_block(k)[0])
+    return [*remainders(k, 20), *many_blocks(k), (137, 139, 5), (rows, 3, 2), (2, columns, 3), (1, 1, depth)]
+
+
+def host_shapes() -> list[tuple[int, int, int]]:
+    """For a function of the host, which may be slow, since it may be Python."""
+    return [(263, 3, 2), (2, 269, 3), (3, 2, 271)]
+
+
+def largest(shapes: list) -> tuple[int, int, int]:
+    """The greatest M, N and K that were tried."""
+    return tuple(max(sizes) for sizes in zip(*shapes, strict=True))

@@ -1,0 +1,67 @@
+"""Who stores which element of C: blocks that overlap are a mistake, though each of them may store the right number."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .. import ladder
+from ..instruments.annotate import noted_launch
+from ..launch import Kernel, KernelError, draw
+from ..sandbox import Finding, Job
+
+MOST = 1024  # elements of a tile; a larger one has more accesses than are noted
+
+
+def overlap(k: Kernel, stores: Iterable) -> list[Finding]:
+    """What two blocks store, as findings. `stores`: ((row, column), (block's x, y)) of each store to C, none atomic.
+
+    The last two blocks of a side may overlap: to shift the last one back spares its guards.
+    """
+    stored_by, blocks = defaultdict(set), set()
+    for element, block in stores:
+        stored_by[element].add(block)
+        blocks.add(block)
+    ends = [max((block[side] for block in blocks), default=0) for side in (0, 1)]
+    for element in sorted(stored_by):
+        of = sorted(stored_by[element])
+        if any(len({block[side] for block in of}) > 1 and min(block[side] for block in of) < ends[side] - 1
+               for side in (0, 1)):  # fmt: skip
+            message = f"blocks {of[0]} and {of[1]} both store C[{element[0]}, {element[1]}]"
+            if len(stored_by) == sum(of == sorted(others) for others in stored_by.values()) and len(of) == len(blocks):
+                message += "; every block stores all of C"
+            else:
+                message += begins(k, stored_by)
+            return [Finding("blocks overlap", message)]
+    return []
+
+
+def begins(k: Kernel, stored_by: dict) -> str:
+    """Where the blocks of a side begin, if that is not where they should."""
+    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    grid_x, _ = k.grid(2 * rows, columns)  # whether x counts rows, as in the naive step
+    sides = [("row", 0, rows, 0 if grid_x == 2 else 1), ("column", 1, columns, 1 if grid_x == 2 else 0)]
+    for name, which, size, side in sides:
+        first = {}
+        for element, blocks in stored_by.items():
+            for block in blocks:
+                first[block[side]] = min(first.get(block[side], element[which]), element[which])
+        found = [first[number] for number in sorted(first)]
+        if found != [size * number for number in range(len(found))]:
+            places = ", ".join(map(str, found[:4]))
+            return f"; the blocks begin at the {name}s {places}, and should at block number times {size}"
+    return ""
+
+
+def overlap_on_device(job: Job) -> list[Finding]:
+    """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
+    k = job.build()
+    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    if rows * columns > MOST:
+        return []
+    M, N = 2 * rows + 1, 2 * columns + 1
+    try:
+        accesses, _ = noted_launch(k, *draw(M, N, 2))
+    except KernelError:
+        return []
+    stores = accesses[accesses["writes"] & (accesses["array"] == "C")]
+    places = [divmod(index, N) for index in stores["index"].tolist()]
+    return overlap(k, zip(places, [tuple(block[:2]) for block in stores["block"].tolist()], strict=True))

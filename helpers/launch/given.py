@@ -1,0 +1,221 @@
+"""What users give: taken where it is what a function asks for, refused with the value and the remedy where it is not.
+
+`@takes` above a public function is all that it needs. What an argument must be follows from its annotation, and the
+bounds of a number from its name, which means the same everywhere (`BOUNDS`). Objects of a wrong kind are a TypeError,
+numbers and texts that will not do a ValueError, both before anything has run.
+"""
+
+import functools
+import inspect
+import math
+import numbers
+import os
+import reprlib
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
+DAY = 24 * 3600  # seconds
+# The least and the most that a whole number of that name may be; one of another name is at most MOST.
+BOUNDS = dict.fromkeys(("threads", "registers", "columns", "p", "q"), (1, MOST))
+BOUNDS |= dict.fromkeys(("shared_bytes", "i", "j"), (0, MOST))
+BOUNDS |= {"ranks": (1, 2**20), "rounds": (1, 1000), "workers": (1, 1024)}
+LONGEST = {"seconds": DAY, "tuning_seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
+MADE_BY = {  # what makes an object of that class
+    "Kernel": "cuda_kernel(...) or opencl_kernel(...)",
+    "Device": "devices.opencl_device(...)",
+    "Timing": "measure(...)",
+    "Scoreboard": "scoreboard(...)",
+    "Limits": "machine_limits()",
+    "CompilerReport": "compiler_report(...)",
+    "CompiledRun": "run_ptx(...)",
+    "Run": "on_ranks(...)",
+    "Network": "this_machine()",
+}
+PLAIN = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "text, in quotes",
+    Path: "a path, as text",
+    list: "a list",
+    tuple: "a list or a tuple",
+    dict: "a dict",
+    np.ndarray: "a NumPy array",
+    types.ModuleType: "a module",
+}
+
+
+class Unfit(Exception):
+    """A value is not of the kind that is asked for."""
+
+
+def told(value: object) -> str:
+    """The value as an error names it: an array by its type and shape, and what is long by its ends."""
+    if isinstance(value, np.ndarray):
+        return f"<array of {value.dtype}, shape {value.shape}>"
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"<a number of {int(abs(value).bit_length() * math.log10(2)) + 1} digits>"
+    return reprlib.repr(value) if isinstance(value, str | list | tuple | dict | set) else repr(value)[:80]
+
+
+def index(value: object) -> int:
+    """The int that the value is, NumPy's too. Raises Unfit for others, and for True and False, which are answers."""
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__") or np.ndim(value):
+        raise Unfit
+    return value.__index__()
+
+
+def whole(name: str, value: object, least: int, most: int) -> int:
+    """The whole number of that name, as an int. Raises ValueError for what is none, and for one out of bounds."""
+    try:
+        n = index(value)
+    except Unfit:
+        n = None
+    if n is None or not least <= n <= most:
+        raise ValueError(f"{name}={told(value)} does not do; give a whole number from {least} to {most}.")
+    return n
+
+
+def number(name: str, value: object) -> float:
+    """The number of that name, above 0, as it is. Raises ValueError for what is none."""
+    most = LONGEST.get(name, 1e300)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value <= most:
+        raise ValueError(f"{name}={told(value)} does not do; give a number above 0, up to {most:g}.")
+    return value
+
+
+def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
+    """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
+    try:
+        M, N, K = map(index, size if np.iterable(size) else (size,) * 3)
+    except (Unfit, ValueError):
+        raise ValueError(f"{told(size)} is no size; give a whole number, or three: (M, N, K).") from None
+    if min(M, N, K) < 1:
+        raise ValueError(f"a product of {M} x {K} times {K} x {N} has no elements; each size must be 1 or more.")
+    if max(M, N, K) > MOST:
+        raise ValueError(f"size {told(size)} is too large; each of M, N and K must be at most {MOST}.")
+    return M, N, K
+
+
+def takes(function: Callable) -> Callable:
+    """Let a function refuse, before it runs, arguments that its annotations and their names do not allow.
+
+    M, N and K are looked at together. Whole numbers reach it as Python's own, and a default as it is. Whether a
+    function can be a contestant, and an array an operand, `contestant` and `validate` say.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args, **named):
+        try:
+            given = signature.bind(*args, **named)
+        except TypeError:  # too many or too few, in Python's own words
+            return function(*args, **named)
+        for name, value in given.arguments.items():
+            parameter = signature.parameters[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                given.arguments[name] = tuple(taken(name, one, parameter.annotation) for one in value)
+            elif parameter.kind is not parameter.VAR_KEYWORD and value is not parameter.default:
+                given.arguments[name] = taken(name, value, parameter.annotation)
+        return function(*given.args, **given.kwargs)
+
+    return checked
+
+
+def taken(name: str, value: object, kind: object) -> object:
+    """The argument, as its function gets it. Raises TypeError or ValueError for what it cannot be."""
+    if name in ("size", "shape") and not (value is None and may_be_none(kind)):
+        sizes(value)
+        return value
+    if kind is inspect.Parameter.empty or (name in ("folder", "path") and isinstance(value, Path)):
+        return value
+    if name in ("folder", "path") and isinstance(value, str) and not value:
+        raise ValueError(f"{name}='' names none; give a path, such as '.' for the folder where you are.")
+    if kind is int and name in "MNK":
+        try:
+            return sizes((value, 1, 1))[0]
+        except ValueError as error:
+            raise ValueError(
+                f"{name}={told(value)} is no size; each size must be 1 or more, {MOST} at most."
+            ) from error
+    if kind is int:
+        return whole(name, value, *BOUNDS.get(name, (-MOST, MOST)))
+    if kind is float or (kind == float | None and value is not None):
+        return number(name, value)
+    try:
+        return fitting(value, kind)
+    except Unfit:
+        pass
+    if getattr(kind, "__name__", "") == "Kernel":
+        raise TypeError(f"{name}={told(value)} is no built kernel; build it first, with {MADE_BY['Kernel']}.")
+    raise TypeError(f"{name}={told(value)} does not do; give {words(kind)}.")
+
+
+def may_be_none(kind):
+    """Whether an annotation allows None."""
+    return type(None) in typing.get_args(kind)
+
+
+def fitting(value, kind):
+    """The value, if it is of that kind; the items of a list, too. Raises Unfit."""
+    origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is types.UnionType:
+        for one in inner:
+            try:
+                return fitting(value, one)
+            except Unfit:
+                continue
+        raise Unfit
+    if origin in (list, tuple):
+        if isinstance(value, str | Mapping | np.ndarray) or not np.iterable(value):
+            raise Unfit
+        if origin is list:
+            return [fitting(one, *inner) for one in value] if inner else list(value)
+        if inner and len(value := tuple(value)) != len(inner):
+            raise Unfit
+        return tuple(map(fitting, value, inner)) if inner else value
+    if origin is dict and isinstance(value, Mapping) and inner:
+        return {key: fitting(one, inner[1]) for key, one in value.items()}
+    if kind is int:
+        return index(value)
+    if origin is Callable or getattr(kind, "__name__", "") == "Contestant":
+        fits = callable(value)
+    elif kind is float:
+        fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    elif kind is Path:
+        fits = isinstance(value, os.PathLike)
+    else:
+        fits = isinstance(value, origin)
+    if not fits:
+        raise Unfit
+    return value
+
+
+def words(kind) -> str:
+    """What to give, in words, such as "a Timing, which measure(...) returns"."""
+    origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is types.UnionType:
+        return " or ".join(dict.fromkeys(words(one) for one in inner if one is not type(None)))
+    if inner and origin is list:
+        return f"a list, in which each is {words(inner[0])}"
+    if inner and origin is tuple:
+        return f"{len(inner)} in brackets, each {words(inner[0])}"
+    if inner and origin is dict:
+        return f"a dict, in which each value is {words(inner[1])}"
+    if origin is Callable:
+        return "a function"
+    made = MADE_BY.get(origin.__name__)
+    return PLAIN.get(origin) or f"a {origin.__name__}" + f", which {made} returns" * bool(made)
+
+
+def some(name: str, values: object) -> list:
+    """A list of them, at least one; a single name will do. Raises ValueError for none, and for what is no list."""
+    values = [values] if isinstance(values, str) and values else values
+    if isinstance(values, str | Mapping | np.ndarray) or not np.iterable(values) or not len(values := list(values)):
+        raise ValueError(f"{name}={told(values)} does not do; give at least one, in a list.")
+    return values

@@ -1,0 +1,874 @@
+"""Answers to the exercises on kernels: right ones in other styles, and wrong ones of different kinds.
+
+Each is a text that takes the place of the solution, or edits of it, {old: new}. A wrong one comes with what the verdict
+on it has to say.
+"""
+
+LOOP = "while k < A.shape[1]:"
+ROW = "row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x"
+COL = "col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y"
+MY_ROW = "row = get_group_id(0) * get_local_size(0) + get_local_id(0)"
+MY_COL = "col = get_group_id(1) * get_local_size(1) + get_local_id(1)"
+STAGES_A = "As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
+STAGES_B = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
+STAGED_A = "As[ty][tx] = (row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f;\n"
+STAGED_B = "Bs[ty][tx] = (k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0f;\n"
+ASK_A = "a_next = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
+ASK_B = "b_next = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
+STORES = "As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next\n"
+MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[now + k, tx]\n"
+PACKS = "load_some(B + (k0 + k) * N + col0 + p * PANEL + j * VW, columns - p * PANEL - j * VW)"
+TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
+
+RIGHT = {
+    "02.1": {
+        "for, and the guard turned round": """
+@cuda.jit
+def my_naive(A, B, C):
+    bx, by, tx, ty = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x, cuda.threadIdx.y
+    i, j = tx + bx * cuda.blockDim.x, ty + by * cuda.blockDim.y
+    M, K = A.shape
+    if i >= M or j >= B.shape[1]:
+        return
+    total = float32(0)
+    for k in range(K):
+        total = total + A[i, k] * B[k, j]
+    C[i, j] = total
+""",
+        "sums in C": """
+@cuda.jit
+def my_naive(A, B, C):
+    row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = 0
+        for k in range(A.shape[1]):
+            C[row, col] += A[row, k] * B[k, col]
+""",
+        "backwards, with a function of its own": """
+@cuda.jit(device=True)
+def number(block, width, thread):
+    return block * width + thread
+
+
+@cuda.jit
+def my_naive(A, B, C):
+    row = number(cuda.blockIdx.x, cuda.blockDim.x, cuda.threadIdx.x)
+    col = number(cuda.blockIdx.y, cuda.blockDim.y, cuda.threadIdx.y)
+    if row < C.shape[0]:
+        if col < C.shape[1]:
+            acc, k = float32(0), A.shape[1] - 1
+            while k >= 0:
+                acc += A[row, k] * B[k, col]
+                k -= 1
+            C[row, col] = acc
+""",
+    },
+    "02.2": {
+        "pointers": """
+int i = get_group_id(0) * get_local_size(0) + get_local_id(0);
+int j = get_group_id(1) * get_local_size(1) + get_local_id(1);
+if (i < M && j < N) {
+    __global const float *a = A + i * K, *b = B + j;
+    float total = 0;
+    for (int n = K; n > 0; n--) { total = mad(*a++, *b, total); b += N; }
+    C[i * N + j] = total;
+}
+""",
+        "while, and two guards": """
+const int row = get_local_id(0) + get_local_size(0) * get_group_id(0);
+const int col = get_local_id(1) + get_local_size(1) * get_group_id(1);
+if (row < M) if (col < N) {
+    float acc = 0; int k = 0;
+    while (k < K) { acc += A[row * K + k] * B[k * N + col]; ++k; }
+    C[row * N + col] = acc;
+}
+""",
+        "sums in C": """
+const size_t row = get_group_id(0) * get_local_size(0) + get_local_id(0);
+const size_t col = get_group_id(1) * get_local_size(1) + get_local_id(1);
+const bool mine = row < M && col < N;
+if (mine) C[row * N + col] = 0.0f;
+for (int k = 0; mine && k < K; k++) C[row * N + col] += A[row * K + k] * B[k * N + col];
+""",
+    },
+    "02.3": {
+        "copies by queue": """
+def by_hand(A, B):
+    M, K = A.shape
+    _, N = B.shape
+    d_A, d_B = cl.Buffer(context, flags.READ_ONLY, A.nbytes), cl.Buffer(context, flags.READ_ONLY, B.nbytes)
+    cl.enqueue_copy(queue, d_A, A)
+    cl.enqueue_copy(queue, d_B, B)
+    C = np.empty((M, N), np.float32)
+    d_C = cl.Buffer(context, flags.READ_WRITE, 4 * M * N)
+    naive_cl(queue, (-(-M // 16) * 16, -(-N // 4) * 4), (16, 4), *map(np.int32, (M, N, K)), d_A, d_B, d_C)
+    cl.enqueue_copy(queue, C, d_C)
+    return C
+""",
+        "one launch far larger than C": {"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(16 * M, 4 * N)"},
+        "arguments set first": {
+            "naive_cl(queue, global_size, (16, 4), np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C).wait()": (
+                "naive_cl.set_args(np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C)\n"
+                "    cl.enqueue_nd_range_kernel(queue, naive_cl, global_size, (16, 4)).wait()"
+            )
+        },
+    },
+    "03.0": {
+        "int": "int row = get_global_id(1), col = get_global_id(0);",
+        "by groups": """
+const uint col = get_group_id(0) * get_local_size(0) + get_local_id(0);
+const uint row = get_group_id(1) * get_local_size(1) + get_local_id(1);
+""",
+        "one number in the grid": """
+const size_t wide = get_global_size(0), mine = get_global_id(1) * wide + get_global_id(0);
+const size_t row = mine / wide, col = mine % wide;
+""",
+    },
+    "03.2": {
+        "pointers": """
+__global const float *a = A + row * K, *b = B + col * K;
+float acc = 0;
+for (int k = K; k > 0; k--) acc = mad(*a++, *b++, acc);
+C[row * N + col] = acc;
+""",
+        "fours": """
+float acc = 0.0f;
+int k = 0;
+for (; k + 4 <= K; k += 4) acc += dot(vload4(0, A + row * K + k), vload4(0, B + col * K + k));
+for (; k < K; k++) acc += A[row * K + k] * B[col * K + k];
+C[row * N + col] = acc;
+""",
+        "two sums, backwards": """
+float even = 0, odd = 0;
+for (int k = K - 1; k >= 0; k--) {
+    const float product = A[row * K + k] * B[col * K + k];
+    if (k % 2) odd += product; else even += product;
+}
+C[row * N + col] = even + odd;
+""",
+    },
+    "04.1": {
+        "while": {
+            "for k in range(0, A.shape[1], TPB):": "k = -TPB\n    while k + TPB < B.shape[0]:\n        k += TPB",
+        },
+        "rounds counted": {
+            "for k in range(0, A.shape[1], TPB):": "for i in range((A.shape[1] + TPB - 1) // TPB):\n"
+            "        k = i * TPB",
+        },
+        "rounds up": {"range(0, A.shape[1], TPB)": "range(0, -(-A.shape[1] // TPB) * TPB, TPB)"},
+    },
+    "04.2": {
+        "if and else": """
+As[ty, tx], c = 0, k0 + tx
+if row < M and c < K:
+    As[ty, tx] = A[row, c]
+if k0 + ty < K and col < N:
+    Bs[ty, tx] = B[k0 + ty, col]
+else:
+    Bs[ty, tx] = 0
+cuda.syncthreads()
+k = 0
+while k < TILE:
+    acc = acc + As[ty, k] * Bs[k, tx]
+    k += 1
+k0 = k0 + TILE
+cuda.syncthreads()
+""",
+        "B first, products backwards": f"""
+{STAGES_B}{STAGES_A}cuda.syncthreads()
+for k in range(TILE - 1, -1, -1):
+    acc += Bs[k, tx] * As[ty, k]
+cuda.syncthreads()
+k0 += TILE
+""",
+        "a barrier more, only the rows that exist": f"""
+cuda.syncthreads()
+{STAGES_A}{STAGES_B}cuda.syncthreads()
+for k in range(min(TILE, K - k0)):
+    acc += As[ty, k] * Bs[k, tx]
+cuda.syncthreads()
+k0 += TILE
+""",
+    },
+    "04.3": {
+        "if and else": """
+if (row < M && k0 + tx < K) As[ty][tx] = A[row * K + k0 + tx]; else As[ty][tx] = 0;
+if (k0 + ty < K && col < N) Bs[ty][tx] = B[(k0 + ty) * N + col]; else Bs[ty][tx] = 0;
+barrier(CLK_LOCAL_MEM_FENCE);
+int k = TILE;
+while (k--) acc = mad(As[ty][k], Bs[k][tx], acc);
+barrier(CLK_LOCAL_MEM_FENCE);
+""",
+        "by pointers": """
+__local float *a = As[ty], *b = &Bs[0][tx];
+a[tx] = row < M && k0 + tx < K ? *(A + row * K + k0 + tx) : 0;
+b[ty * TILE] = k0 + ty < K && col < N ? *(B + (k0 + ty) * N + col) : 0;
+barrier(CLK_LOCAL_MEM_FENCE);
+for (int k = 0; k < TILE; k++) acc += a[k] * b[k * TILE];
+barrier(CLK_LOCAL_MEM_FENCE);
+""",
+        "a barrier more, only the rows that exist": f"""
+barrier(CLK_LOCAL_MEM_FENCE);
+{STAGED_A}{STAGED_B}barrier(CLK_LOCAL_MEM_FENCE);
+const int depth = min(TILE, K - k0);
+float some = 0.0f;
+for (int k = 0; k < depth; k++) some += As[ty][k] * Bs[k][tx];
+acc += some;
+barrier(CLK_LOCAL_MEM_FENCE);
+""",
+    },
+    "05.2": {
+        "B first": """
+for (int k = 0; k < BK; ++k) {
+    float b[TN], a = As[ty][k];
+    for (int j = 0; j < TN; ++j) b[j] = Bs[k][tx + j * THREADS_X];
+    for (int j = 0; j < TN; ++j) acc[0][j] = mad(a, b[j], acc[0][j]);
+}
+""",
+        "backwards": """
+int k = BK;
+while (k-- > 0) {
+    const float a = As[ty][k];
+    for (int j = TN - 1; j >= 0; j--) acc[0][j] += Bs[k][j * THREADS_X + tx] * a;
+}
+""",
+        "all of A first": """
+float a[BK];
+for (int k = 0; k < BK; k++) a[k] = As[ty][k];
+for (int j = 0; j < TN; j++)
+    for (int k = 0; k < BK; k++) acc[0][j] += a[k] * Bs[k][tx + j * THREADS_X];
+""",
+    },
+    "06.2": {
+        "one number of A at a time": """
+for k in range(BK):
+    for j in range(TN):
+        b_reg[j] = Bs[k, tx + j * THREADS_X]
+    for i in range(TM):
+        a = As[ty + i * THREADS_Y, k]
+        for j in range(TN):
+            acc[i, j] += a * b_reg[j]
+""",
+        "while": """
+k = 0
+while k < BK:
+    for i in range(TM):
+        a_reg[i] = As[i * THREADS_Y + ty, k]
+    for j in range(TN):
+        b_reg[j] = Bs[k, j * THREADS_X + tx]
+        for i in range(TM):
+            acc[i, j] = acc[i, j] + a_reg[i] * b_reg[j]
+    k += 1
+""",
+        "backwards": """
+for k in range(BK - 1, -1, -1):
+    for i in range(TM):
+        a_reg[i] = As[ty + i * THREADS_Y, k]
+    for j in range(TN):
+        b_reg[j] = Bs[k, tx + j * THREADS_X]
+    for n in range(TM * TN):
+        acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]
+""",
+    },
+    "07.2": {
+        "if and else": """
+PAD = 2
+mine = '''
+if row < M and k0 + tx < K:
+    As[tx, ty] = A[row, k0 + tx]
+else:
+    As[tx, ty] = 0
+Bs[ty, tx] = B[k0 + ty, col] if col < N and k0 + ty < K else 0
+cuda.syncthreads()
+k = 0
+while k < TILE:
+    acc += Bs[k, tx] * As[k, ty]
+    k += 1
+'''
+""",
+        "B first, backwards": f"""
+PAD = 2
+mine = '''
+{STAGES_B}{TURNED}cuda.syncthreads()
+for k in range(TILE - 1, -1, -1):
+    acc += As[k, ty] * Bs[k, tx]
+'''
+""",
+        "by variables": """
+PAD = 2
+mine = '''
+a = b = float32(0)
+c, r = k0 + tx, k0 + ty
+if row < M and c < K:
+    a = A[row, c]
+if col < N and r < K:
+    b = B[r, col]
+As[tx, ty], Bs[ty, tx] = a, b
+cuda.syncthreads()
+some = float32(0)
+for k in range(TILE):
+    some += As[k, ty] * Bs[k, tx]
+acc += some
+'''
+""",
+    },
+    "08.1": {
+        "asks by the next k0": """
+As[now + ty, tx] = a_next
+Bs[now + ty, tx] = b_next
+cuda.syncthreads()
+c, r = k0 + TILE + tx, k0 + TILE + ty
+a_next = b_next = float32(0)
+if row < M and c < K:
+    a_next = A[row, c]
+if r < K and col < N:
+    b_next = B[r, col]
+for k in range(now, now + TILE):
+    acc += As[now + ty, k - now] * Bs[k, tx]
+now = TILE - now
+k0 += TILE
+""",
+        "asks only if there is a next tile": f"""
+{STORES}cuda.syncthreads()
+k0 += TILE
+if k0 < K:
+    {ASK_A}    {ASK_B}{MULTIPLIES}now = 0 if now else TILE
+""",
+        "the other tile by its number": f"""
+now = k0 // TILE % 2 * TILE
+{STORES}cuda.syncthreads()
+k0 += TILE
+{ASK_B}{ASK_A}for k in range(TILE - 1, -1, -1):
+    acc += Bs[now + k, tx] * As[now + ty, k]
+""",
+    },
+    "11.2": {
+        "as packed walks": """
+for (int k = 0; k < depth; k++)
+    for (int c = 0; c < columns; c += PANEL)
+        for (int j = 0; j < TN; j++)
+            Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+""",
+        "by pointers": """
+for (int k = 0; k < depth; k++) {
+    __global const float *b = B + (k0 + k) * N + col0;
+    int left = columns;
+    for (int p = 0; p < BN / PANEL; p++)
+        for (int j = 0; j < TN; j++, b += VW, left -= VW) Bs[p][k][j] = left > 0 ? load_some(b, left) : (floatv)(0.0f);
+}
+""",
+        "float by float": """
+__local float *to = (__local float *)Bs;
+for (int p = 0; p < BN / PANEL; p++)
+    for (int k = 0; k < depth; k++)
+        for (int c = 0; c < PANEL; c++) {
+            const int col = p * PANEL + c;
+            to[(p * BK + k) * PANEL + c] = col < columns ? B[(k0 + k) * N + col0 + col] : 0.0f;
+        }
+""",
+    },
+    "12.2": {
+        "in an array": """
+float s[2] = {0, 0};
+for (int k = 0; k < TILE; k++) s[k % 2] += As[ty][k] * Bs[k][tx];
+acc += s[0] + s[1];
+""",
+        "two loops": """
+float even = 0.0f, odd = 0.0f;
+for (int k = 0; k < TILE; k += 2) even = fma(As[ty][k], Bs[k][tx], even);
+for (int k = 1; k < TILE; k += 2) odd = fma(As[ty][k], Bs[k][tx], odd);
+acc += even; acc += odd;
+""",
+        "by a test": """
+float even = 0, odd = 0;
+for (int k = 0; k < TILE; k++)
+    if (k & 1) odd += As[ty][k] * Bs[k][tx]; else even += As[ty][k] * Bs[k][tx];
+acc += even + odd;
+""",
+    },
+    "13.1": {
+        "if and else": """
+        if (row < M && i + tx < K) sA[ty][tx] = A[row * K + i + tx]; else sA[ty][tx] = 0;
+        if (i + ty < K && col < N) sB[ty][tx] = B[(i + ty) * N + col]; else sB[ty][tx] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int j = TILE;
+        while (j-- > 0) tmp = mad(sA[ty][j], sB[j][tx], tmp);
+        barrier(CLK_LOCAL_MEM_FENCE);
+""",
+        "turned in local memory": """
+        sA[tx][ty] = (row < M && i + tx < K) ? A[row * K + i + tx] : 0;
+        sB[ty][tx] = (i + ty < K && col < N) ? B[(i + ty) * N + col] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < TILE; j++) tmp += sA[j][ty] * sB[j][tx];
+        barrier(CLK_LOCAL_MEM_FENCE);
+""",
+        "by variables": """
+        const int c = i + tx, r = i + ty;
+        const float a = row < M && c < K ? A[row * K + c] : 0, b = r < K && col < N ? B[r * N + col] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sB[ty][tx] = b;
+        sA[ty][tx] = a;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
+""",
+    },
+    "15.1": {
+        "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},
+        "mad": {"fma(b_reg[j], a_reg, acc[i][j])": "mad(a_reg, b_reg[j], acc[i][j])"},
+        "another rung": """
+mended = opencl_kernel("tiled").source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
+my_rung = opencl_kernel(mended, like="tiled", TILE=4)
+""",
+    },
+}
+
+ALL_OF_C = """
+@cuda.jit
+def my_naive(A, B, C):
+    for row in range(C.shape[0]):
+        for col in range(C.shape[1]):
+            acc = float32(0)
+            for k in range(A.shape[1]):
+                acc += A[row, k] * B[k, col]
+            C[row, col] = acc
+"""
+ALL_OF_C_TOO = """
+for (int row = 0; row < M; row++)
+    for (int col = 0; col < N; col++) {
+        float acc = 0.0f;
+        for (int k = 0; k < K; k++) acc += A[row * K + k] * B[k * N + col];
+        C[row * N + col] = acc;
+    }
+"""
+GUARD = "if row < C.shape[0] and col < C.shape[1]:"
+SUMS = "acc += A[row, k] * B[k, col]"
+SUMMED = "acc += A[row * K + k] * B[k * N + col]"
+LATE = {ASK_A + ASK_B + MULTIPLIES: MULTIPLIES + ASK_A + ASK_B}
+SWAPPED_A = "sA[tx][ty] = (row < M && i + ty < K) ? A[row * K + i + ty] : 0;"
+SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
+
+WRONG = {
+    "02.1": {
+        "blockDim's x and y exchanged": (
+            {"cuda.blockDim.x +": "cuda.blockDim.Y +", "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"},
+            "",
+        ),
+        "a typed 4": ({"cuda.blockDim.x": "4", "cuda.blockDim.y": "4"}, ""),
+        "a typed 8 and 2": ({"cuda.blockDim.x": "8", "cuda.blockDim.y": "2"}, ""),
+        "gridDim for blockDim": ({"cuda.blockDim": "cuda.gridDim"}, ""),
+        "y of the block in the column alone": ({"cuda.blockIdx.x": "cuda.blockIdx.y"}, ""),
+        "all of C by every thread": (ALL_OF_C, "stored by"),
+        "no guard": ({GUARD: "if True:"}, "out of bounds"),
+        "half a guard": ({" and col < C.shape[1]": ""}, "out of bounds"),
+        "one k too few": ({"while k < A.shape[1]": "while k < A.shape[1] - 1"}, "K is cut"),
+        "k to the rows of A": ({"while k < A.shape[1]": "while k < A.shape[0]"}, ""),
+        "x for columns": ({ROW: ROW.replace("row", "col"), COL: COL.replace("col", "row")}, ""),
+        "cuda.grid, which is not allowed": (
+            {ROW: "row, col = cuda.grid(2)", COL: ""},
+            "cuda.grid",
+        ),
+        "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
+    },
+    "02.2": {
+        "x and y of the size exchanged": (
+            {"get_local_size(0)": "get_local_size(2)", "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"},
+            "",
+        ),
+        "the number of groups": ({"get_local_size": "get_num_groups"}, ""),
+        "all of C by every work-item": (ALL_OF_C_TOO, "stored by"),
+        "no guard": ({"if (row < M && col < N) {": "{"}, "out of bounds"),
+        "or for and": ({"row < M && col < N": "row < M || col < N"}, "out of bounds"),
+        "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
+        "a comma index in the store": ({"C[row * N + col] =": "C[row, col] ="}, "C[row, col]"),
+        "a sum of whole numbers": ({"float acc = 0.0f;": "int acc = 0;"}, "✗"),
+        "a second acc": ({"k++)\n        acc": "k++) for (float acc = 0; acc == 0;)\n        acc"}, "nothing arrives"),
+        "rows of M": ({"A[row * K + k]": "A[row * M + k]"}, ""),
+        "get_global_id, which is not allowed": ({MY_ROW: "row = get_global_id(0)"}, "get_global_id"),
+        "return, which is not allowed": (
+            {"if (row < M && col < N) {": "if (row >= M || col >= N) return;\n{"},
+            "return",
+        ),
+        "stores the last product": ({"acc +=": "acc ="}, "K is cut"),
+        "nobody stores": ({"C[row * N + col] = acc;": ""}, "nothing arrives"),
+    },
+    "02.3": {
+        "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "✗"),
+        "C as it was, of ones": ({"    cl.enqueue_copy(queue, C, d_C)\n": "    C[:] = 1\n"}, "✗"),
+        "A @ B": ({"    cl.enqueue_copy(queue, C, d_C)\n    return C": "    return A @ B"}, "by hand"),
+        "the course's kernel": ("\ndef by_hand(A, B):\n    return opencl_kernel('naive')(A, B)\n", "by hand"),
+        "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "✗"),
+        "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "✗"),
+        "A and B exchanged": ({"d_A, d_B, d_C).wait()": "d_B, d_A, d_C).wait()"}, "✗"),
+        "C the other way round": ({"    return C": "    return C.T.reshape(M, N)"}, "✗"),
+        "the sizes of the page": ({"ceil_div(M, 16) * 16, ceil_div(N, 4) * 4": "16, 4"}, "✗"),
+        "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"}, "✗"),
+        "float64 for C": ({"np.zeros((M, N), np.float32)": "np.zeros((M, N))"}, "✗"),
+    },
+    "03.0": {
+        "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", ""),
+        "both from x": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(0);", ""),
+        "local numbers": ("const size_t row = get_local_id(1);\nconst size_t col = get_local_id(0);", ""),
+        "groups": ("const size_t row = get_group_id(1);\nconst size_t col = get_group_id(0);", ""),
+        "one too far": ("const size_t row = get_global_id(1) + 1;\nconst size_t col = get_global_id(0);", ""),
+        "the other side of the block": (
+            "const size_t col = get_group_id(0) * get_local_size(1) + get_local_id(0);\n"
+            "const size_t row = get_group_id(1) * get_local_size(0) + get_local_id(1);",
+            "",
+        ),
+        "every row twice": ("const size_t row = get_global_id(1) / 2;\nconst size_t col = get_global_id(0);", ""),
+        "z for y": ("const size_t row = get_global_id(2);\nconst size_t col = get_global_id(0);", ""),
+        "row missing": ("const size_t col = get_global_id(0);", "does not compile"),
+        "a row that stays outside": (
+            "const size_t row = M + get_global_id(1);\nconst size_t col = get_global_id(0);",
+            "no element of C is ever written",
+        ),
+    },
+    "03.2": {
+        "A @ B": ({"B[col * K + k]": "B[k * N + col]"}, "it reads B at the positions"),
+        "rows of N": ({"B[col * K + k]": "B[col * N + k]"}, "it reads B at the positions"),
+        "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
+        "A's rows of M": ({"A[row * K + k]": "A[row * M + k]"}, "it reads A at the positions"),
+        "stores the other way round": ({"C[row * N + col]": "C[col * M + row]"}, "stored at"),
+        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes global memory outside"),
+        "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
+        "64 of K": ({"k < K;": "k < 64;"}, "✗"),
+        "128 of K at most": ({"k < K;": "k < min(K, 128);"}, "✗"),
+        "a counter of 8 bits": ({"int k = 0": "uchar k = 0"}, "✗"),
+        "one k too few": ({"k < K;": "k < K - 1;"}, "it reads"),
+        "a whole number": ({"float acc = 0.0f": "int acc = 0"}, "✗"),
+        "plus for times": ({"* B[": "+ B["}, "wrong numbers"),
+        "right and reads A twice": (
+            {"acc += A[row * K + k]": "acc += 0.5f * A[row * K + k] * B[col * K + k] + 0.5f * A[row * K + k]"},
+            "misses the idea",
+        ),
+        "stores nothing": ({"C[row * N + col] = acc;": ""}, "✗"),
+    },
+    "04.1": {
+        "128 rounds": ({"A.shape[1], TPB": "128, TPB"}, "✗"),
+        "512 rounds": ({"A.shape[1], TPB": "512, TPB"}, "✗"),
+        "rows of A": ({"A.shape[1], TPB": "A.shape[0], TPB"}, "✗"),
+        "columns of B": ({"A.shape[1], TPB": "B.shape[1], TPB"}, "✗"),
+        "both sides of the grid": ({"A.shape[1], TPB": "TPB * max(cuda.gridDim.x, cuda.gridDim.y), TPB"}, "✗"),
+        "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
+        "single steps": ({"A.shape[1], TPB": "A.shape[1]"}, "✗"),
+        "one round more": ({"A.shape[1], TPB": "A.shape[1] + TPB, TPB"}, "round"),
+        "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
+        "no second barrier": (
+            {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},
+            "race",
+        ),
+    },
+    "04.2": {
+        "no first barrier": ({STAGES_B + "cuda.syncthreads()\n": STAGES_B}, "race"),
+        "no second barrier": ({"cuda.syncthreads()\nk0 +=": "k0 +="}, "race"),
+        "no guards": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
+        "half a guard": ({"k0 + ty < K and col < N": "k0 + ty < K"}, "out of bounds"),
+        "a guard that leaves the barrier": (
+            {"cuda.syncthreads()\nfor k": "if row < M:\n    cuda.syncthreads()\nfor k"},
+            "divergent barrier",
+        ),
+        "no tiles": (
+            """
+for k in range(k0, min(k0 + TILE, K)):
+    if row < M and col < N:
+        acc += A[row, k] * B[k, col]
+k0 += TILE
+""",
+            "too many loads",
+        ),
+        "reads down the columns": (
+            f"""
+r, c = row - ty + tx, k0 + ty
+As[tx, ty] = A[r, c] if r < M and c < K else float32(0)
+{STAGES_B}cuda.syncthreads()
+for k in range(TILE):
+    acc += As[ty, k] * Bs[k, tx]
+cuda.syncthreads()
+k0 += TILE
+""",
+            "not coalesced",
+        ),
+        "one thread stages all": (
+            """
+if tx == 0 and ty == 0:
+    for i in range(TILE):
+        for j in range(TILE):
+            As[i, j] = A[row + i, k0 + j] if row + i < M and k0 + j < K else float32(0)
+            Bs[i, j] = B[k0 + i, col + j] if k0 + i < K and col + j < N else float32(0)
+cuda.syncthreads()
+for k in range(TILE):
+    acc += As[ty, k] * Bs[k, tx]
+cuda.syncthreads()
+k0 += TILE
+""",
+            "not coalesced",
+        ),
+        "the tile of B turned": ({"Bs[ty, tx] = B": "Bs[tx, ty] = B"}, "tile of B"),
+        "x and y in As": ({"As[ty, k]": "As[k, ty]"}, "✗"),
+        "= for +=": ({"acc += As": "acc = As"}, "K is cut"),
+        "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "✗"),
+        "four for TILE": ({"range(TILE)": "range(4)"}, "sizes mixed up"),
+        "B from k0 + tx": ({"B[k0 + ty, col] if k0 + ty": "B[k0 + tx, col] if k0 + tx"}, "✗"),
+        "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
+    },
+    "04.3": {
+        "no first barrier": ({STAGED_B + "barrier(CLK_LOCAL_MEM_FENCE);\n": STAGED_B}, "race"),
+        "no second barrier": ({"* Bs[k][tx];\nbarrier(CLK_LOCAL_MEM_FENCE);\n": "* Bs[k][tx];\n"}, "race"),
+        "no guard for A": (
+            {"(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[row * K + k0 + tx]"},
+            "out of",
+        ),
+        "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"}, "inf"),
+        "a comma index in As": ({"As[ty][tx] =": "As[ty, tx] ="}, "As[ty, tx]"),
+        "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
+        "no tiles": (
+            """
+for (int k = k0; k < min(k0 + TILE, K); k++)
+    if (row < M && col < N) acc += A[row * K + k] * B[k * N + col];
+""",
+            "too many loads",
+        ),
+        "reads down the columns": (
+            f"""
+const int r = row0 + tx, c = k0 + ty;
+As[tx][ty] = (r < M && c < K) ? A[r * K + c] : 0.0f;
+{STAGED_B}barrier(CLK_LOCAL_MEM_FENCE);
+for (int k = 0; k < TILE; k++) acc += As[ty][k] * Bs[k][tx];
+barrier(CLK_LOCAL_MEM_FENCE);
+""",
+            "not coalesced",
+        ),
+        "rows of M": ({"A[row * K + k0 + tx]": "A[row * M + k0 + tx]"}, "✗"),
+        "B from k0": ({"B[(k0 + ty) * N + col]": "B[k0 + ty * N + col]"}, "✗"),
+        "= for +=": ({"acc += As": "acc = As"}, "K is cut"),
+        "reads each number of As twice": (
+            {"acc += As[ty][k] * Bs[k][tx]": "acc += 0.5f * As[ty][k] * Bs[k][tx] + 0.5f * As[ty][k] * Bs[k][tx]"},
+            "too many loads",
+        ),
+        "another acc": ({"for (int k": "float acc = 0;\nfor (int k"}, "nothing arrives"),
+        "leaves early": ({"As[ty][tx] =": "if (row >= M || col >= N) return;\nAs[ty][tx] ="}, "divergent barrier"),
+    },
+    "05.2": {
+        "reads As for each j": ({"a_reg * Bs": "As[ty][k] * Bs"}, "too many loads"),
+        "neighbouring columns": ({"tx + j * THREADS_X": "tx * TN + j"}, "✗"),
+        "BN for THREADS_X": ({"j * THREADS_X": "j * BN"}, "✗"),
+        "four for BK": ({"k < BK": "k < 4"}, "✗"),
+        "four for TN": ({"j < TN": "j < 4"}, "✗"),
+        "TM for TN": ({"j < TN": "j < TM"}, "✗"),
+        "K for BK": ({"k < BK": "k < K"}, "✗"),
+        "= for +=": ({"acc[0][j] +=": "acc[0][j] ="}, "K is cut"),
+        "one sum for all": ({"acc[0][j] +=": "acc[0][0] +="}, "✗"),
+        "a comma index": ({"As[ty][k]": "As[ty, k]"}, "As[ty, k]"),
+        "tx for ty": ({"As[ty][k]": "As[tx][k]"}, "✗"),
+        "a whole number": ({"const float a_reg": "const int a_reg"}, "whole numbers"),
+        "from global memory": (
+            {"a_reg = As[ty][k]": "a_reg = row0 + ty < M && k0 + k < K ? A[(row0 + ty) * K + k0 + k] : 0"},
+            "too many loads",
+        ),
+    },
+    "06.2": {
+        "no lists": (
+            {"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
+            "too many loads",
+        ),
+        "B for each i": (
+            {
+                "        for j in range(TN):\n            acc": "        for j in range(TN):\n"
+                "            b_reg[j] = Bs[k, tx + j * THREADS_X]\n            acc"
+            },
+            "too many loads",
+        ),
+        "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
+        "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
+        "lists mixed up": ({"a_reg[i] * b_reg[j]": "a_reg[j] * b_reg[i]"}, "✗"),
+        "THREADS mixed up": ({"j * THREADS_X": "j * THREADS_Y", "i * THREADS_Y": "i * THREADS_X"}, "✗"),
+        "four for TM": ({"for i in range(TM)": "for i in range(4)"}, "✗"),
+        "two for TN": ({"for j in range(TN)": "for j in range(2)"}, "✗"),
+        "BM for BK": ({"range(BK)": "range(BM)"}, "✗"),
+        "= for +=": ({"acc[i, j] +=": "acc[i, j] ="}, "✗"),
+        "k for the row": ({"As[ty + i * THREADS_Y, k]": "As[k, ty + i * THREADS_Y]"}, "✗"),
+        "a round too few": ({"range(BK)": "range(BK - 1)"}, "K is cut"),
+    },
+    "07.2": {
+        "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),
+        "roles exchanged": (
+            {
+                "PAD = 2": "PAD = 0",
+                TURNED: "r = cuda.blockIdx.y * TILE + tx\n"
+                "As[ty, tx] = A[r, k0 + ty] if r < M and k0 + ty < K else float32(0)\n",
+            },
+            "not coalesced",
+        ),
+        "no padding": ({"PAD = 2": "PAD = 0"}, "PAD = 0"),
+        "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),
+        "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
+        "one side turned": ({"As[k, ty]": "As[ty, k]"}, "✗"),
+        "a row too far": ({"As[k, ty]": "As[k, ty + 1]"}, "✗"),
+        "no barrier": ({"float32(0)\ncuda.syncthreads()": "float32(0)"}, "race"),
+        "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
+        "no tiles": (
+            "PAD = 2\nmine = '''\nfor k in range(k0, min(k0 + TILE, K)):\n"
+            "    if row < M and col < N:\n        acc += A[row, k] * B[k, col]'''",
+            "too many loads",
+        ),
+        "right at 4 only": ({"range(TILE)": "range(4)"}, "✗"),
+    },
+    "08.1": {
+        "asks with the old k0": (
+            {"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
+            "one K-tile twice",
+        ),
+        "A alone with the old k0": ({"k0 += TILE\n" + ASK_A: ASK_A + "k0 += TILE\n"}, "one K-tile twice"),
+        "asks a tile too far": (
+            {
+                ASK_A: ASK_A.replace("k0 + tx", "k0 + TILE + tx"),
+                ASK_B: ASK_B.replace("k0 + ty", "k0 + TILE + ty"),
+            },
+            "K-tile",
+        ),
+        "asks before it stores": (
+            {
+                STORES + "cuda.syncthreads()\nk0 += TILE\n" + ASK_A + ASK_B: "k0 += TILE\n"
+                + ASK_A
+                + ASK_B
+                + STORES
+                + "cuda.syncthreads()\n"
+            },
+            "before it has stored",
+        ),
+        "asks twice": ({"now = TILE - now": ASK_A + ASK_B + "now = TILE - now"}, "asks"),
+        "asks late": (LATE, "waits"),
+        "asks late for B": ({ASK_B + MULTIPLIES: MULTIPLIES + ASK_B}, "waits"),
+        "a second barrier": ({"now = TILE - now": "cuda.syncthreads()\nnow = TILE - now"}, "barriers"),
+        "one tile, two barriers": ({"now = TILE - now": "cuda.syncthreads()"}, "barriers"),
+        "no barrier": ({"cuda.syncthreads()\n": ""}, "race"),
+        "the barrier after the products": (
+            {"cuda.syncthreads()\n": "", "now = TILE - now": "cuda.syncthreads()\nnow = TILE - now"},
+            "race",
+        ),
+        "one tile": ({"now = TILE - now": ""}, "race"),
+        "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
+        "now is the other one when it reads": (
+            {MULTIPLIES: "now = TILE - now\n" + MULTIPLIES, '\nnow = TILE - now\n"': '\n"'},
+            "✗",
+        ),
+        "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
+    },
+    "11.2": {
+        "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
+        "four for VW": ({"j * VW": "j * 4"}, "✗"),
+        "two for TN": ({"j < TN": "j < 2"}, "✗"),
+        "one number in all lanes": (
+            {PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"},
+            "one number in all lanes",
+        ),
+        "one guarded number in all lanes": (
+            {PACKS: "columns > p * PANEL + j * VW ? B[(k0 + k) * N + col0 + p * PANEL + j * VW] : 0.0f"},
+            "one number in all lanes",
+        ),
+        "no rest": ({PACKS: "vload4(0, B + (k0 + k) * N + col0 + p * PANEL + j * VW)"}, "out of bounds"),
+        "the rest of the piece": ({"columns - p * PANEL - j * VW": "columns"}, "out of bounds"),
+        "no k0": ({"(k0 + k) * N": "k * N"}, "✗"),
+        "no col0": ({"+ col0 +": "+"}, "✗"),
+        "rows of K": ({"(k0 + k) * N": "(k0 + k) * K"}, "✗"),
+        "TN for VW": ({"+ j * VW,": "+ j * TN,"}, "✗"),
+        "BK for depth": ({"k < depth": "k < BK"}, "✗"),
+        "the same vector for each j": ({"p * PANEL + j * VW,": "p * PANEL,"}, "✗"),
+        "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
+    },
+    "12.2": {
+        "odd TILE unguarded": ({"k + 1 < TILE": "k < TILE", "if (TILE % 2) even": "if (0) even"}, "TILE=5"),
+        "the last of an odd TILE missing": ({"if (TILE % 2) even": "if (0) even"}, "TILE=5"),
+        "the last of an odd TILE to odd": ({"if (TILE % 2) even": "if (TILE % 2) odd"}, "not two sums"),
+        "one sum": ("for (int k = 0; k < TILE; k++) acc += As[ty][k] * Bs[k][tx];", "not two sums"),
+        "halves": (
+            """
+float low = 0, high = 0;
+for (int k = 0; k < TILE / 2; k++) low += As[ty][k] * Bs[k][tx];
+for (int k = TILE / 2; k < TILE; k++) high += As[ty][k] * Bs[k][tx];
+acc += low + high;
+""",
+            "not two sums",
+        ),
+        "two at a time": (
+            {
+                "    even += As[ty][k] * Bs[k][tx];\n    odd += As": "    even += As[ty][k] * Bs[k][tx] + As",
+                "+ odd": "",
+            },
+            "not two sums",
+        ),
+        "the second left out": ({"acc += even + odd": "acc += even"}, "✗"),
+        "= for +=": ({"acc += even + odd": "acc = even + odd"}, "K is cut"),
+        "odd begins at one": ({"odd = 0.0f": "odd = 1.0f"}, "wrong start"),
+        "unset": ({"float even = 0.0f, odd = 0.0f": "float even, odd"}, "✗"),
+        "a comma index": ({"Bs[k][tx];\n    odd": "Bs[k, tx];\n    odd"}, "Bs[k, tx]"),
+        "k in steps of one": ({"k += 2": "k++"}, "✗"),
+    },
+    "13.1": {
+        "the old order": (
+            f"""
+        {SWAPPED_A}
+        {SWAPPED_B}
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < TILE; j++) tmp += sA[tx][j] * sB[j][ty];
+        barrier(CLK_LOCAL_MEM_FENCE);
+""",
+            "tx and ty",
+        ),
+        "the old order in the line of A": (
+            {"sA[ty][tx] = (row < M && i + tx < K) ? A[row * K + i + tx] : 0;": SWAPPED_A},
+            "tx and ty",
+        ),
+        "the old order in the line of B": (
+            {"sB[ty][tx] = (i + ty < K && col < N) ? B[(i + ty) * N + col] : 0;": SWAPPED_B},
+            "tx and ty",
+        ),
+        "the old order in the product": ({"sA[ty][j] * sB[j][tx]": "sA[tx][j] * sB[j][ty]"}, "tx and ty"),
+        "reads down the columns": (
+            """
+        const int r = get_group_id(1) * TILE + tx, c = i + ty;
+        sA[tx][ty] = (r < M && c < K) ? A[r * K + c] : 0;
+        sB[ty][tx] = (i + ty < K && col < N) ? B[(i + ty) * N + col] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
+        barrier(CLK_LOCAL_MEM_FENCE);
+""",
+            "coalesced",
+        ),
+        "no tiles": (
+            "for (int j = i; j < min(i + TILE, K); j++)\n"
+            "    if (row < M && col < N) tmp += A[row * K + j] * B[j * N + col];",
+            "too many loads",
+        ),
+        "no first barrier": ({": 0;\n        barrier(CLK_LOCAL_MEM_FENCE);": ": 0;"}, "race"),
+        "no second barrier": ({"sB[j][tx];\n        barrier(CLK_LOCAL_MEM_FENCE);": "sB[j][tx];"}, "race"),
+        "no guard for B's rows": ({"(i + ty < K && col < N)": "(col < N)"}, "out of bounds"),
+        "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
+        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
+        "= for +=": ({"tmp += sA": "tmp = sA"}, "K is cut"),
+        "sixteen for TILE": ({"j < TILE": "j < 8"}, "✗"),
+    },
+    "15.1": {
+        "as it was": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(a_reg, b_reg[j], acc[i][j])"}, "not yet"),
+        "another comment": (
+            {'source.replace(by_name, "fma(b_reg[j], a_reg, acc[i][j])")': "source.replace('// 1.', '// One.')"},
+            "the course's packed",
+        ),
+        "no sum": ({"fma(b_reg[j], a_reg, acc[i][j])": "b_reg[j] * a_reg"}, "✗"),
+        "a difference": ({"fma(b_reg[j], a_reg,": "fma(-b_reg[j], a_reg,"}, "✗"),
+        "another row's sum": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(b_reg[j], a_reg, acc[0][j])"}, "✗"),
+        "the first vector": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(b_reg[0], a_reg, acc[i][j])"}, "✗"),
+        "a whole number": ({"fma(b_reg[j], a_reg,": "fma(b_reg[j], floor(a_reg),"}, "✗"),
+        "never adds to C": (
+            {"my_source = source": "my_source = source.replace('k0 > 0 ? acc[i][j] + load_some(to, n) :', '')"},
+            "K is cut",
+        ),
+        "always adds to C": ({"my_source = source": "my_source = source.replace('k0 > 0 ?', 'true ?')"}, "adds to C"),
+        "rows that do not exist": (
+            {"my_source = source": "my_source = source.replace('r + i < rows ?', 'true ?')"},
+            "✗",
+        ),
+        "an unknown word": ({"fma(b_reg[j], a_reg,": "fmaa(b_reg[j], a_reg,"}, "does not compile"),
+    },
+}

@@ -1,0 +1,211 @@
+"""Nothing is built while a clock runs: by a clock that stands still, but for what is built and what is launched."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from helpers import compare, ladder, measure
+from helpers.clock import contest, scoreboard, scoreboards, search, timing
+from helpers.devices import Device
+from helpers.launch import Kernel, draw
+from helpers.launch.contestant import Contestant, Work
+from helpers.launch.operands import OnDevice
+from helpers.many import on_dask, sharing, streamed, streaming, summa
+
+BUILDING, LAUNCH = 1000.0, 1.0  # seconds that they take here
+SIZES = (50, 60, 70)
+
+
+class Clock:
+    """Stands in for the module `time`."""
+
+    def __init__(self):
+        self.now, self.lock = 0.0, threading.Lock()
+
+    def perf_counter(self):
+        return self.now
+
+    def sleep(self, seconds):
+        with self.lock:  # what is streamed has two threads
+            self.now += seconds
+
+
+class Counted(Kernel):
+    """Builds something for each new size, and leaves as much to the first launch of that size. Both are counted."""
+
+    dialect = "OpenCL"
+
+    def __init__(self, clock, name="a device"):
+        device = Device("OpenCL", name, "CPU", "none", 1024, 1 << 15, None, None, 8)
+        super().__init__("tiled", ladder.STEPS["tiled"].defaults_for(device), "", device, own=False)
+        self.clock, self.built = clock, []
+
+    def build(self, what):
+        if what not in self.built:
+            self.built.append(what)
+            self.clock.sleep(BUILDING)
+
+    def fitted(self, M, N, K):
+        self.build((M, N, K))
+        return self
+
+    def place(self, X, over=None):
+        return OnDevice(X.shape, X, None)
+
+    def upload(self, A, B, fill=np.nan):
+        size = A.shape[0], B.shape[1], A.shape[1]
+        self.fitted(*size)
+        return CountedWork(self, size)
+
+
+class CountedWork(Work):
+    def __init__(self, k, size):
+        self.k, self.size = k, size
+
+    def timed(self, launches):
+        start = self.k.clock.now
+        self.k.build(("at the first launch", *self.size))
+        self.k.clock.sleep(launches * LAUNCH)
+        return (self.k.clock.now - start) / launches
+
+    def download(self):
+        return np.zeros(self.size[:2], np.float32)
+
+    def memory(self):
+        return {}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (timing, search, sharing, streaming):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(summa, "perf_counter", clock.perf_counter)
+    return clock
+
+
+@pytest.fixture
+def k(clock):
+    return Counted(clock)
+
+
+def test_ready_builds_for_a_size_once_and_launches_it_once(clock, k):
+    assert k.ready(*SIZES) is k and k.built == [SIZES, ("at the first launch", *SIZES)]
+    took = clock.now
+    assert k.ready(*SIZES) is k and clock.now == took
+    k(*draw(*SIZES))
+    assert clock.now == took + LAUNCH
+
+
+def test_whatever_is_a_contestant_can_be_made_ready():
+    """One that says nothing of it is launched at that size, with operands of that size."""
+    seen = []
+
+    class Any(Contestant):
+        def upload(self, A, B, fill=np.nan):
+            seen.append((A.shape, B.shape, A.dtype, B.dtype))
+            return SimpleNamespace(launch=lambda: seen.append("launch"))
+
+    one = Any()
+    assert one.ready(2, 3, 5) is one.ready(2, 3, 5) is one
+    assert seen == [((2, 5), (5, 3), np.float32, np.float32), "launch"]
+    assert Any.multiplied == frozenset()  # each has its own
+
+
+def test_measure_times_no_building(k):
+    t = measure(k, SIZES)
+    assert len(k.built) == 2 and t.seconds == LAUNCH and t.transfer_seconds == 0 and t.spread == 0
+
+
+def test_a_contest_and_a_comparison_time_no_building(clock, k):
+    other = Counted(clock)
+    for row in contest([k, other], SIZES, rounds=2):
+        assert [(t.seconds, t.transfer_seconds) for t in row] == [(LAUNCH, 0)] * 2
+    assert len(k.built) == len(other.built) == 2
+    one, two = Counted(clock), Counted(clock)
+    assert set(compare(one, two, SIZES).ratios) == {1.0} and len(one.built) == len(two.built) == 2
+
+
+def test_a_scoreboard_times_no_building(monkeypatch, clock, k):
+    monkeypatch.setattr(scoreboards, "ladder_kernels", lambda *_: [Counted(clock), k])
+    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: [])
+    monkeypatch.setattr(scoreboards, "peak", lambda *_: 1.0)
+    board = scoreboard(SIZES, ["OpenCL"], libraries=False, rounds=2)
+    assert len(k.built) == 2 and board.seconds[1] == (LAUNCH, LAUNCH) and board.timings[1].transfer_seconds == 0
+
+
+def test_a_search_times_no_building(clock, monkeypatch):
+    monkeypatch.setattr(search, "wrong_for", lambda A, B: lambda C: np.zeros(1, bool))
+    one = dict(build=lambda p: Counted(clock), legal=[{"a": 1}], default={"a": 1})
+    task = SimpleNamespace(device=SimpleNamespace(kind="CPU"), size=SIZES, **one)
+    [(_, rate, why)], _ = search.search_with_a_loop(task, 1e9, lambda tried: None)
+    assert rate == pytest.approx(2e-9 * np.prod(SIZES) / LAUNCH) and why == ""
+
+
+def test_what_is_streamed_is_ready_for_each_size_of_block(clock, k):
+    passing, sizes = streamed(k, 1.5e6), (300, 310, 321)
+    passing.ready(*sizes)
+    passing.upload(*draw(*sizes))
+    plan = passing.last.plan
+    assert len(plan.blocks) == 8 and plan.steps > 8  # those at the ends are smaller
+    assert len(k.built) == 2 * len(plan.blocks)
+    took = clock.now
+    passing(*draw(*sizes))
+    assert clock.now == took + plan.steps * LAUNCH
+    t = measure(streamed(Counted(clock), 1.5e6), sizes)
+    assert (t.seconds, t.transfer_seconds) == (plan.steps * LAUNCH, 0)
+
+
+def test_the_blocks_of_a_plan_are_all_that_it_multiplies(k):
+    passing = streamed(k, 1.5e6)
+    passing(*draw(300, 310, 321))
+    assert {size for size in k.built if len(size) == 3} == passing.last.plan.blocks
+
+
+def test_several_devices_are_ready_for_their_rows(clock):
+    halves = [Counted(clock, name) for name in ("one", "other")]
+    both = sharing.Together(halves, [2.0, 3.0])
+    t = measure(both, SIZES)
+    assert [k.built[0] for k in halves] == [(20, 60, 70), (30, 60, 70)] and all(len(k.built) == 2 for k in halves)
+    assert (t.seconds, t.transfer_seconds) == (2 * LAUNCH, 0)  # here one after the other moves the clock
+    alone = sharing.Together([Counted(clock), Counted(clock)], [1.0, 0.0])  # whose second has no rows
+    assert measure(alone, SIZES).seconds == LAUNCH and alone.kernels[1].built == []
+
+
+class World:
+    """An MPI communicator of one rank."""
+
+    rank, size = 0, 1
+
+    def Split(self, colour, key):
+        return self
+
+    def Barrier(self):
+        pass
+
+    def Bcast(self, X, root):
+        pass
+
+
+def test_a_rank_of_summa_is_ready_for_its_panels_before_its_clock_starts(clock, k):
+    K = 2 * summa.WIDTH + 1  # panels of two depths
+    _, report = summa.summa(World(), *draw(5, 6, K), k)
+    assert report["seconds"] == 3 * LAUNCH and len(report["panels"]) == 3
+    assert {size for size in k.built if len(size) == 3} == {(5, 6, summa.WIDTH), (5, 6, 1)}
+
+
+def test_a_worker_of_dask_is_ready_for_its_blocks_before_a_task_comes(clock, k, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    worker = SimpleNamespace(name=7)
+    monkeypatch.setattr(on_dask, "local_product", lambda rank: k)
+    monkeypatch.setattr(on_dask, "keep_to_one_core", lambda number: None)
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    on_dask.kernel.cache_clear()
+    on_dask.get_ready(worker, blocks=[SIZES, (1, 2, 3)])
+    took = clock.now
+    for size in (SIZES, (1, 2, 3)):
+        on_dask.block_product(*draw(*size))
+    on_dask.kernel.cache_clear()
+    assert clock.now == took + 2 * LAUNCH and len(k.built) == 4

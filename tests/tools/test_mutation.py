@@ -1,0 +1,36 @@
+"""What `make mutants` changes, by which tests, and what it reads of mutmut's words. (mutmut itself takes minutes.)"""
+
+import re
+import tomllib
+
+import mutation
+import pytest
+
+
+def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
+    assert mutation.chosen("judge") == ("helpers/judge/*", "tests/judge")
+    assert mutation.chosen("judge/sums.py") == ("helpers/judge/sums.py", "tests/judge")
+
+
+@pytest.mark.parametrize("room", ["kitchen", "judge/kitchen.py", "opencl", "judge/__pycache__/x", "../tests"])
+def test_what_is_no_room_is_refused_with_those_there_are(room):
+    with pytest.raises(ValueError, match=rf"there is no {re.escape(repr(room))} .*; name one of .*judge, launch, many"):
+        mutation.chosen(room)
+
+
+def test_the_copy_has_the_checkouts_files_and_settings_for_one_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutation, "COPY", tmp_path)
+    mutation.copy("helpers/judge/*", ["tests/judge"])
+    copied, own = ((at / "helpers/judge/sums.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
+    assert "@takes" not in copied and copied == own.replace("\n@takes\n", "\n")
+    settings, kept = (tomllib.loads((at / "pyproject.toml").read_text())["tool"] for at in (tmp_path, mutation.ROOT))
+    chosen = {"only_mutate": ["helpers/judge/*"], "pytest_add_cli_args_test_selection": ["tests/judge"]}
+    assert settings.pop("mutmut") == kept.pop("mutmut") | chosen and settings == kept
+
+
+def test_each_fault_has_the_verdict_that_mutmut_prints():
+    said = "    helpers.judge.sums.x_a__mutmut_1: killed\n    helpers.judge.sums.x_a__mutmut_2: no tests\n\nwords\n"
+    assert mutation.verdicts(said) == {
+        "helpers.judge.sums.x_a__mutmut_1": "killed",
+        "helpers.judge.sums.x_a__mutmut_2": "no tests",
+    }

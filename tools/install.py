@@ -1,0 +1,196 @@
+"""Install the course into .venv, at the versions that were tested: python3 tools/install.py [lab test many …]
+
+It needs nothing but Python. The words behind it are extras of pyproject.toml; without any, `lab`. pip brings uv, and uv
+brings the rest. It says what is still to come, and on failure, in one line, the cause and the remedy. An old Python has
+to read this file as far as its refusal, so it is written without newer words.
+"""
+
+import argparse
+import importlib.util
+import os
+import platform
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+GIGABYTES = 2.1  # the extra `lab` on Linux x86-64, unpacked; elsewhere it is less
+SPEAKS_EVERY = 5  # seconds
+MEGABYTES = {"KiB": 2**10 / 1e6, "MiB": 2**20 / 1e6, "GiB": 2**30 / 1e6}
+
+
+class Failed(Exception):
+    """The install cannot go on. Its text is one line: the cause and the remedy."""
+
+
+def promised():
+    """The oldest Python that the course promises to work with, and the first that it does not: (3, 11, 2), (3, 15)."""
+    setting = re.search(r'requires-python = ">=([\d.]+),<([\d.]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    oldest, beyond = (tuple(map(int, version.split("."))) for version in setting.groups())
+    return oldest, beyond
+
+
+def refuse_what_cannot_work() -> None:
+    """Raise Failed before anything is written, if this Python, this machine or this disk cannot hold the course."""
+    oldest, beyond = promised()
+    if not oldest <= sys.version_info[:3] < beyond:
+        names = [".".join(map(str, version)) for version in (oldest, (beyond[0], beyond[1] - 1))]
+        raise Failed(
+            f"the course needs Python {names[0]} to {names[1]}, and {sys.executable} is {platform.python_version()}. "
+            f"Name another: make lab PYTHON=python3.12 (on Windows: py -3.12 tools\\install.py)"
+        )
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        raise Failed("Numba is no longer built for Intel's Macs. Read the course on Binder or Colab (README.md)")
+    if importlib.util.find_spec("ensurepip") is None:
+        raise Failed(
+            "this Python cannot make virtual environments. On Debian and Ubuntu: sudo apt install python3-venv"
+        )
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if not VENV.exists() and free < GIGABYTES:
+        raise Failed(
+            f"no space: the course takes {GIGABYTES} GB in {VENV}, and {free:.1f} GB are free. Make room there"
+        )
+
+
+def make_venv() -> None:
+    """Make .venv with this Python, and bring uv into it. One that another Python made is made anew."""
+    if VENV.exists() and (not PYTHON.exists() or version_in_venv() != sys.version_info[:2]):
+        print(f"{VENV} was made with another Python: it is made anew.", flush=True)
+        shutil.rmtree(VENV)
+    if not VENV.exists():
+        print(f"Making {VENV} with Python {platform.python_version()}.", flush=True)
+        run([sys.executable, "-m", "venv", str(VENV)], "making the environment")
+    uv = next(line for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if line.startswith("uv=="))
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "-q", uv]
+    run(pip, "getting the installer, uv (18 MB)")
+
+
+def version_in_venv():
+    """(major, minor) of the Python in .venv; None if it does not start."""
+    asked = subprocess.run([str(PYTHON), "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True)
+    return tuple(map(int, asked.stdout.split())) or None
+
+
+def install(extras) -> None:
+    """Install the course and these extras, at the pinned versions."""
+    pins = "constraints-cuda12.txt" if "cuda12" in extras else "constraints.txt"
+    print(f"Installing the course into .venv: {', '.join(extras)}, at the versions of {pins}.", flush=True)
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON), "--compile-bytecode"]
+    run([*command, "-c", str(ROOT / pins), "-e", f"{ROOT}[{','.join(extras)}]"], "installing", settings_of_uv())
+
+
+def settings_of_uv():
+    """What uv is told by environment variables: the system's certificates, and the place where pip is told to look.
+
+    Many readers have a mirror near them in pip's settings, which uv does not read.
+    """
+    said = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", said, re.MULTILINE))
+    found = {"UV_SYSTEM_CERTS": "true", "UV_DEFAULT_INDEX": given.get("index-url", "https://pypi.org/simple/")}
+    return {name: os.environ.get(name, value) for name, value in found.items()}
+
+
+def run(command, doing, settings=None) -> None:
+    """Run one command and say every few seconds that it lives; raise Failed, with its own words above, if it fails."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env={**os.environ, **(settings or {})},
+    )  # fmt: skip
+    lines = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line.rstrip())
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    said, downloads, spoke = [], Downloads(), time.monotonic()
+    try:
+        while True:
+            try:
+                line = lines.get(timeout=SPEAKS_EVERY)
+                if line is None:
+                    break
+                said.append(line)
+                downloads.note(line)
+            except queue.Empty:
+                pass
+            if time.monotonic() - spoke >= SPEAKS_EVERY:
+                print(f"  {downloads.left() or f'still {doing}'}", flush=True)
+                spoke = time.monotonic()
+    except KeyboardInterrupt:
+        process.terminate()
+        raise Failed("stopped. The same command goes on where it stopped") from None
+    if process.wait():
+        errors = [number for number, line in enumerate(said) if line.lower().startswith("error:")]
+        print(*(f"  | {line}" for line in said[errors[0] if errors else -3 :]), sep="\n", flush=True)
+        raise Failed(f"while {doing}: {cause(said)}")
+
+
+class Downloads:
+    """What uv has said of its downloads: "Downloading scipy (33.7MiB)", and later "Downloaded scipy"."""
+
+    def __init__(self):
+        self.all, self.waiting = {}, {}
+
+    def note(self, line: str) -> None:
+        """Take in one line of uv's."""
+        begun = re.match(r"\s*Downloading (\S+) \(([\d.]+)([KMG]iB)\)", line)
+        if begun:
+            self.all[begun[1]] = self.waiting[begun[1]] = float(begun[2]) * MEGABYTES[begun[3]]
+        ended = re.match(r"\s*Downloaded (\S+)", line)
+        if ended:
+            self.waiting.pop(ended[1], None)
+
+    def left(self) -> str:
+        """What is left, such as "271 of 530 MB still to come: intel-opencl-rt (225 MB), …"; empty if nothing is."""
+        if not self.waiting:
+            return ""
+        largest = sorted(self.waiting, key=self.waiting.get, reverse=True)
+        some = ", ".join(f"{name} ({self.waiting[name]:.0f} MB)" for name in largest[:3]) + ", …" * (len(largest) > 3)
+        return f"{sum(self.waiting.values()):.0f} of {sum(self.all.values()):.0f} MB still to come: {some}"
+
+
+def cause(said) -> str:
+    """What is the matter, found by trying, and what helps; `said` is what the command printed."""
+    if any("No space left" in line or "os error 28" in line for line in said):
+        free = shutil.disk_usage(ROOT).free / 1e9
+        return f"no space: {free:.1f} GB are left for {VENV}; the lines above name the file. Make room, and try again"
+    where = settings_of_uv()["UV_DEFAULT_INDEX"]
+    try:
+        urllib.request.urlopen(where, timeout=10).close()
+    except urllib.error.HTTPError:
+        pass  # it answered
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        return f"no network: {where} cannot be reached ({reason}). When it can, give the same command again"
+    return "the lines above say why. If they do not help: make clean, and the same command again"
+
+
+def main() -> int:
+    """Install what the command line names. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("extras", nargs="*", default=["lab"], help="extras of pyproject.toml (without any: lab)")
+    extras = parser.parse_args().extras
+    try:
+        refuse_what_cannot_work()
+        make_venv()
+        install(extras)
+    except Failed as failed:
+        print(f"Not installed: {failed}.", file=sys.stderr)
+        return 1
+    print("Installed.", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Plant small faults in a room's code, one at a time, and list those that its tests do not see. Linux and macOS only.
+
+    python tools/mutation.py judge                       a room: helpers/judge, by tests/judge
+    python tools/mutation.py judge/reference.py          one file of it
+    python tools/mutation.py judge/sums.py tests/judge/test_search.py   by these tests only, which is quicker
+
+mutmut plants them, in functions and methods that no decorator changes, and runs the tests that call the function. It
+works in a copy of the checkout, build/mutants/, which is made anew. Its settings are in pyproject.toml.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPY = ROOT / "build" / "mutants"
+UNSEEN = ("survived", "no tests")  # what mutmut calls a fault that no test failed with, and one that no test came to
+# All in one process, since it takes seconds to begin.
+SHOW = """import sys
+from mutmut.__main__ import cli
+for name in sys.argv[1:]:
+    cli(["show", name], standalone_mode=False)"""
+
+
+def chosen(room: str) -> tuple[str, str]:
+    """(what of helpers/ is changed, as mutmut wants it; the tests of that room). ValueError: there is no such room."""
+    rooms = sorted(
+        at.parent.name for at in ROOT.glob("helpers/*/__init__.py") if (ROOT / "tests" / at.parent.name).exists()
+    )
+    name, _, file = room.rstrip("/").partition("/")
+    if name not in rooms or not (ROOT / "helpers" / name / file).exists():
+        raise ValueError(f"there is no {room!r} with tests of its own; name one of {', '.join(rooms)}, or a file of it")
+    return f"helpers/{name}/{file or '*'}", f"tests/{name}"
+
+
+def copy(change: str, tests: list[str]) -> None:
+    """Make the copy of what git knows and of what it does not ignore, with settings for these files and tests."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name)
+            if name.startswith("helpers/") and name.endswith(
+                ".py"
+            ):  # so that mutmut does not leave these functions out
+                text = (COPY / name).read_text("utf-8")
+                (COPY / name).write_text(text.replace("\n@takes\n", "\n"), "utf-8")
+    settings = f"only_mutate = {json.dumps([change])}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
+    text = (COPY / "pyproject.toml").read_text("utf-8")
+    (COPY / "pyproject.toml").write_text(text.replace("[tool.mutmut]\n", f"[tool.mutmut]\n{settings}"), "utf-8")
+
+
+def python(*words: str) -> subprocess.CompletedProcess:
+    """Run Python in the copy, so that it and all processes that the tests start import from there."""
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run([sys.executable, *words], cwd=COPY, env=settings, stdout=subprocess.PIPE, text=True)
+
+
+def verdicts(said: str) -> dict[str, str]:
+    """{fault: what became of it}, from what `mutmut results --all true` prints."""
+    lines = (line.strip().rpartition(": ") for line in said.splitlines())
+    return {name: verdict for name, _, verdict in lines if "__mutmut_" in name}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the command line says. Returns the exit status: not 0 where the tests fail without any fault."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("room", help="a folder of helpers/, or a file in it, such as judge or judge/reference.py")
+    parser.add_argument("tests", nargs="*", help="the tests to run; those of the room by default")
+    options = parser.parse_args(arguments)
+    if importlib.util.find_spec("mutmut") is None:
+        parser.error("mutmut is not installed: python3 tools/install.py mutants")
+    try:
+        change, tests = chosen(options.room)
+    except ValueError as error:
+        parser.error(str(error))
+    copy(change, options.tests or [tests])
+    ran = python("-m", "mutmut", "run", "--max-children", "1")
+    found = verdicts(python("-m", "mutmut", "results", "--all", "true").stdout)
+    if ran.returncode or not found:
+        print(ran.stdout[-3000:])
+        return 1
+    print(python("-c", SHOW, *(name for name, verdict in found.items() if verdict in UNSEEN)).stdout)
+    counts = ", ".join(f"{list(found.values()).count(verdict)} {verdict}" for verdict in dict.fromkeys(found.values()))
+    print(f"{len(found)} faults planted in {change}: {counts}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

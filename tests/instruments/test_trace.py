@@ -419,7 +419,6 @@ def test_a_film_counts_what_is_read_by_whom():
     [
         (dict(who="warps"), "is none of: thread, warp, block, grid"),
         (dict(block=(2, 0)), "within the grid of 1 x 1"),
-        (dict(block=1), "within the grid of 1 x 1"),
         (dict(thread=16), "thread=16 does not fit the 16 threads of a block"),
     ],
 )
@@ -431,5 +430,7 @@ def test_a_film_of_nobody_is_refused(wrong, says):
 def test_a_film_needs_a_built_kernel_and_a_size():
     with pytest.raises(TypeError, match="'tiled' is no built kernel; build it first"):
         film("tiled", 4, 4, 4)
+    with pytest.raises(TypeError, match="block=1 does not do; give 2 in brackets"):
+        film(cuda_kernel("tiled", TILE=4), 4, 4, 4, block=1)
     with pytest.raises(ValueError, match="each size must be 1 or more"):
         film(cuda_kernel("tiled"), 0, 4, 4)

@@ -9,7 +9,7 @@ from planted import CUDA, OPENCL, planted
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import diagnosis, error_bound, wrong_elements
 from helpers.judge.reference import right_within_bound, run
-from helpers.launch import draw
+from helpers.launch import Contestant, draw
 
 # What the verdict on each planted bug must begin with.
 NAMES = {
@@ -146,14 +146,18 @@ def test_a_row_of_zeros_has_no_room_for_an_error():
 def test_one_launch_is_judged_by_the_c_that_it_leaves():
     (A, B), asked = draw(3, 4, 5), []
 
-    def answering(C):
-        work = SimpleNamespace(launch=lambda: asked.append("launch"), download=lambda: C)
-        return SimpleNamespace(upload=lambda *operands: asked.append(operands) or work)
+    class Answering(Contestant):
+        def __init__(self, C):
+            self.C = C
+
+        def upload(self, *operands):
+            asked.append(operands)
+            return SimpleNamespace(launch=lambda: asked.append("launch"), download=lambda: self.C)
 
     right = A @ B
-    assert run(answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
-    assert right_within_bound(answering(right), A, B) and asked[2][:2] == (A, B) and np.isnan(asked[2][2])
-    assert not right_within_bound(answering(right + 1), A, B)
+    assert run(Answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
+    assert right_within_bound(Answering(right), A, B) and asked[2][:2] == (A, B) and np.isnan(asked[2][2])
+    assert not right_within_bound(Answering(right + 1), A, B)
 
 
 def test_float64_rounded_to_float32_is_within_the_bound():

@@ -77,7 +77,8 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     except Unfit:
         n = None
     if n is None or not least <= n <= most:
-        raise ValueError(f"{name}={told(value)} does not do; give a whole number from {least} to {most}.")
+        bounds = f" from {least} to {most}" if least > -MOST else ""
+        raise ValueError(f"{name}={told(value)} does not do; give a whole number{bounds}.")
     return n
 
 
@@ -204,7 +205,7 @@ def words(kind) -> str:
     if inner and origin is list:
         return f"a list, in which each is {words(inner[0])}"
     if inner and origin is tuple:
-        return f"{len(inner)} in brackets, each {words(inner[0])}"
+        return f"{len(inner)} values in brackets, each {words(inner[0])}"
     if inner and origin is dict:
         return f"a dict, in which each value is {words(inner[1])}"
     if origin is Callable:

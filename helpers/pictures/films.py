@@ -65,7 +65,7 @@ def film(
         raise ValueError(f"who={who!r} is none of: {', '.join(WHO)}.")
     run = trace(k, M, N, K)
     grid = k.fitted(M, N, K).grid(M, N)
-    if np.shape(block) != (2,) or not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
+    if not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
         raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
     refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = run.where(memory="global") if who == "grid" else run.where(memory="global", block=(*block, 0))

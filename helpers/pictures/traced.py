@@ -207,8 +207,6 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
     that has no tiles As and Bs.
     """
-    if np.shape(thread) != (2,):
-        raise ValueError(f"thread={thread!r} is no (x, y); give two whole numbers, such as (1, 1).")
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
     if not {"As", "Bs"} <= set(run.shapes):

@@ -430,7 +430,7 @@ def test_a_film_of_nobody_is_refused(wrong, says):
 def test_a_film_needs_a_built_kernel_and_a_size():
     with pytest.raises(TypeError, match="'tiled' is no built kernel; build it first"):
         film("tiled", 4, 4, 4)
-    with pytest.raises(TypeError, match="block=1 does not do; give 2 in brackets"):
+    with pytest.raises(TypeError, match="block=1 does not do; give 2 values in brackets"):
         film(cuda_kernel("tiled", TILE=4), 4, 4, 4, block=1)
     with pytest.raises(ValueError, match="each size must be 1 or more"):
         film(cuda_kernel("tiled"), 0, 4, 4)

@@ -65,7 +65,7 @@ def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
 
 
 def test_what_is_wrong_or_unfilled_is_told_as_by_check():
-    assert "not yet" in repr(check_loads(patch("CUDA", "pass")))
+    assert "not yet" in repr(check_loads(patch("CUDA", "pass  # your turn")))
     assert "is wrong" in repr(check_loads(patch("CUDA", NO_LISTS["CUDA"].replace("+=", "-="))))
 
 

@@ -32,3 +32,21 @@ def limit_this_process() -> None:
         if number is not None:
             lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
             resource.setrlimit(number, (min(lowest), min(lowest)))
+
+
+def used_by(pid: int) -> tuple[float, float, int]:
+    """(seconds of computing of a process on all cores, those of what it has started, how many these are); 0 if gone."""
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        below = []
+    return cpu_seconds(pid), sum(cpu_seconds(process.pid) for process in below), len(below)
+
+
+def cpu_seconds(pid):
+    """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system

@@ -34,13 +34,18 @@ def limit_this_process() -> None:
             resource.setrlimit(number, (min(lowest), min(lowest)))
 
 
-def used_by(pid: int) -> tuple[float, float, int]:
-    """(seconds of computing of a process on all cores, those of what it has started, how many these are); 0 if gone."""
+def used_by(pid: int) -> tuple[float, float, int, int]:
+    """What a process has used so far; zeros once it is gone.
+
+    (seconds of its computing on all cores, those of what it has started, how many processes that is, how often it has
+    waited for something and gone on)
+    """
     try:
-        below = psutil.Process(pid).children(recursive=True)
+        process = psutil.Process(pid)
+        below, waits = process.children(recursive=True), process.num_ctx_switches().voluntary
     except psutil.Error:
-        below = []
-    return cpu_seconds(pid), sum(cpu_seconds(process.pid) for process in below), len(below)
+        below, waits = [], 0
+    return cpu_seconds(pid), sum(cpu_seconds(process.pid) for process in below), len(below), waits
 
 
 def cpu_seconds(pid):

@@ -171,21 +171,21 @@ def end(pid):
 
 def do(request, folder, lines):
     """In the child: become what a new process would be, in the jail or not, do the job, and end."""
-    os.setpgid(0, 0)  # so that it can be ended with whatever it starts
-    if folder:
-        jail.enter(folder)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for stream, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    os.environ.pop(LINES, None)
-    if lines:
-        os.environ[LINES] = json.dumps(dict(zip(request["lines"], lines, strict=True)))
-    os.chdir(request["directory"])
-    sys.path[:] = request["path"]
     status = 1
     try:
+        os.setpgid(0, 0)  # so that it can be ended with whatever it starts
+        if folder:
+            jail.enter(folder)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for stream, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.environ.pop(LINES, None)
+        if lines:
+            os.environ[LINES] = json.dumps(dict(zip(request["lines"], lines, strict=True)))
+        os.chdir(request["directory"])
+        sys.path[:] = request["path"]
         main(request["folder"])
         status = 0
     except BaseException:

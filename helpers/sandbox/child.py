@@ -33,6 +33,7 @@ from .watch import source_line
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
+LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
 READ = 64_000_000  # bytes of what it leaves in a file
 
@@ -196,7 +197,7 @@ def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
     stopped, seconds = None, min(seconds, PURSE.left)
     with start(folder, environment, jailed) as child:
         try:
-            if not wait_patiently(what, child, seconds):
+            if not wait_patiently(what, child, seconds, isinstance(job, Errand)):
                 stopped = Finding("hang", f"it still ran after {seconds:.0f} s of computing", where(child, folder))
         except Crowd as error:
             stopped = Finding("too many processes", str(error))
@@ -261,28 +262,27 @@ def read_text(path):
         return file.read(READ).decode(errors="replace")
 
 
-def wait_patiently(what, child, seconds):
+def wait_patiently(what, child, seconds, errand=False):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
-    It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
-    so long: what another process takes of the machine does not count. A child that waits for one that it has asked a
-    server for looks after it as this function does, which is computing, too. A driver on many cores computes more than
-    one second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job
-    needs.
+    It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
+    all for so long: what another process takes of the machine does not count. A driver on many cores computes more than
+    one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
+    server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Raises
+    Crowd once it has started more processes than a job needs.
     """
     start = moved = time.monotonic()
-    computed = everyones = spent = 0.0
+    computed = last = spent = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, (so_far, below, others) = time.monotonic(), child.look()
+            now, (own, below, others, waits) = time.monotonic(), child.look()
             if others > MOST:
                 raise Crowd(f"it started {others} processes, and was stopped")
-            together = so_far + below
-            if together != everyones:  # it waits for a child of its own, which computes or has ended
-                everyones, moved = together, now
-            computed = max(computed, so_far)
+            if (seen := (own, below, waits * errand)) != last:
+                last, moved = seen, now
+            computed = max(computed, own + below)
             spent = min(computed, now - start)
-            if spent >= seconds or now - moved >= seconds:
+            if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
                 PURSE.of_children += seconds
                 return False
             progress.update(spent)

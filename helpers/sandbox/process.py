@@ -206,8 +206,8 @@ class Forked:
         with suppress(OSError, ValueError):
             self.server.sendall(b"look\n")
             if seen := self.said("looked", STARTING):
-                return float(seen[0]), float(seen[1]), int(seen[2])
-        return 0.0, 0.0, 0
+                return float(seen[0]), float(seen[1]), int(seen[2]), int(seen[3])
+        return 0.0, 0.0, 0, 0
 
     def stand(self):
         """Let it write where its threads are."""

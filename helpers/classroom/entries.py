@@ -23,9 +23,7 @@ from ..judge.reference import wrong_elements
 from ..judge.shapes import shapes_for
 from ..launch import DIALECTS, HostKernel, Kernel, KernelError, draw
 from ..launch.given import takes
-from ..sandbox import Errand, Finding, apart
-from ..sandbox._limits import limit_this_process
-from ..sandbox.child import folder_of_a_stranger, read_text
+from ..sandbox import Errand, Finding, apart, folder_of_a_stranger, limit_this_process, read_text
 from ..sandbox.progress import Progress
 from .tokens import idea, smuggled, tokens_of
 

@@ -8,10 +8,13 @@ Run as a program, `python jail.py FOLDER MODULE FUNCTION`, it enters first and i
 module starts before would stay outside.
 """
 
+import ctypes
 import errno
 import importlib
+import importlib.util
 import os
 import signal
+import site
 import subprocess
 import sys
 from contextlib import suppress
@@ -83,8 +86,8 @@ def lacking() -> str:
 
         if landlock.landlock_abi_version() < 1:
             return "this kernel has no Landlock"
-    except (ImportError, RuntimeError, OSError) as error:
-        said = str(error).splitlines()[0]
+    except Exception as error:  # each of the two says in a way of its own that something is missing
+        said = (str(error).splitlines() or [type(error).__name__])[0]
         return f"{said}; install libseccomp2" if "libseccomp" in said else said
     return ""
 
@@ -101,7 +104,7 @@ def refuse_without() -> None:
 def environment(folder: str | Path) -> dict[str, str]:
     """The variables of this process that go into the jail, and those that name its own folder."""
     kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_BEGIN)}
-    return kept | dict.fromkeys(IN_FOLDER, str(folder))
+    return kept | dict.fromkeys(IN_FOLDER, str(folder)) | {"PYTHONUSERBASE": site.getuserbase()}
 
 
 def enter(folder: str | Path) -> None:
@@ -120,8 +123,9 @@ def keep_files(folder):
     use = FSAccess.all_file() & ~FSAccess.EXECUTE
     course = Path(__file__).parent  # its code, and not its pages: they hold the solutions
     drivers = os.environ.get("OCL_ICD_VENDORS", "")  # the list of them, which `devices` has made
+    ctypes.set_errno(0)  # landlock takes an older error for its own
     rules = Ruleset()
-    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, course, drivers)
+    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, site.getusersitepackages(), course, drivers)
     allow(rules, use | FSAccess.READ_DIR, *DEVICES.split(), *Path("/dev").glob("nvidia*"))
     allow(rules, FSAccess.all() & ~odd, folder)
     rules.apply()
@@ -193,6 +197,7 @@ def run(module: str, function: str, folder: Path, path: str, seconds: float, tru
 if __name__ == "__main__":
     folder, module, function, *trust = sys.argv[1:]
     sys.path.pop(0)  # this file's folder, whose names are not those of top modules
+    importlib.util.find_spec("helpers")  # from here on Python knows what is in the course's folder, and need not look
     if not trust:
         enter(folder)
     getattr(importlib.import_module(module), function)(folder)

@@ -14,8 +14,10 @@ import warnings
 from . import files
 from .devices import DeviceError
 from .doctor import PLAIN, report
+from .jail import NoJail
 
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
+TRUST = "run what others wrote without a jail: it may then do all that you may"
 PIPE_CLOSED = 141  # ... and one whose reader has gone
 
 
@@ -119,7 +121,7 @@ def look_at_progress(arguments) -> None:
             bar.set_description(whose)
             bar.update()
 
-        found = progress(arguments.folder, each)
+        found = progress(arguments.folder, each, arguments.trust)
     print(found)
     if arguments.csv:
         files.replace_text(arguments.csv, found.csv())
@@ -139,7 +141,7 @@ def show_board(arguments) -> None:
             bar.set_description(name)
             bar.update()
 
-        found = board(arguments.folder, arguments.again, each)
+        found = board(arguments.folder, arguments.again, each, arguments.trust)
     print(found)
     if arguments.chart:
         from .classroom.ranking_chart import board_chart
@@ -201,6 +203,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("progress", help="which exercises are done, in a folder of students' notebooks")
     command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
     command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
+    command.add_argument("--trust", action="store_true", help=TRUST)
     command.set_defaults(do=look_at_progress)
     command = commands.add_parser("board", help="the class's kernels, ranked: the entries that page 15 wrote")
     command.add_argument("folder", help="with the entry-*.json files in it, or in folders below")
@@ -209,6 +212,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="before a prize: build and judge each source here, and time again who leads",
     )
+    command.add_argument("--trust", action="store_true", help=TRUST)
     command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
     command.set_defaults(do=show_board)
     return parser
@@ -238,7 +242,7 @@ def main() -> None:
         except BrokenPipeError:  # who reads what it prints has had enough, as head has
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
             sys.exit(PIPE_CLOSED)
-        except (ValueError, MemoryError, OSError, ImportError, Failed, DeviceError) as error:
+        except (ValueError, MemoryError, OSError, ImportError, Failed, DeviceError, NoJail) as error:
             sys.exit(f"error: {error}")
         except RuntimeError as error:
             from .launch import KernelError

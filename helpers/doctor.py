@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 
-from . import devices, files
+from . import devices, files, jail
 
 # The name of an error handler: what a stream cannot carry, such as ✓ under Windows' cp1252, is written plainly.
 PLAIN = "helpers.plain"
@@ -34,7 +34,7 @@ def version(package):
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), jailer(), *cache()]
 
 
 def row(what, found, used, why):
@@ -135,6 +135,13 @@ def engines():
         yield row(
             engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {devices.ADD_ENGINES}" * bool(lacks)
         )
+
+
+def jailer():
+    """What holds answers and entries that somebody else wrote."""
+    lacks = jail.lacking()
+    why = "holds what others wrote, for a teacher: progress and board --again"
+    return row("jail", "none" if lacks else "found", not lacks, f"{why}; {lacks}" if lacks else why)
 
 
 def cache():

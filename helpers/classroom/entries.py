@@ -3,11 +3,8 @@
 import hashlib
 import json
 import math
-import os
 import re
 import subprocess
-import sys
-import tempfile
 import time
 import unicodedata
 from collections.abc import Callable
@@ -15,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import devices, files, ladder
+from .. import devices, files, jail, ladder
 from ..clock import contest, machine_limits
 from ..clock.contests import numpy_matmul
 from ..clock.fresh import Fresh
@@ -26,7 +23,7 @@ from ..judge.reference import wrong_elements
 from ..judge.shapes import shapes_for
 from ..launch import DIALECTS, HostKernel, Kernel, KernelError, draw
 from ..launch.given import takes
-from ..sandbox import Errand, Finding, apart
+from ..sandbox import Errand, Finding, apart, folder_of_a_stranger, limit_this_process, read_text
 from ..sandbox.progress import Progress
 from .tokens import idea, smuggled, tokens_of
 
@@ -38,6 +35,7 @@ SEED = 15
 MORE_SHAPES = 6  # beside those that suit the tiles, drawn anew for each entry
 SECONDS = 300  # of computing, to judge one entry again
 TIMING_SECONDS = 1200  # to time one again
+RATES = ("gflops", "of_numpy", "of_rung")  # of each size
 LONGEST = 60  # characters of a name
 JIT = "from numba import cuda, float32, uint32\n\n\n"  # what a `@cuda.jit` function found on its page
 
@@ -229,11 +227,20 @@ def seal(entry: dict) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def run_again(entry: dict) -> str | dict:
-    """Build an entry's source and judge it again, in a child process: why it is refused, or what can be counted."""
+def run_again(entry: dict, trust: bool = False) -> str | dict:
+    """Build an entry's source and judge it again, in a child process: why it is refused, or what can be counted.
+
+    `trust`: without the jail.
+    """
     about = {key: entry[key] for key in ("dialect", "like", "parameters", "source", "answer")}
-    outcome = apart(judge_again, f"the entry of {entry['name']}", SECONDS, **about)
-    return outcome.value if outcome.value is not None else spelled(outcome.findings[0])
+    outcome = apart(judge_again, f"the entry of {entry['name']}", SECONDS, trust, **about)
+    if outcome.findings:
+        return spelled(outcome.findings[0])
+    try:
+        loads = outcome.value["loads_per_flop"]
+        return {"loads_per_flop": loads and float(loads)}
+    except (ValueError, TypeError, LookupError):
+        return str(outcome.value)
 
 
 def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, source: str, answer: list) -> str | dict:
@@ -252,31 +259,44 @@ def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, sourc
     return {"loads_per_flop": loads_per_flop(k)}
 
 
-def timed_again(entry: dict) -> str | dict:
+def timed_again(entry: dict, trust: bool = False) -> str | dict:
     """An entry's kernel, which has been judged again, timed here in a process of its own: its times, or why not.
 
-    The child that judges would not do: CUDA is simulated there, and NumPy has one thread.
+    The child that judges would not do: CUDA is simulated there, and NumPy has one thread. `trust`: without the jail.
     """
-    command = [sys.executable, "-c", f"from {__name__} import time_in_child; time_in_child()"]
-    with tempfile.TemporaryDirectory(prefix="timed-again-") as folder:
-        about = Path(folder, "entry.json")
+    with folder_of_a_stranger() as folder:
+        about = folder / "entry.json"
         about.write_text(json.dumps([entry, SIZES, ROUNDS]), encoding="utf-8")
-        environment = os.environ | {"PYTHONPATH": devices.python_path()}
         try:
-            done = subprocess.run(
-                [*command, str(about)], env=environment, capture_output=True, text=True, timeout=TIMING_SECONDS
+            status, said = jail.run(
+                __name__, time_in_child.__name__, folder, devices.python_path(), TIMING_SECONDS, trust
             )
         except subprocess.TimeoutExpired:
             return f"not timed: it was still running after {TIMING_SECONDS} s"
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            return f"not timed: its process ended with status {done.returncode}: {last}"
-        return json.loads(about.read_text(encoding="utf-8"))
+        if status:
+            last = (said.splitlines() or ["it said nothing"])[-1]
+            return f"not timed: its process ended with status {status}: {last}"
+        return times_in(about)
 
 
-def time_in_child() -> None:
-    """In that process: the file that is its argument says what to time, and then how long it took."""
-    about = Path(sys.argv[1])
+def times_in(path: Path) -> str | dict:
+    """What that process left there: times as `times_of` gives them, or why not."""
+    try:
+        found = json.loads(read_text(path))
+        if isinstance(found, str):
+            return found
+        times = {
+            what: {"shape": shape, **{key: float(found[what][key]) for key in RATES}} for what, shape in SIZES.items()
+        }
+        return times | {"peak_gflops": found["peak_gflops"] and float(found["peak_gflops"])}
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return "not timed: its process left something else than times"
+
+
+def time_in_child(folder: str) -> None:
+    """In that process: a file in the folder says what to time, and then how long it took."""
+    limit_this_process()
+    about = Path(folder, "entry.json")
     entry, shapes, rounds = json.loads(about.read_text(encoding="utf-8"))
     k = DIALECTS[entry["dialect"]].build(entry["source"], like=entry["like"], **entry["parameters"])
     k.checked = True  # by `judge_again`

@@ -13,7 +13,7 @@ import linecache
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -282,15 +282,16 @@ class Answer:
 
 
 @takes
-def judge_source(label: str, *sources: str, before: Iterable[Cell] = ()) -> Report:
+def judge_source(label: str, *sources: str, before: Iterable[Cell] = (), trust: bool = False) -> Report:
     """Judge the answer that is in the text of an exercise's cells, in a child process. Returns a `Report`.
 
-    `before`: the page's cells above them, for the names that they need and do not bind.
+    `before`: the page's cells above them, for the names that they need and do not bind. `trust`: without the jail that
+    keeps the answer from this machine's files and network. Raises NoJail where there is none, and no trust.
     """
     if label not in EXERCISES:
         raise ValueError(f"there is no exercise {told(label)}; there are: {', '.join(EXERCISES)}.")
     answer = answer_in(label, [Cell(source, label) for source in sources], before)
-    return answer if isinstance(answer, Report) else judge_answer(label, answer)
+    return answer if isinstance(answer, Report) else judge_answer(label, answer, partial(judge_apart, trust=trust))
 
 
 def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) -> Answer | Report:
@@ -344,12 +345,11 @@ def same(text, other):
         return False
 
 
-def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report, float]] | None = None) -> Report:
+def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report, float]]) -> Report:
     """Judge an answer. Returns a `Report`: that on its text, or, where this ends in an error, that on whole cells.
 
     `attempt`: `judge_apart`, or what remembers for it.
     """
-    attempt = attempt or judge_apart
     report, spent = refused(label, "no answer", answer.lacks), 0.0
     if not answer.lacks:
         report, spent = attempt(label, (answer.text,), SECONDS)
@@ -358,19 +358,42 @@ def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report
     return attempt(label, answer.whole, SECONDS - spent)[0] or report
 
 
-def judge_apart(label: str, texts: tuple[str, ...], seconds: float, whose: str = "") -> tuple[Report, float]:
+def judge_apart(
+    label: str, texts: tuple[str, ...], seconds: float, whose: str = "", trust: bool = False
+) -> tuple[Report, float]:
     """Run the texts, and judge the answer, in a child process, which is stopped where it never ends.
 
     `seconds`: of computing, for it and for the trials of its kernels. `whose`: a student's name, for a progress bar.
-    Returns (a `Report`, the seconds that it took).
+    `trust`: as for `judge_source`. Returns (a `Report`, the seconds that it took).
     """
     about = {"label": label, "texts": texts, "limit": seconds}
-    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), seconds, **about)
-    return outcome.value or (Report(label, tuple(outcome.findings), 0), seconds)
+    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), seconds, trust, **about)
+    if outcome.findings:
+        return Report(label, tuple(outcome.findings), 0), seconds
+    try:
+        report, spent = verdict_of(*outcome.value[:2]), float(outcome.value[2])
+    except (ValueError, TypeError, LookupError):
+        return refused(label, "crash", "it wrote something else than a verdict"), seconds
+    return report, spent if 0 <= spent <= seconds else seconds
 
 
-def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[Report, float]:
+def verdict_of(kind: str, said: dict) -> Report:
+    """A verdict from what JSON kept of it. Raises ValueError, TypeError or LookupError for anything else."""
+    findings = [Finding(str(f["kind"]), str(f["message"]), tuple(map(int, f["lines"]))) for f in said["findings"]]
+    return {verdict.__name__: verdict for verdict in (Report, *Report.__subclasses__())}[kind](
+        str(said["subject"]),
+        tuple(findings),
+        int(said["shapes"]),
+        str(said["source"]),
+        tuple(map(str, said["not_looked_for"])),
+        tuple(map(int, said["largest"])),
+    )
+
+
+def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[str, dict, float]:
     """In the child: run the answer, and judge it. What the text or the judge raises is a finding.
+
+    Returns (the class of the verdict, what is in it, the seconds that it took).
 
     A text that fails does not keep the next from running, as in a notebook, nor what has its value from being judged.
     """
@@ -405,7 +428,7 @@ def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float)
         first, *rest = report.findings
         said = f"{first.message.rstrip('.')}; no cell up to this one defines {', '.join(unknown[:4])}"
         report = replace(report, findings=(replace(first, message=said), *rest))
-    return report, purse.spent
+    return type(report).__name__, asdict(report), purse.spent
 
 
 def refused(label, kind, message):

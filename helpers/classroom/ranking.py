@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import ladder
+from .. import jail, ladder
 from ..launch import DIALECTS
 from ..launch.given import takes
 from .entries import COUNTED, SIZES, NotEntered, machine_here, not_ones_own, run_again, seal, shown, timed_again
@@ -72,13 +72,18 @@ class Board:
 
 
 @takes
-def board(folder: Path | str, again: bool = False, each: Callable[[str], None] = lambda name: None) -> Board:
+def board(
+    folder: Path | str, again: bool = False, each: Callable[[str], None] = lambda name: None, trust: bool = False
+) -> Board:
     """The board of the entry-*.json files in a folder. Machines are never mixed in one rank.
 
     `again`: build each entry's source here, judge it and count its loads again, some seconds each; and time again those
     that lead on this machine. Without it only what a file says is looked at. `each`: is told what is next. Of two equal
-    sources the earlier entry stays. Raises FileNotFoundError where there is no such folder.
+    sources the earlier entry stays. `trust`: run their sources without the jail that keeps them from this machine's
+    files and network. Raises FileNotFoundError where there is no such folder, NoJail where there is none, and no trust.
     """
+    if again and not trust:
+        jail.refuse_without()
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds the entry-*.json files of the class.")
@@ -91,20 +96,20 @@ def board(folder: Path | str, again: bool = False, each: Callable[[str], None] =
         said = idea(entry["source"], entry["dialect"])
         found = f"copied: {ideas[said]} entered this source earlier" if said in ideas else ""
         if not found and again:
-            found = run_again(entry)
+            found = run_again(entry, trust)
         if isinstance(found, str) and found:
             refused[file] = found
         else:
             ideas[said], ranked[file] = entry["name"], entry | (found or {})
     if again:
-        time_leaders(ranked, refused, notes, each)
+        time_leaders(ranked, refused, notes, each, trust)
     machines = {}
     for entry in sorted(ranked.values(), key=lambda entry: (-rate(entry, "square"), entry["tokens"])):
         machines.setdefault(entry["machine"], []).append(entry)
     return Board(machines, dict(sorted(refused.items())), notes)
 
 
-def time_leaders(ranked, refused, notes, each):
+def time_leaders(ranked, refused, notes, each, trust):
     """Time again whoever leads on this machine, until those lead that were timed now. Changes what it is given."""
     here = machine_here()
     mine = {file for file, entry in ranked.items() if entry["machine"] == here and entry["times"]}
@@ -112,7 +117,7 @@ def time_leaders(ranked, refused, notes, each):
     for size in PRIZES.values():
         while mine and (leader := max(mine, key=lambda file: rate(ranked[file], size))) in untimed:
             each(f"{leader}, timed again")
-            entry, found = ranked[leader], timed_again(ranked[leader])
+            entry, found = ranked[leader], timed_again(ranked[leader], trust)
             untimed.remove(leader)
             now = entry | {"times": found}
             if why := found if isinstance(found, str) else impossible(now):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from .. import jail
 from ..judge import Report
 from ..launch.given import takes
 from .copies import Unreadable, answers, pages_of
@@ -71,12 +72,16 @@ class Progress:
 
 
 @takes
-def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None) -> Progress:
+def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None, trust: bool = False) -> Progress:
     """Judge every answer in a folder of students' notebooks, each answer that two students share once.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.
-    `each`: is told what is judged next, whose exercise. Raises FileNotFoundError where there is no such folder.
+    `each`: is told what is judged next, whose exercise. `trust`: without the jail that keeps answers from this
+    machine's files and network. Raises FileNotFoundError where there is no such folder, NoJail where there is none, and
+    no trust.
     """
+    if not trust:
+        jail.refuse_without()
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
@@ -84,7 +89,7 @@ def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None
     for path in notebooks_in(folder):
         inside = path.relative_to(folder)
         student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
-        for row in rows_of(path, student, str(inside), judged, each):
+        for row in rows_of(path, student, str(inside), judged, each, trust):
             key = row.student, row.page, row.exercise
             if key not in best or ORDER.index(row.state) > ORDER.index(best[key].state):
                 best[key] = row
@@ -141,12 +146,12 @@ def held(place):
     return f", only {', '.join(names[:3])}" if names else "; it is empty"
 
 
-def rows_of(path, student, name, judged, each):
+def rows_of(path, student, name, judged, each, trust):
     """The rows of one notebook. `judged`: {(exercise, texts): (Report, seconds)}, which grows."""
 
     def attempt(label, texts, seconds):
         if (label, texts) not in judged:
-            judged[label, texts] = judge_apart(label, texts, seconds, student)
+            judged[label, texts] = judge_apart(label, texts, seconds, student, trust)
         return judged[label, texts]
 
     try:

@@ -1,7 +1,8 @@
 """Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
 
+from ._limits import limit_this_process
 from .accesses import Access
-from .child import SECONDS, Outcome, allow, apart, in_child, prepare
+from .child import SECONDS, Outcome, allow, apart, folder_of_a_stranger, in_child, prepare, read_text
 from .findings import Finding
 from .job import Errand, Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
@@ -22,10 +23,13 @@ __all__ = [
     "Watch",
     "allow",
     "apart",
+    "folder_of_a_stranger",
     "in_child",
+    "limit_this_process",
     "oclgrind_counts",
     "oclgrind_findings",
     "prepare",
+    "read_text",
     "source_line",
     "watching",
 ]

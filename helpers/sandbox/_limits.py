@@ -32,3 +32,26 @@ def limit_this_process() -> None:
         if number is not None:
             lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
             resource.setrlimit(number, (min(lowest), min(lowest)))
+
+
+def used_by(pid: int) -> tuple[float, float, int, int]:
+    """What a process has used so far; zeros once it is gone.
+
+    (seconds of its computing on all cores, those of what it has started, how many processes that is, how often it has
+    waited for something and gone on)
+    """
+    try:
+        process = psutil.Process(pid)
+        below, waits = process.children(recursive=True), process.num_ctx_switches().voluntary
+    except psutil.Error:
+        below, waits = [], 0
+    return cpu_seconds(pid), sum(cpu_seconds(process.pid) for process in below), len(below), waits
+
+
+def cpu_seconds(pid):
+    """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system

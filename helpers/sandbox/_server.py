@@ -1,8 +1,11 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-Whoever wants a child connects to its socket and sends one line of JSON. It answers with two lines: "pid" and the
-child's process id, and "status" and its exit status once it has ended. A child whose asker is gone is ended. When
-standard input ends, so does it, with all children.
+Whoever wants a child connects to its socket and sends a byte and one line of JSON. It answers with "pid" and the
+child's process id, then, as often as it is asked to "look", with what the child has used, and last with "status" and
+its exit status. A child whose asker is gone is ended. When standard input ends, so does it, with all children.
+
+A child in the jail cannot connect. It has lines, sockets over which it sends the server one end of a connection; what
+it asks for there goes into its own jail, whatever it says.
 """
 
 import importlib
@@ -17,10 +20,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from .. import jail
 from ._child import main
+from ._limits import used_by
 
 IMPORTED = ("judge", "instruments")  # the rooms with tasks for a child
 PATIENCE = 10  # seconds for one line of an asker that has begun to send it
+LONGEST = 1_000_000  # bytes of it
+TOGETHER = 8  # children that a child in the jail may have at once
+LINES = "HELPERS_LINES"  # the variable that tells a child in the jail the numbers of its lines, as JSON
 
 
 def serve(listener: int, place: str) -> None:
@@ -35,7 +43,7 @@ class Server:
     """What waits for askers, for children that end, and for its own end; each event is a function to call."""
 
     def __init__(self, listener, place):
-        self.listener, self.place, self.children = listener, place, set()  # process ids
+        self.listener, self.place, self.children = listener, place, {}  # process id: the folder of its jail, or None
         self.events = selectors.DefaultSelector()
         self.await_(0, self.leave)
         self.await_(listener, self.accept)
@@ -52,30 +60,74 @@ class Server:
                     key.data()
 
     def accept(self):
-        """Somebody wants a child."""
+        """Somebody wants a child, and is none in the jail."""
         asker, _ = self.listener.accept()
         asker.settimeout(PATIENCE)
-        self.await_(asker, partial(self.begin, asker))
+        self.await_(asker, partial(self.hear, asker))
 
-    def begin(self, asker):
-        """Fork the child that is asked for."""
+    def hear(self, asker):
+        """Fork the child that is asked for, or take the line that comes with it, for children in that jail."""
         self.events.unregister(asker)
-        try:
-            request = json.loads(asker.makefile("rb").readline())
-        except (OSError, ValueError):  # it is gone again
-            asker.close()
+        with suppress(OSError, ValueError):  # it is gone again
+            _, lines, *_ = socket.recv_fds(asker, 1, 2)
+            request = json.loads(asker.makefile("rb").readline(LONGEST))
+            if "line" in request:
+                line = socket.socket(fileno=lines[0])
+                self.await_(line, partial(self.hear_inside, line, request["line"]))
+                asker.close()
+            else:
+                self.begin(asker, request, request["jail"], lines)
             return
+        asker.close()
+
+    def hear_inside(self, line, folder):
+        """A child in that jail wants one of its own, or is gone."""
+        try:
+            _, sent, *_ = socket.recv_fds(line, 1, 1)
+            asker = socket.socket(fileno=sent[0])
+        except (OSError, IndexError):
+            self.events.unregister(line)
+            line.close()
+            return
+        asker.settimeout(PATIENCE)
+        try:
+            request = json.loads(asker.makefile("rb").readline(LONGEST))
+        except (OSError, ValueError, RecursionError):
+            request = None
+        if request is None or list(self.children.values()).count(folder) > TOGETHER:
+            asker.close()
+        else:
+            self.begin(asker, request, folder)
+
+    def begin(self, asker, request, folder, lines=()):
+        """Fork a child, into the jail that has that folder, or into none. `lines`: file numbers, which it gets."""
         pid = os.fork()
         if pid == 0:
             self.forget()
-            do(request)
+            do(request, folder, lines)
+        for line in lines:
+            os.close(line)
         with suppress(OSError):  # the child does it, too; whoever is first, it is done before it may have to be ended
             os.setpgid(pid, pid)
-        self.children.add(pid)
+        self.children[pid] = folder
         place = os.pidfd_open(pid)
         self.await_(place, partial(self.report, place, pid, asker))
-        self.await_(asker, partial(self.end, pid, asker))
+        self.await_(asker, partial(self.answer, pid, asker))
         tell(asker, "pid", pid)
+
+    def answer(self, pid, asker):
+        """The asker wants to know how the child is doing, or where it stands, or is gone, and so is its child then."""
+        try:
+            said = asker.recv(100)
+        except OSError:
+            said = b""
+        if said == b"look\n":
+            tell(asker, "looked", *used_by(pid))
+        elif said == b"where\n":
+            os.kill(pid, signal.SIGUSR1)
+        else:
+            self.events.unregister(asker)
+            end(pid)
 
     def forget(self):
         """In a child: leave everything that is the server's."""
@@ -86,18 +138,14 @@ class Server:
 
     def report(self, place, pid, asker):
         """The child has ended."""
-        self.children.discard(pid)
+        del self.children[pid]
         self.events.unregister(place)
         os.close(place)
+        end(pid)  # others of its group may be left
         tell(asker, "status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         if asker.fileno() in self.events.get_map():
             self.events.unregister(asker)
         asker.close()
-
-    def end(self, pid, asker):
-        """The asker is gone; what it has asked for ends, and `report` follows."""
-        self.events.unregister(asker)
-        end(pid)
 
     def leave(self):
         """Nobody is left to ask."""
@@ -109,10 +157,10 @@ class Server:
         sys.exit()
 
 
-def tell(asker, word, number):
+def tell(asker, *words):
     """Send the asker one line, if it is still there."""
     with suppress(OSError):
-        asker.sendall(f"{word} {number}\n".encode())
+        asker.sendall(f"{' '.join(map(str, words))}\n".encode())
 
 
 def end(pid):
@@ -121,18 +169,23 @@ def end(pid):
         os.killpg(pid, signal.SIGKILL)
 
 
-def do(request):
-    """In the child: become what a new process would be, do the job, and end."""
-    os.setpgid(0, 0)  # so that it can be ended with whatever it starts
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for stream, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    os.chdir(request["directory"])
-    sys.path[:] = request["path"]
+def do(request, folder, lines):
+    """In the child: become what a new process would be, in the jail or not, do the job, and end."""
     status = 1
     try:
+        os.setpgid(0, 0)  # so that it can be ended with whatever it starts
+        if folder:
+            jail.enter(folder)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for stream, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.environ.pop(LINES, None)
+        if lines:
+            os.environ[LINES] = json.dumps(dict(zip(request["lines"], lines, strict=True)))
+        os.chdir(request["directory"])
+        sys.path[:] = request["path"]
         main(request["folder"])
         status = 0
     except BaseException:

@@ -5,21 +5,21 @@ work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
 """
 
 import ast
+import json
 import math
 import os
 import pickle
 import re
-import signal
+import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
-
-from .. import devices
+from .. import devices, jail
 from ..launch import Kernel
 from ..launch.cuda_source import TEXT, came_as_text
 from ..launch.numba_internals import plain_function
@@ -33,7 +33,9 @@ from .watch import source_line
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
+LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
+READ = 64_000_000  # bytes of what it leaves in a file
 
 
 class Purse:
@@ -148,10 +150,9 @@ def at_lines_of(k: Kernel, finding: Finding) -> Finding:
 def where(child, folder: Path) -> tuple:
     """What the threads of a child are doing just now, as pairs of a file and a line; () where it cannot say."""
     file = folder / WHERE
-    if not hasattr(signal, "SIGUSR1") or not file.exists():
+    if not file.exists():
         return ()
-    with suppress(ProcessLookupError):
-        os.kill(child.pid, signal.SIGUSR1)
+    child.stand()
     for _ in range(20):
         child.wait(LOOK / 5)
         if text := read_text(file):
@@ -159,45 +160,64 @@ def where(child, folder: Path) -> tuple:
     return ()
 
 
-def apart(task: Callable, what: str, seconds: float, **arguments: object) -> Outcome:
-    """Call task(errand, **arguments) in a child process, with CUDA simulated. Returns an `Outcome`.
+def apart(task: Callable, what: str, seconds: float, trust: bool = False, **arguments: object) -> Outcome:
+    """Call task(errand, **arguments) in a child process in the jail, with CUDA simulated. Returns an `Outcome`.
 
-    `what`: what a progress bar calls it. `seconds`: as for `in_child`.
+    It is for what somebody else wrote. `what`: what a progress bar calls it. `seconds`: as for `in_child`. `trust`:
+    without the jail. The task returns what JSON can hold. Raises NoJail where there is none, and no trust.
     """
-    prepare(simulated=True)
+    if not trust:
+        jail.refuse_without()
+    prepare(True, not trust)
     if devices.nvidia_tool("ptxas"):
-        prepare(simulated=False)  # the task may have a kernel tried; its children come from this process's servers, too
-    with tempfile.TemporaryDirectory(prefix="apart-") as name:
-        done = work(Path(name), child_environment(True), Errand(task, arguments), what, seconds)
+        prepare(False, not trust)  # the task may have a kernel tried; its children come from these servers, too
+    with folder_of_a_stranger() as folder:
+        environment = child_environment(True, None if trust else jail.environment(folder))
+        done = work(folder, environment, Errand(task, arguments), what, seconds, jailed=not trust)
         return replace(done, findings=[replace(finding, lines=()) for finding in done.findings])  # of no one kernel
 
 
-def work(folder, environment, job, what, seconds, oclgrind=False):
+@contextmanager
+def folder_of_a_stranger():
+    """A new folder, which goes with whatever is in it then: folders a thousand deep, or some that nobody may list."""
+    name = tempfile.mkdtemp(prefix="apart-")
+    try:
+        yield Path(name)
+    finally:
+        if os.name == "posix":
+            subprocess.run(["chmod", "-R", "u+rwx", name], capture_output=True)
+            subprocess.run(["rm", "-rf", name], capture_output=True)
+        else:
+            shutil.rmtree(name, ignore_errors=True)
+
+
+def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
     stopped, seconds = None, min(seconds, PURSE.left)
-    with start(folder, environment) as child:
+    with start(folder, environment, jailed) as child:
         try:
-            if not wait_patiently(what, child, seconds):
+            if not wait_patiently(what, child, seconds, isinstance(job, Errand)):
                 stopped = Finding("hang", f"it still ran after {seconds:.0f} s of computing", where(child, folder))
         except Crowd as error:
             stopped = Finding("too many processes", str(error))
-    return Outcome(None, [stopped], "", oclgrind) if stopped else outcome(folder, child.status, oclgrind)
+    read = data_of if isinstance(job, Errand) else pickle.loads
+    return Outcome(None, [stopped], "", oclgrind) if stopped else outcome(folder, child.status, oclgrind, read)
 
 
-def outcome(folder, status, oclgrind):
-    """What a child that has ended left in its folder, as an `Outcome`. `status`: its exit status."""
+def outcome(folder, status, oclgrind, read):
+    """What a child that has ended left in its folder, as an `Outcome`. `read`: what unpacks its answer."""
     log, printed = read_text(folder / "oclgrind.log"), read_text(folder / "out")
     answer = folder / "answer"
     if answer.exists():
-        return Outcome(*read_answer(answer), log, oclgrind, printed)
+        return Outcome(*read_answer(answer, read), log, oclgrind, printed)
     last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     return Outcome(None, [Finding("crash", f"it took its process down (exit status {status}): {last}")], log, oclgrind)
 
 
-def prepare(simulated: bool) -> None:
+def prepare(simulated: bool, jailed: bool = False) -> None:
     """Get ready, meanwhile, for a child that simulates or compiles: the first one waits seconds for its packages."""
-    start_server(child_environment(simulated))
+    start_server(child_environment(simulated, jail.environment("") if jailed else None), jailed)
 
 
 def refuse_unbuilt(k: object) -> None:
@@ -207,10 +227,10 @@ def refuse_unbuilt(k: object) -> None:
         raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
 
 
-def child_environment(simulated):
-    """This process's environment, and what its children need beside it."""
+def child_environment(simulated, variables=None):
+    """Those environment variables, by default this process's, and what its children need beside them."""
     return dict(
-        os.environ,
+        variables or os.environ,
         PYTHONPATH=devices.python_path(),
         PYOPENCL_NO_CACHE="1",
         OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
@@ -218,10 +238,16 @@ def child_environment(simulated):
     )
 
 
-def read_answer(path):
+def data_of(answer):
+    """The value and the findings that came of an errand, from their JSON."""
+    value, findings = json.loads(answer)
+    return value, [Finding(str(f["kind"]), str(f["message"]), ()) for f in findings]
+
+
+def read_answer(path, read):
     """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
     try:
-        value, findings = pickle.loads(path.read_bytes())
+        value, findings = read(path.read_bytes())
         return value, findings
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
         said = f"{type(error).__name__}: {error}"
@@ -229,51 +255,36 @@ def read_answer(path):
 
 
 def read_text(path):
-    """The file's text, "" if there is none."""
-    return path.read_text(errors="replace") if path.exists() else ""
+    """The file's text, "" if there is none; of a flood its beginning."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        return file.read(READ).decode(errors="replace")
 
 
-def wait_patiently(what, child, seconds):
+def wait_patiently(what, child, seconds, errand=False):
     """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
 
-    It is out of time once it has computed for `seconds`, or once neither it nor what it started has computed at all for
-    so long: what another process takes of the machine does not count. A child that waits for one that it has asked a
-    server for looks after it as this function does, which is computing, too. A driver on many cores computes more than
-    one second in a second; then the wall's clock counts. Raises Crowd once it has started more processes than a job
-    needs.
+    It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
+    all for so long: what another process takes of the machine does not count. A driver on many cores computes more than
+    one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
+    server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Raises
+    Crowd once it has started more processes than a job needs.
     """
     start = moved = time.monotonic()
-    computed = everyones = spent = 0.0
+    computed = last = spent = 0.0
     with Progress(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, so_far, below = time.monotonic(), cpu_seconds(child.pid), descendants(child.pid)
-            if len(below) > MOST:
-                raise Crowd(f"it started {len(below)} processes, and was stopped")
-            together = so_far + sum(map(cpu_seconds, below))
-            if together != everyones:  # it waits for a child of its own, which computes or has ended
-                everyones, moved = together, now
-            computed = max(computed, so_far)
+            now, (own, below, others, waits) = time.monotonic(), child.look()
+            if others > MOST:
+                raise Crowd(f"it started {others} processes, and was stopped")
+            if (seen := (own, below, waits * errand)) != last:
+                last, moved = seen, now
+            computed = max(computed, own + below)
             spent = min(computed, now - start)
-            if spent >= seconds or now - moved >= seconds:
+            if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
                 PURSE.of_children += seconds
                 return False
             progress.update(spent)
     PURSE.of_children += spent
     return True
-
-
-def descendants(pid):
-    """The process ids of what it has started, and these have; none once it is gone."""
-    try:
-        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
-def cpu_seconds(pid):
-    """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
-    try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return 0.0
-    return times.user + times.system

@@ -3,6 +3,8 @@
 Importing the packages takes most of a child's time. On Linux a server process does it once and forks a child for each
 job, and those children ask the same server for children of their own; elsewhere each child is a new process. Either way
 a child works in a folder: it reads "job" there and writes "answer", and what it prints goes to "out" and "err".
+
+Children in the jail are forked from servers of their own, which know none of this process's variables.
 """
 
 import atexit
@@ -18,6 +20,10 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .. import jail
+from ._limits import used_by
+from ._server import LINES
+
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server waits with
 STARTING = 120  # seconds within which a server has imported everything
 FOLDER = "HELPERS_SERVERS"  # the variable that names the folder of the servers' sockets to this process's descendants
@@ -26,13 +32,16 @@ LOCK = threading.Lock()
 
 
 @contextmanager
-def start(folder: Path, environment: dict):
+def start(folder: Path, environment: dict, jailed: bool = False):
     """A child that does the job in that folder under those environment variables; it is ended when the context is.
 
-    The child has `pid`, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative
-    for a signal.
+    `jailed`: that folder is its jail. The child has `look()`, what `used_by` says of it, `stand()`, which lets it write
+    where its threads are, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status,
+    negative for a signal.
     """
-    child = forked(folder, environment) if FORKS else None
+    child = forked(folder, environment, jailed) if FORKS else None
+    if child is None and jailed:
+        raise jail.NoJail("no process could be started for the jail; is this machine out of memory or processes?")
     child = child or NewProcess(folder, environment)
     try:
         yield child
@@ -40,42 +49,72 @@ def start(folder: Path, environment: dict):
         child.end()
 
 
-def forked(folder, environment):
+def forked(folder, environment, jailed=False):
     """A child of a server; None where no server can be had."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, KeyError):
         try:
-            return Forked(server_for(environment), folder, environment)
+            return Forked(folder, environment, jailed)
         except ConnectionError:  # it was ended from outside, and its socket is left
-            socket_of(environment).unlink(missing_ok=True)
-            return Forked(server_for(environment), folder, environment)
+            socket_of(environment, jailed).unlink(missing_ok=True)
+            return Forked(folder, environment, jailed)
     return None
 
 
-def start_server(environment: dict) -> None:
+def start_server(environment: dict, jailed: bool = False) -> None:
     """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
-    if FORKS:
+    if FORKS and LINES not in os.environ:
         with suppress(OSError):  # then children are new processes
-            server_for(environment)
+            server_for(environment, jailed)
 
 
-def server_for(environment):
+def server_for(environment, jailed=False):
     """The socket of the server for children under those variables. Raises OSError where none can be had."""
     with LOCK:
-        place = socket_of(environment)
+        place = socket_of(environment, jailed)
         if not place.exists():
-            SERVERS.append(Server(place, environment))
+            SERVERS.append(Server(place, environment | (dict.fromkeys(jail.IN_FOLDER, os.devnull) if jailed else {})))
         return place
 
 
-def socket_of(environment):
+def socket_of(environment, jailed=False):
     """Where the server listens that has imported the packages of this Python under those variables.
 
     The folder is that of this process's ancestors, if they have one: a child that has a kernel tried shares theirs.
     """
     if not os.path.isdir(os.environ.get(FOLDER, "")):
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
-    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"]
+    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"], jailed
     return Path(os.environ[FOLDER], hashlib.sha256(repr(packages).encode()).hexdigest()[:16])
+
+
+def connected(environment, jailed):
+    """A socket to the server for children under those variables; from within the jail by a line."""
+    if LINES in os.environ:
+        line = json.loads(os.environ[LINES])[environment["NUMBA_ENABLE_CUDASIM"]]
+        here, there = socket.socketpair()
+        with there, socket.socket(fileno=os.dup(line)) as server:
+            socket.send_fds(server, [b"\n"], [there.fileno()])
+        return here
+    server = socket.socket(socket.AF_UNIX)
+    try:
+        server.connect(str(server_for(environment, jailed)))
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def lines_into(folder, environment):
+    """{value of NUMBA_ENABLE_CUDASIM: a line, for a child in that jail, to the server of it}, of those that run."""
+    lines = {}
+    for simulated in ("0", "1"):
+        variables = environment | {"NUMBA_ENABLE_CUDASIM": simulated}
+        if socket_of(variables, True).exists():
+            lines[simulated], there = socket.socketpair()
+            with there, connected(variables, True) as server:
+                socket.send_fds(server, [b"\n"], [there.fileno()])
+                server.sendall(json.dumps({"line": str(folder)}).encode() + b"\n")
+    return lines
 
 
 class Server:
@@ -108,17 +147,22 @@ class Server:
 class Forked:
     """A child that the server has forked."""
 
-    def __init__(self, place, folder, environment):
+    def __init__(self, folder, environment, jailed):
         self.status, self.heard = None, b""
-        self.server = socket.socket(socket.AF_UNIX)
+        self.server = connected(environment, jailed)
+        lines = {}
         try:
-            self.server.connect(str(place))
+            lines = lines_into(folder, environment) if jailed else {}
             request = {
                 "folder": str(folder),
-                "environment": environment | {FOLDER: str(place.parent)},
-                "directory": os.getcwd(),
+                "jail": str(folder) if jailed else None,
+                "lines": list(lines),
+                "environment": {FOLDER: os.environ.get(FOLDER, "")} | environment,
+                "directory": str(folder) if jailed else os.getcwd(),
                 "path": sys.path,
             }
+            if LINES not in os.environ:
+                socket.send_fds(self.server, [b"\n"], [line.fileno() for line in lines.values()])
             self.server.sendall(json.dumps(request).encode() + b"\n")
             self.pid = self.number("pid", STARTING)
             if self.pid is None or self.pid <= 1:
@@ -126,9 +170,17 @@ class Forked:
         except BaseException:  # without an asker, the child is ended
             self.server.close()
             raise
+        finally:
+            for line in lines.values():
+                line.close()
 
     def number(self, word, seconds):
-        """The number that the server sends behind that word; None if that takes longer.
+        """The number that the server sends behind that word; None if that takes longer."""
+        said = self.said(word, seconds)
+        return said and int(said[0])
+
+    def said(self, word, seconds):
+        """The numbers that the server sends behind that word, as texts; None if that takes longer.
 
         Raises ValueError for anything else that it sends.
         """
@@ -141,10 +193,26 @@ class Forked:
             except ConnectionError:
                 self.heard = b"gone\n"
         line, _, self.heard = self.heard.partition(b"\n")
-        said, _, number = line.decode().partition(" ")
+        said, *numbers = line.decode().split()
+        if said == "status" and word == "looked":  # it has ended meanwhile
+            self.status = int(numbers[0])
+            return None
         if said != word:
             raise ValueError(f"the server said {line!r}, and was asked for its {word}")
-        return int(number)
+        return numbers
+
+    def look(self):
+        """What `used_by` says of it."""
+        with suppress(OSError, ValueError):
+            self.server.sendall(b"look\n")
+            if seen := self.said("looked", STARTING):
+                return float(seen[0]), float(seen[1]), int(seen[2]), int(seen[3])
+        return 0.0, 0.0, 0, 0
+
+    def stand(self):
+        """Let it write where its threads are."""
+        with suppress(OSError):
+            self.server.sendall(b"where\n")
 
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""
@@ -187,6 +255,15 @@ class NewProcess:
     def status(self):
         """Its exit status, negative for a signal; None while it runs."""
         return self.process.returncode
+
+    def look(self):
+        """What `used_by` says of it."""
+        return used_by(self.pid)
+
+    def stand(self):
+        """Let it write where its threads are, which Windows cannot."""
+        if hasattr(signal, "SIGUSR1"):
+            self.process.send_signal(signal.SIGUSR1)
 
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""

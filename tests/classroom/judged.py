@@ -9,7 +9,7 @@ from solved import stubs_and_solutions
 
 from helpers.classroom import EXERCISES
 from helpers.classroom.cells import Cell
-from helpers.classroom.homework import answer_in, judge_here
+from helpers.classroom.homework import answer_in, judge_here, verdict_of
 from helpers.judge import Report
 
 BOTH = stubs_and_solutions()
@@ -28,7 +28,7 @@ def verdict(label, answer):
     else:
         source += f'\n{TEXTS.get(label, EXERCISES[label].names[0])} = """{answer}"""\n'
     found = answer_in(label, [Cell(source, label)])
-    return found if isinstance(found, Report) else judge_here(None, label, (found.text,), math.inf)[0]
+    return found if isinstance(found, Report) else verdict_of(*judge_here(None, label, (found.text,), math.inf)[:2])
 
 
 def right_answers(*pages):

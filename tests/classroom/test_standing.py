@@ -264,7 +264,7 @@ def judged(monkeypatch):
     """Nothing is run; what would be, is kept: a list of (exercise, texts, whose)."""
     kept = []
 
-    def judge_apart(label, texts, seconds, whose):
+    def judge_apart(label, texts, seconds, whose, trust):
         kept.append((label, texts, whose))
         return homework.refused(label, "not yet", "It returns nothing so far."), 0.0
 
@@ -304,7 +304,7 @@ def test_the_bar_of_an_answer_says_whose_exercise_runs(tmp_path, monkeypatch):
     (tmp_path / "ada" / "00.ipynb").write_text(page_of("multiply_adds = max"))
     told = []
 
-    def apart(task, what, seconds, **about):
+    def apart(task, what, seconds, trust, **about):
         told.append((what, seconds, about["limit"]))
         return Outcome(None, [Finding("hang", "it was still running")], "", False)
 

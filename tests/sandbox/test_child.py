@@ -5,21 +5,23 @@ import pickle
 import pytest
 
 from helpers.sandbox import child as children
+from helpers.sandbox._limits import used_by
 from helpers.sandbox.child import wait_patiently
 
 
 class Clock:
     """A machine of one's own: each look at the child takes a second, of which the child computes a share."""
 
-    def __init__(self, share, ends_after=None):
-        self.now, self.share, self.ends_after, self.pid = 0.0, share, ends_after, 1
+    def __init__(self, share, ends_after=None, others=0, others_share=0.0, waits=False):
+        self.now, self.share, self.ends_after = 0.0, share, ends_after
+        self.others, self.others_share, self.waits = others, others_share, waits
 
     def wait(self, seconds):
         self.now += 1
-        return self.ends_after is not None and self.computed(1) >= self.ends_after
+        return self.ends_after is not None and self.now * (self.share or 1) >= self.ends_after
 
-    def computed(self, pid):
-        return self.now * self.share
+    def look(self):
+        return self.now * self.share, self.now * self.others_share, self.others, int(self.now) * self.waits
 
 
 @pytest.mark.parametrize(
@@ -35,27 +37,29 @@ class Clock:
 def test_a_child_is_out_of_time_by_its_own_computing(monkeypatch, share, ends_after, ended, by):
     clock = Clock(share, ends_after)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
-    monkeypatch.setattr(children, "descendants", lambda pid: [])
     assert wait_patiently("a kernel", clock, 60) == ended and clock.now == pytest.approx(by, abs=1)
 
 
-@pytest.mark.parametrize("share, ended, by", [(0.1, True, 300), (0.0, False, 60)])
-def test_a_child_that_waits_for_a_busy_child_of_its_own_is_no_hang(monkeypatch, share, ended, by):
-    clock = Clock(share=0.0)
-    clock.wait = lambda seconds: setattr(clock, "now", clock.now + 1) or clock.now >= 300
+@pytest.mark.parametrize("share, ended, by", [(0.1, True, 300), (0.0, False, 60), (1.0, False, 60)])
+def test_what_a_child_has_started_computes_for_it(monkeypatch, share, ended, by):
+    clock = Clock(share=0.0, ends_after=300, others=1, others_share=share)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(children, "cpu_seconds", lambda pid: share * clock.now if pid == 2 else 0.0)
-    monkeypatch.setattr(children, "descendants", lambda pid: [2])
     assert wait_patiently("a kernel", clock, 60) == ended and clock.now == pytest.approx(by, abs=1)
+
+
+@pytest.mark.parametrize("errand, ends_after, ended, by", [(1, 300, 1, 300), (0, 300, 0, 60), (1, None, 0, 1200)])
+def test_an_errand_may_wait_for_a_child_that_a_server_forked_but_not_for_ever(
+    monkeypatch, errand, ends_after, ended, by
+):
+    clock = Clock(share=0.0, ends_after=ends_after, waits=True)
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    assert wait_patiently("a kernel", clock, 60, bool(errand)) == bool(ended) and clock.now == pytest.approx(by, abs=1)
 
 
 @pytest.mark.parametrize("crowd, stopped", [(children.MOST, False), (children.MOST + 1, True)])
 def test_a_crowd_is_stopped(monkeypatch, crowd, stopped):
-    clock = Clock(share=1.0, ends_after=5)
+    clock = Clock(share=1.0, ends_after=5, others=crowd)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
-    monkeypatch.setattr(children, "descendants", lambda pid: list(range(crowd)))
     if stopped:
         with pytest.raises(children.Crowd, match="started 65 processes"):
             wait_patiently("a kernel", clock, 60)
@@ -66,8 +70,6 @@ def test_a_crowd_is_stopped(monkeypatch, crowd, stopped):
 def test_for_a_driver_on_many_cores_the_walls_clock_counts(monkeypatch):
     clock = Clock(share=8.0)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(children, "cpu_seconds", clock.computed)
-    monkeypatch.setattr(children, "descendants", lambda pid: [])
     assert not wait_patiently("a kernel", clock, 60) and clock.now == 60
 
 
@@ -75,16 +77,22 @@ def test_computing_is_counted_in_seconds_of_this_process():
     import os
     import time
 
-    before, start = children.cpu_seconds(os.getpid()), time.process_time()
+    before, start = used_by(os.getpid())[0], time.process_time()
     while time.process_time() - start < 0.3:
         pass
-    assert 0.2 < children.cpu_seconds(os.getpid()) - before < 0.6
-    assert children.cpu_seconds(2**22 + 1) == 0.0
+    assert 0.2 < used_by(os.getpid())[0] - before < 0.6
+    assert used_by(2**22 + 1) == (0.0, 0.0, 0, 0)
 
 
-@pytest.mark.parametrize("answer", [b"", pickle.dumps((list(range(99)), []))[:50], b"nonsense", pickle.dumps(1)])
-def test_an_answer_that_cannot_be_read_is_a_crash(answer, tmp_path):
+UNREADABLE = [
+    *((pickle.loads, answer) for answer in (b"", pickle.dumps((list(range(99)), []))[:50], b"no", pickle.dumps(1))),
+    *((children.data_of, answer) for answer in (b"", b"{}", b"[1, [2]]", b"[" * 9999, pickle.dumps((1, [])))),
+]
+
+
+@pytest.mark.parametrize("read, answer", UNREADABLE)
+def test_an_answer_that_cannot_be_read_is_a_crash(read, answer, tmp_path):
     (tmp_path / "answer").write_bytes(answer)
-    value, findings = children.read_answer(tmp_path / "answer")
+    value, findings = children.read_answer(tmp_path / "answer", read)
     assert value is None and [f.kind for f in findings] == ["crash"]
     assert "cannot be read" in findings[0].message

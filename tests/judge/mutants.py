@@ -17,7 +17,7 @@ from helpers.judge import trials
 from helpers.sandbox import Finding
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SECONDS = 1  # of computing, within which a mutant ends or never does
+SECONDS = 6  # of computing, within which a mutant ends or never does
 
 # What each token becomes. Names change places with those that are easily taken for them.
 OTHERS = {
@@ -42,7 +42,9 @@ C_TOKEN = re.compile(r"//[^\n]*|#[^\n]*|[A-Za-z_]\w*|\d[\w.]*|\+=|<=|>=|&&|\|\||
 # stands in a step's source and what takes its place; the second kernel begins with the last block.
 SPELLED_OUT = {
     "CUDA": {
-        "naive": {"cuda.grid(2)": ", ".join(f"cuda.blockIdx.{n} * cuda.blockDim.{n} + cuda.threadIdx.{n}" for n in "xy")},
+        "naive": {
+            "cuda.grid(2)": ", ".join(f"cuda.blockIdx.{n} * cuda.blockDim.{n} + cuda.threadIdx.{n}" for n in "xy")
+        },
         "coalesced": {
             "cuda.grid(2)": ", ".join(
                 f"(cuda.gridDim.{n} - 1 - cuda.blockIdx.{n}) * cuda.blockDim.{n} + cuda.threadIdx.{n}" for n in "xy"
@@ -152,5 +154,8 @@ if __name__ == "__main__":
     for dialect, name, step, source in sample(asked.dialects, asked.draw, asked.seed):
         found = verdict(dialect, step, source)
         counts[found.kind] += 1
-        print(f"{dialect} {name} | {changed_line(dialect, name, source)} | {found.kind}: {found.message} {found.lines}", flush=True)
+        print(
+            f"{dialect} {name} | {changed_line(dialect, name, source)} | {found.kind}: {found.message} {found.lines}",
+            flush=True,
+        )
     print(sum(counts.values()), dict(counts))

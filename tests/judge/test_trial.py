@@ -220,7 +220,7 @@ def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
     source = opencl_kernel("tiled").source
     assert "TILE; k0 += TILE" not in source and "k0 += TILE" in source
     report = check(opencl_kernel(source.replace("k0 += TILE", "k0 += max(TILE, 32)"), like="tiled", TILE=32))
-    assert report.findings[0].kind == "sizes mixed up" and "right with TILE=32" in report.findings[0].message
+    assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=32" in report.findings[0].message
 
 
 def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():

@@ -300,3 +300,13 @@ Invalid write of size 4 at global memory address 0x30000000000e4
 
 def test_oclgrinds_reports_are_read_causes_first_and_once():
     assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
+
+
+def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_one_reads():
+    report = LOG.partition("\n\n")[0].replace("global memory", "local memory")
+    for kind, said in (
+        ("Write-write", "two work-items write different numbers to the same element of local memory"),
+        ("Read-write", "work-items read and write the same element of local memory, since there is no barrier between"),
+    ):
+        [finding] = oclgrind_findings(report.replace("Write-write", kind), "\n" * 40)
+        assert finding.message.startswith(said) and ("barrier" in finding.message) == ("barrier" in said), finding

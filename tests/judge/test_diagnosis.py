@@ -91,14 +91,14 @@ MADE = {
     ),
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
     "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
-    "B from its end": (lambda A, B, C: A @ B[::-1, ::-1], "wrong index", "where B["),
+    "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
         "wrong operator",
         "each wrong element is the sum of A[row, k] + B[k, col]",
     ),
     "next row, or zero": (
-        lambda A, B, C: np.vstack([(A @ B)[1:5], 0 * (A @ B)[4:]]),
+        lambda A, B, C: np.vstack([0 * (A @ B)[:3], (A @ B)[3:]]) if len(A) == 5 else np.roll(A @ B, -1, 0),
         "wrong row",
         "C[0, 0] holds the sum for C[1, 0]",
     ),

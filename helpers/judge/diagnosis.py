@@ -483,27 +483,27 @@ def skips_products(k, runs):
 def takes_other_elements(k, runs):
     """Where one element of A or B belongs it takes another one of the same matrix, or none.
 
-    Both A and B may seem to be the one, since they meet in one sum; the other one is then a random matrix.
+    They meet in one sum, so both may seem to be read so. Then what one holds is asked again, times a random matrix.
     """
     asked = ask_with_identity(k)
     if asked is None:
         return None
+    seem = []
     for name, (X, found) in zip("AB", asked, strict=True):
-        wrong = found != X
-        if not explains(k, name, X, found):
-            continue
-        places = {value: place for place, value in np.ndenumerate(X)}
-        if wrong.any() and all(value == 0 or value in places for value in found[wrong].tolist()):
-            taken = next((place for place in map(tuple, np.argwhere(wrong)) if found[place] != 0), None)
-            if taken:
-                (row, col), (other_row, other_col) = map(int, taken), places[found[taken].item()]
-                return Finding(
-                    "wrong index",
-                    f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
-                    f"{len(X)} x {len(X)} x {len(X)} (M x N x K); look at how {name} is staged and read, and with "
-                    f"which row length",
-                )
-    return None
+        wrong, places = found != X, {value: place for place, value in np.ndenumerate(X)}
+        taken = [place for place in map(tuple, np.argwhere(wrong).tolist()) if found[place] != 0]
+        if taken and all(value == 0 or value in places for value in found[wrong].tolist()):
+            seem.append((name, X, found, taken[0], places[found[taken[0]].item()]))
+    if len(seem) == 2:
+        seem = [one for one in seem if explains(k, *one[:3])]
+    if not seem:
+        return None
+    name, X, _, (row, col), (other_row, other_col) = seem[0]
+    return Finding(
+        "wrong index",
+        f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
+        f"{len(X)} x {len(X)} x {len(X)} (M x N x K); look at how {name} is staged and read, and with which row length",
+    )
 
 
 def explains(k, name, X, found):
@@ -520,14 +520,14 @@ def explains(k, name, X, found):
 def ask_with_identity(k):
     """((A, what C holds for A times the identity), (B, what it holds for the identity times B)), float32, square.
 
-    Each element of A and of B is another number, so that C shows which one the kernel took. None where it fails or
-    would take long.
+    Each element of A and of B is another number, and no sum of a few of them is one, so that C shows which the kernel
+    took. None where it fails or would take long.
     """
     n = max(tile_of(k)) + 1
     if n > LARGEST:
         return None
     X, identity = (
-        1 + np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
+        1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
         np.eye(n, dtype=np.float32),
     )
     try:

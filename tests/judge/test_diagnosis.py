@@ -92,6 +92,18 @@ MADE = {
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
     "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
     "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
+    "A by columns": (
+        lambda A, B, C: np.stack([A[(np.arange(len(A)) + n) % len(A)] @ B[:, n] for n in range(C.shape[1])], 1),
+        "wrong row",
+        "C[0, 1] holds the sum for C[1, 1]",
+    ),
+    "A by columns, k > 0": (
+        lambda A, B, C: np.stack(
+            [np.roll(A, -n, 0)[:, 1:] @ B[1:, n] + A[:, 0] * B[0, n] for n in range(C.shape[1])], 1
+        ),
+        "wrong index",
+        "where A[0, 1] belongs it takes A[1, 1]",
+    ),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
         "wrong operator",

@@ -460,7 +460,7 @@ def takes_another_row_length(k, runs):
 
 
 def skips_products(k, runs):
-    """For some k the products are missing: the same one of every K-tile, or whole K-tiles."""
+    """For some k the products are missing: the same one of every K-tile, whole K-tiles, or others."""
     asked = ask_with_identity(k)
     if asked is None:
         return None
@@ -472,10 +472,11 @@ def skips_products(k, runs):
     depth = tile_of(k)[2]
     same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, len(B), depth))
     whole = all(n in missing for m in missing for n in range(m // depth * depth, min(len(B), (m // depth + 1) * depth)))
-    if not (same or whole):
-        return None
-    which = "of each K-tile one product is missing" if same and not whole else "whole K-tiles are missing"
-    advice = "the loops over k and where they begin" if same and not whole else "which tile each round takes"
+    which, advice = "products are missing", "which elements of A and B each round takes"
+    if whole:
+        which, advice = "whole K-tiles are missing", "which tile each round takes"
+    elif same:
+        which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
     return Finding("K is cut", f"{which}, those for k = {some} of {len(B)}; look at {advice}")
 

@@ -131,12 +131,8 @@ def place_of(k, runs):
     if where := edge(k, runs):
         return where
     row, col = map(int, np.argwhere(runs[-1].wrong)[0])
-    lines = lines_in(runs)
-    return (
-        f"whole {lines}, {lines[:-1]} {row if lines == 'rows' else col} first,"
-        if lines
-        else f"part of C, C[{row}, {col}] first,"
-    )
+    firsts = {"rows": f"whole rows, row {row} first,", "columns": f"whole columns, column {col} first,"}
+    return firsts.get(lines_in(runs), f"part of C, C[{row}, {col}] first,")
 
 
 def look_at(k, runs):
@@ -146,7 +142,7 @@ def look_at(k, runs):
 
 
 def lines_in(runs):
-    """ "rows" or "columns", if that is wrong which lies in some of them, all along, in all of the runs; else None."""
+    """Whether all that is wrong is whole "rows", or whole "columns", in all of the runs; None for neither."""
     for name, axis in (("rows", 1), ("columns", 0)):
         if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in runs):
             return name

@@ -1,6 +1,6 @@
 """Kernels of the ladder with one token changed: what a slip of the finger or of the mind leaves behind.
 
-`python tests/judge/mutants.py CUDA OpenCL` judges all of them, says what each is told, and counts the verdicts; over an
+`python tests/judge/mutants.py CUDA OpenCL` judges all of them, says what each is told, and counts the verdicts: an
 hour. `--draw 300 --seed 1` judges so many, two in five of them with another index word.
 """
 
@@ -38,8 +38,8 @@ INDEX_WORDS = {
 BARRIERS = {"cuda.syncthreads()": "pass", "barrier(CLK_LOCAL_MEM_FENCE);": ";"}
 C_TOKEN = re.compile(r"//[^\n]*|#[^\n]*|[A-Za-z_]\w*|\d[\w.]*|\+=|<=|>=|&&|\|\||\+\+|--|==|\S")
 
-# The ladder has few index words, since `cuda.grid` and the tile's size stand for most. Here they are spelled out, what
-# stands in a step's source and what takes its place; the second kernel begins with the last block.
+# The ladder has few index words, since `cuda.grid` and the tile's size stand for most. So some steps are spelled out:
+# {dialect: {step: {what stands in its source: what takes its place}}}. The second one begins with the last block.
 SPELLED_OUT = {
     "CUDA": {
         "naive": {

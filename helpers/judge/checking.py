@@ -14,7 +14,7 @@ from ..sandbox import SECONDS, Finding, Job, in_child
 from .compiled import compiles, get_ready, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
-from .other_sizes import at_sizes, may_be_outgrown, other_sizes, sizes_mixed_up, takes_all_sizes
+from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .stores import overlap_on_device
@@ -170,5 +170,5 @@ def tried_at_other_sizes(k: Kernel, thorough: bool = False, must_compile: bool =
             not_looked_for = outcome.not_looked_for
         for finding in of_the_device(k, outcome.findings):
             if finding.kind != "does not compile" or must_compile:
-                return Trial([sizes_mixed_up(k.parameters, other, finding)], not_looked_for, outcome.shapes)
+                return Trial([wrong_at_other_sizes(k.parameters, other, finding)], not_looked_for, outcome.shapes)
     return Trial([], not_looked_for, [])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..launch import Contestant
+from ..launch import Contestant, draw
 from ..launch.operands import guard_elements
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
@@ -123,9 +123,30 @@ def leaves_holes(k, runs):
         )
     if said := blocks_begin(k, bad(runs)):
         return Finding("unwritten", f"part of C is never stored, for example at {shape}: {said}")
-    row, col = map(int, np.argwhere(holes[-1].wrong)[0])
-    place = edge(k, holes) or f"part of C, C[{row}, {col}] first,"
-    return Finding("unwritten", f"{place} never stored, for example at {shape}; look at the store's guard and the grid")
+    return Finding("unwritten", f"{place_of(k, holes)} never stored, for example at {shape}; {look_at(k, holes)}")
+
+
+def place_of(k, runs):
+    """What is wrong in all of the runs: the last rows, whole rows, or columns, else a part with its first element."""
+    if where := edge(k, runs):
+        return where
+    row, col = map(int, np.argwhere(runs[-1].wrong)[0])
+    firsts = {"rows": f"whole rows, row {row} first,", "columns": f"whole columns, column {col} first,"}
+    return firsts.get(lines_in(runs), f"part of C, C[{row}, {col}] first,")
+
+
+def look_at(k, runs):
+    """Where such a place may come from: from what a thread takes for its own, or from a guard."""
+    lines = (edge(k, runs) or "").removeprefix("the last ") or lines_in(runs) or "elements"
+    return f"look at which {lines} a thread takes, and at the guards"
+
+
+def lines_in(runs):
+    """Whether all that is wrong is whole "rows", or whole "columns", in all of the runs; None for neither."""
+    for name, axis in (("rows", 1), ("columns", 0)):
+        if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in runs):
+            return name
+    return None
 
 
 def right_with_x_and_y_swapped(k, runs):
@@ -185,33 +206,49 @@ def transposed(k, runs):
 
 
 def sums_a_part(k, runs):
-    """Each wrong C is a sum over part of K."""
-    depth, said = tile_of(k)[2], None
-    for r in bad(runs):
-        said = next(
-            (
-                text
-                for part, text in parts_of(r.A.shape[1], depth)
-                if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()
-            ),
-            None,
-        )
-        if not said:
-            return None
-    return Finding("K is cut", f"{said}; look at the loops over k and where they end")
+    """Each wrong C is a sum over part of K, a part of one kind in all of them."""
+    depth = tile_of(k)[2]
+    if not any(r.C.any() for r in bad(runs)):  # zeros only: any part may be left out
+        return None
+    for advice, parts_of in PARTS.items():
+        said = []
+        for r in bad(runs):
+            parts = parts_of(r.A.shape[1], depth)
+            said.append(next((t for part, t in parts if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()), None))
+            if not said[-1]:
+                break
+        else:
+            return Finding("K is cut", f"{said[-1]}{advice}")
+    return None
 
 
-def parts_of(K, depth):
-    """What may be left of a sum over K in tiles of that depth: pairs of a slice and what to say."""
-    for stop in range(1, K):
-        yield slice(0, stop), f"only the first {stop} of {K} products are summed"
-    yield slice(0, 0), "nothing is left of the sum, as if = stood for +="
+def first_of(K, depth):
+    """The first products of a sum over K: pairs of a slice and what to say."""
+    yield from ((slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(1, K))
+
+
+def last_of(K, depth):
+    """The last products of a sum over K in tiles of that depth: the last tile's, or one, which may lie beyond K."""
     last = (K - 1) // depth * depth
     if last > 0:
         yield slice(last, K), f"of {K} products only the last {K - last} went into the sum, as if = stood for +="
+    yield slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="
+    if K % depth:
+        yield slice(0, 0), "nothing is left of the sum, as if = stood for +="
+
+
+def all_but_the_first(K, depth):
+    """All but the first tile, of that depth, or the first product."""
     yield slice(depth, K), "the first K-tile is missing"
     yield slice(1, K), "the first product is missing"
-    yield slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="
+
+
+# What may be left of a sum, and where to look then.
+PARTS = {
+    "; look at the loops over k and where they end": first_of,
+    "": last_of,
+    "; look at the loops over k and where they begin": all_but_the_first,
+}
 
 
 def sums_a_remainder(k, runs):
@@ -249,18 +286,18 @@ def begins_beyond(k, runs):
 
 def holds_anothers(k, runs):
     """Each wrong element holds what belongs to another row, column or place."""
-    shape = bad(runs)[-1].shape
     for what, advice in (
         ("row", "which row of A it reads, and which row of C it stores"),
         ("column", "which column of B it reads, and which column of C it stores"),
         ("place", "where it stores, and which row and column it sums"),
     ):
-        taken = [taken_from(what, r) for r in bad(runs)]
-        if all(taken):
-            to, source = taken[-1]
+        taken = [(r, taken_from(what, r)) for r in bad(runs)]
+        examples = [(r, example) for r, example in taken if example]
+        if examples and all(example is not None for _, example in taken):
+            r, (to, source) = examples[-1]
             return Finding(
                 f"wrong {what}",
-                f"each wrong element of C holds what belongs to another {what}: at {shape}, "
+                f"each wrong element of C holds what belongs to another {what}: at {r.shape}, "
                 f"C[{to[0]}, {to[1]}] holds the sum for C[{source[0]}, {source[1]}]; look at {advice}",
             )
     return None
@@ -269,10 +306,11 @@ def holds_anothers(k, runs):
 def taken_from(what, r):
     """((row, column), (row, column)): a wrong element, and whose value it holds, if that explains all; else None.
 
-    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge.
+    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge; () if all that is
+    wrong is zero.
     """
     right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B)
-    example = None
+    example = ()
     for row, col in zip(*np.nonzero(r.wrong), strict=True):
         places = {"row": np.s_[:, col : col + 1], "column": np.s_[row : row + 1, :], "place": np.s_[:, :]}[what]
         at = np.argwhere(np.abs(r.C[row, col] - right[places]) <= bound[places])
@@ -335,21 +373,19 @@ def wrong_at_the_edge(k, runs):
     where = edge(k, bad(runs))
     if not where:
         return None
-    return Finding(
-        "edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; look at the guards and the grid"
-    )
+    return Finding("edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; {look_at(k, bad(runs))}")
 
 
 def edge(k, runs):
-    """'the last rows' or 'the last columns', if all that is wrong lies in the last tile's share; else None."""
-    rows, columns, _ = tile_of(k)
-    last_rows = last_columns = True
-    for r in runs:
-        M, N = r.wrong.shape
-        row, col = np.nonzero(r.wrong)
-        last_rows &= bool((row >= M - (M % rows or 1)).all())
-        last_columns &= bool((col >= N - (N % columns or 1)).all())
-    return "the last rows" if last_rows else "the last columns" if last_columns else None
+    """'the last rows' or 'the last columns', if all that is wrong lies in the last tile's share; else None.
+
+    At least one C must have others: where the last tile has all there is, that says nothing.
+    """
+    for name, axis, side in (("rows", 0, tile_of(k)[0]), ("columns", 1, tile_of(k)[1])):
+        begins = [r.C.shape[axis] - (r.C.shape[axis] % side or 1) for r in runs]
+        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(runs, begins, strict=True)):
+            return f"the last {name}"
+    return None
 
 
 # ------------------------------------------------------------------------------ every element is some other sum
@@ -369,12 +405,13 @@ def starts_off_zero(k, runs):
 
 
 def adds_for_multiplies(k, runs):
-    """Sums of A + B in place of sums of A * B."""
+    """Sums of A + B in place of sums of A * B, wherever C is wrong."""
     for r in bad(runs):
         A, B = np.hstack([r.A, np.ones_like(r.A)]), np.vstack([np.ones_like(r.B), r.B])
-        if wrong_elements(r.C, A, B).any():
+        if wrong_elements(r.C, A, B)[r.wrong].any():
             return None
-    return Finding("wrong operator", "each element is the sum of A[row, k] + B[k, col]; it takes their products")
+    which = "each element" if all(r.wrong.all() for r in runs) else "each wrong element"
+    return Finding("wrong operator", f"{which} is the sum of A[row, k] + B[k, col]; it takes their products")
 
 
 def stays_zero_in_part(k, runs):
@@ -419,7 +456,7 @@ def takes_another_row_length(k, runs):
 
 
 def skips_products(k, runs):
-    """For some k the products are missing: the same one of every K-tile, or whole K-tiles."""
+    """For some k the products are missing: the same one of every K-tile, whole K-tiles, or others."""
     asked = ask_with_identity(k)
     if asked is None:
         return None
@@ -431,47 +468,63 @@ def skips_products(k, runs):
     depth = tile_of(k)[2]
     same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, len(B), depth))
     whole = all(n in missing for m in missing for n in range(m // depth * depth, min(len(B), (m // depth + 1) * depth)))
-    if not (same or whole):
-        return None
-    which = "of each K-tile one product is missing" if same and not whole else "whole K-tiles are missing"
+    which, advice = "products are missing", "which elements of A and B each round takes"
+    if whole:
+        which, advice = "whole K-tiles are missing", "which tile each round takes"
+    elif same:
+        which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
-    return Finding(
-        "K is cut", f"{which}, those for k = {some} of {len(B)}; look at the loops over k and where they begin"
-    )
+    return Finding("K is cut", f"{which}, those for k = {some} of {len(B)}; look at {advice}")
 
 
 def takes_other_elements(k, runs):
-    """Where one element of A or B belongs it takes another one of the same matrix, or none."""
+    """Where one element of A or B belongs it takes another one of the same matrix, or none.
+
+    They meet in one sum, so both may seem to be read so. Then what one holds is asked again, times a random matrix.
+    """
     asked = ask_with_identity(k)
     if asked is None:
         return None
+    seem = []
     for name, (X, found) in zip("AB", asked, strict=True):
-        wrong = found != X
-        places = {value: place for place, value in np.ndenumerate(X)}
-        if wrong.any() and all(value == 0 or value in places for value in found[wrong].tolist()):
-            taken = next((place for place in map(tuple, np.argwhere(wrong)) if found[place] != 0), None)
-            if taken:
-                (row, col), (other_row, other_col) = map(int, taken), places[found[taken].item()]
-                return Finding(
-                    "wrong index",
-                    f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
-                    f"{len(X)} x {len(X)} x {len(X)} (M x N x K); look at how {name} is staged and read, and with "
-                    f"which row length",
-                )
-    return None
+        wrong, places = found != X, {value: place for place, value in np.ndenumerate(X)}
+        taken = [place for place in map(tuple, np.argwhere(wrong).tolist()) if found[place] != 0]
+        if taken and all(value == 0 or value in places for value in found[wrong].tolist()):
+            seem.append((name, X, found, taken[0], places[found[taken[0]].item()]))
+    if len(seem) == 2:
+        seem = [one for one in seem if explains(k, *one[:3])]
+    if not seem:
+        return None
+    name, X, _, (row, col), (other_row, other_col) = seem[0]
+    return Finding(
+        "wrong index",
+        f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
+        f"{len(X)} x {len(X)} x {len(X)} (M x N x K); look at how {name} is staged and read, and with which row length",
+    )
+
+
+def explains(k, name, X, found):
+    """Whether a kernel given X for A, or for B, takes `found` in its place, whatever it is multiplied by."""
+    other = draw(*X.shape, len(X))[0]
+    try:
+        if name == "A":
+            return not wrong_elements(run(k, X, other), found, other).any()
+        return not wrong_elements(run(k, other, X), other, found).any()
+    except Exception:  # it did well at other sizes; this was only to say more
+        return False
 
 
 def ask_with_identity(k):
     """((A, what C holds for A times the identity), (B, what it holds for the identity times B)), float32, square.
 
-    Each element of A and of B is another number, so that C shows which one the kernel took. None where it fails or
-    would take long.
+    Each element of A and of B is another number, and no sum of a few of them is one, so that C shows which the kernel
+    took. None where it fails or would take long.
     """
     n = max(tile_of(k)) + 1
     if n > LARGEST:
         return None
     X, identity = (
-        1 + np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
+        1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
         np.eye(n, dtype=np.float32),
     )
     try:

@@ -157,8 +157,8 @@ def at_sizes(k: Kernel, parameters: dict) -> Kernel:
     return there
 
 
-def sizes_mixed_up(own: dict, other: dict, finding: Finding) -> Finding:
+def wrong_at_other_sizes(own: dict, other: dict, finding: Finding) -> Finding:
     """What to say of a kernel that is right at its own sizes and has that finding at the other ones."""
     right, wrong = ladder.spell(own), ladder.spell(other)
     message = f"right with {right}, and wrong with {wrong}, where the finding is: {finding.kind}, {finding.message}"
-    return Finding("sizes mixed up", message, finding.lines)
+    return Finding("wrong at other sizes", message, finding.lines)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from .. import ladder
 from ..launch import Kernel
 from .checking import wrong_at
-from .other_sizes import at_sizes, sizes_mixed_up
+from .other_sizes import at_sizes, wrong_at_other_sizes
 from .report import Report
 
 
@@ -19,5 +19,5 @@ def right_with(k: Kernel, report: Report, *others: dict) -> Report:
         rows, columns, depth = ladder.STEPS[k.step].tile(there.parameters)
         down, across = (min(side, 4) for side in ladder.STEPS[k.step].block(there.parameters))
         for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
-            return replace(report, findings=(sizes_mixed_up(k.parameters, there.parameters, finding),))
+            return replace(report, findings=(wrong_at_other_sizes(k.parameters, there.parameters, finding),))
     return report

@@ -44,7 +44,7 @@ def begins(k: Kernel, stored_by: dict) -> str:
         for element, blocks in stored_by.items():
             for block in blocks:
                 first[block[side]] = min(first.get(block[side], element[which]), element[which])
-        found = [first[number] for number in sorted(first)]
+        found = sorted(first.values())  # in any order of the blocks
         if found != [size * number for number in range(len(found))]:
             places = ", ".join(map(str, found[:4]))
             return f"; the blocks begin at the {name}s {places}, and should at block number times {size}"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 UNSET = (
-    "what it stores comes from numbers that nobody has set: a sum that does not start at zero, or an element of a tile "
-    "that was never staged"
+    "what it stores comes from numbers that nobody has set, such as a sum that does not start at zero, or an element "
+    "of a tile that was never staged"
 )
 
 

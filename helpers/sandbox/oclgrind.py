@@ -32,6 +32,8 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
         if "data race at" in report:
             if "local memory" in report:
                 what = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
+                if report.startswith("Write-write"):
+                    what = "two work-items write different numbers to the same element of local memory"
             else:
                 what = "two work-items touch the same element of global memory, one of them writing"
             findings.append(Finding("race", what, lines))

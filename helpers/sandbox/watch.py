@@ -129,7 +129,9 @@ class Watch:
                 (False, True): "threads overwrite what others are still reading from",
                 (True, True): "two threads write to the same element of",
             }[tuple(writes for _, writes in accesses)]
-            self.races.add((name, accesses[0][0], accesses[1][0], f"{what} {name} with no barrier between"))
+            # Where two write on one line the kernel may well take a wrong element there, and no barrier is missing.
+            apart = "" if line == other and writes and other_writes else " with no barrier between"
+            self.races.add((name, accesses[0][0], accesses[1][0], f"{what} {name}{apart}"))
         for array in arrays:
             self.judge_global(array)
         self.clear()
@@ -155,20 +157,28 @@ class Watch:
                 }
             )
         found = {}  # (line, other line) -> whether only threads of different blocks meet there
+        read_too = set()  # those (line, other line) where not both write
         for accesses in array.touched.values():
             if len(set().union(*accesses.values())) == 1:
                 continue  # one thread, between two barriers
             for one, other in itertools.combinations_with_replacement(accesses, 2):
                 if at_odds(one, other):
                     lines = min(one[0], other[0]), max(one[0], other[0])
+                    if not (one[1] and other[1]):
+                        read_too.add(lines)
                     if unordered(accesses[one], accesses[other]):
                         found[lines] = False
                     elif len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
                         found.setdefault(lines, True)
         for lines, across in found.items():
-            why = "in different blocks, which no barrier keeps in order" if across else "with no barrier between"
             first, second = sorted(lines, key=self.lines_in_order(*lines).index)
-            what = f"two threads touch the same element of {array.name}, one of them writing, {why}"
+            if first == second and lines not in read_too:
+                what = f"two threads write different numbers to the same element of {array.name}"
+                why = ", in different blocks" if across else ""
+            else:
+                what = f"two threads touch the same element of {array.name}, one of them writing,"
+                why = " in different blocks, which no barrier keeps in order" if across else " with no barrier between"
+            what += why
             self.races.add((array.name, first, second, what))
 
 

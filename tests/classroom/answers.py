@@ -608,7 +608,7 @@ k0 += TILE
         "x and y in As": ({"As[ty, k]": "As[k, ty]"}, "✗"),
         "= for +=": ({"acc += As": "acc = As"}, "K is cut"),
         "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "✗"),
-        "four for TILE": ({"range(TILE)": "range(4)"}, "sizes mixed up"),
+        "four for TILE": ({"range(TILE)": "range(4)"}, "wrong at other sizes"),
         "B from k0 + tx": ({"B[k0 + ty, col] if k0 + ty": "B[k0 + tx, col] if k0 + tx"}, "✗"),
         "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernels import GROUPS, GUARD, PLACE, RIGHT, SMALL, WRONG, build, cl
+from kernels import GROUPS, GUARD, PLACE, RIGHT, SMALL, WRONG, at, build, cl, cu
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import checking, trials
@@ -161,6 +161,13 @@ def test_the_number_that_a_block_was_multiplied_by_is_named():
     assert "the rows that are stored are those of blocks that begin at their number times 1, not 4" in finding.message
     [finding] = check(build("CUDA", "naive", WRONG_BLOCKS)).findings
     assert "blocks (0, 0) and (1, 0) both store C[3, 0]; the blocks begin at the rows 0, 3, 6" in finding.message
+
+
+def test_blocks_that_come_in_another_order_are_not_blamed():
+    from_the_last = "(cuda.gridDim.{0} - 1 - cuda.blockIdx.{0}) * cuda.{1}.{0} + cuda.threadIdx.{0}"
+    places = from_the_last.format("x", "blockDim"), from_the_last.format("y", "gridDim")
+    [finding] = check(build("CUDA", "naive", cu(where=at(*places)))).findings
+    assert finding.kind == "blocks overlap" and "begin at the columns 0, 3, 6" in finding.message, finding
 
 
 def test_every_block_that_stores_all_of_c_is_told():

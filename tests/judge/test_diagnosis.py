@@ -65,7 +65,16 @@ MADE = {
     "two left out": (cut(lambda K: slice(0, K - 2)), "K is cut", "only the first 9 of 11 products are summed"),
     "last tile": (cut(lambda K: slice((K - 1) // 4 * 4, K)), "K is cut", "of 11 products only the last 3 went into"),
     "no first tile": (cut(lambda K: slice(4, K)), "K is cut", "the first K-tile is missing"),
-    "no first": (cut(lambda K: slice(1, K)), "K is cut", "the first product is missing"),
+    "no first": (
+        cut(lambda K: slice(1, K)),
+        "K is cut",
+        "the first product is missing; look at the loops over k and where they begin",
+    ),
+    "parts of two kinds": (
+        cut(lambda K: slice(0, K - 2) if K % 2 else slice(1, K)),
+        "K is cut",
+        "products are missing, those for k = 3, 4 of 5",
+    ),
     "next row": (lambda A, B, C: np.roll(A @ B, -1, 0), "wrong row", "C[0, 0] holds the sum for C[1, 0]"),
     "next column": (lambda A, B, C: np.roll(A @ B, -1, 1), "wrong column", "C[0, 0] holds the sum for C[0, 1]"),
     "another place": (lambda A, B, C: (A @ B)[::-1, ::-1], "wrong place", "C[0, 0] holds the sum for C[4, 12]"),
@@ -85,10 +94,39 @@ MADE = {
         "B is read as if its rows had K elements, not N",
     ),
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
+    "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
+    "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
+    "A by columns": (
+        lambda A, B, C: np.stack([A[(np.arange(len(A)) + n) % len(A)] @ B[:, n] for n in range(C.shape[1])], 1),
+        "wrong row",
+        "C[0, 1] holds the sum for C[1, 1]",
+    ),
+    "A by columns, k > 0": (
+        lambda A, B, C: np.stack(
+            [np.roll(A, -n, 0)[:, 1:] @ B[1:, n] + A[:, 0] * B[0, n] for n in range(C.shape[1])], 1
+        ),
+        "wrong index",
+        "where A[0, 1] belongs it takes A[1, 1]",
+    ),
+    "sums in part": (
+        lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
+        "wrong operator",
+        "each wrong element is the sum of A[row, k] + B[k, col]",
+    ),
+    "next row, or zero": (
+        lambda A, B, C: np.vstack([0 * (A @ B)[:3], (A @ B)[3:]]) if len(A) == 5 else np.roll(A @ B, -1, 0),
+        "wrong row",
+        "C[0, 0] holds the sum for C[1, 0]",
+    ),
     "k = 0, 3": (
         skipping(0, 3),
+        "K is cut",
+        "products are missing, those for k = 0, 3 of 5; look at which elements",
+    ),
+    "some at K = 11": (
+        lambda A, B, C: A[:, ::2] @ B[::2] if len(B) == 11 else A @ B,
         "wrong numbers",
-        "wrong at 8 x 8 x 8 (M x N x K), where C[0, 0] is the first",
+        "right at 2 shapes, and wrong at 5 x 13 x 11 (M x N x K), where C[0, 0] is the first",
     ),
 }
 
@@ -129,6 +167,37 @@ def test_the_edge_is_what_the_last_tile_has(rows, columns, shape, where):
     sizes = dict(BM=8, BN=4, BK=4, TM=2, TN=2)
     found, message = named(Wrong(with_noise(rows, columns), "register_2d", sizes), [shape])
     assert (found == "edge") == bool(where) and where in message, (found, message)
+
+
+def with_holes(rows, columns):
+    """A @ B, but those rows and columns are never stored."""
+
+    def product(A, B, C):
+        stored = np.ix_(
+            np.isin(np.arange(len(C)), rows, invert=True), np.isin(np.arange(C.shape[1]), columns, invert=True)
+        )
+        C[stored] = (A @ B)[stored]
+        return C
+
+    return product
+
+
+@pytest.mark.parametrize(
+    "rows, columns, shapes, said",
+    [
+        ([4], [], [(9, 6, 4)], "whole rows, row 4 first, never stored, for example at 9 x 6 x 4"),
+        ([4], [], [(9, 3, 4)], "whole rows, row 4 first"),  # all three columns are the last ones: that says nothing
+        ([], [2], [(3, 9, 4)], "whole columns, column 2 first"),
+        ([4], [2], [(9, 9, 4)], "part of C, C[0, 2] first"),
+        ([8], [], [(9, 3, 4)], "the last rows never stored"),
+        ([], [8], [(9, 9, 4), (2, 9, 4)], "the last columns never stored"),
+    ],
+)
+def test_what_was_never_stored_is_told_by_rows_and_columns(rows, columns, shapes, said):
+    found, message = named(Wrong(with_holes(rows, columns)), shapes)
+    assert found == "unwritten" and said in message, (found, message)
+    axis = "rows" if "rows" in said else "columns" if "columns" in said else "elements"
+    assert f"look at which {axis} a thread takes" in message
 
 
 def test_what_is_wrong_with_zeros_in_c_as_well_does_not_only_add_to_c():

@@ -31,7 +31,7 @@ MIXED_UP = [
 @pytest.mark.parametrize("dialect, old, new", MIXED_UP)
 def test_sizes_that_are_mixed_up_are_caught_where_they_are_equal(dialect, old, new):
     report = check(own(dialect, "register_2d", old, new, **SQUARE))
-    assert not report and report.findings[0].kind == "sizes mixed up", report
+    assert not report and report.findings[0].kind == "wrong at other sizes", report
     assert "right with BM=8, BN=8, " in report.findings[0].message and "wrong with BM=" in report.findings[0].message
 
 
@@ -73,7 +73,7 @@ def test_a_piece_that_is_packed_only_on_one_path_is_tried_there_at_all_sizes(wro
     sets = [p for p in (k.parameters, *other_sizes(k)) if p["BM"] != p["TM"]]
     assert any(p["BK"] > p["BN"] for p in sets) and any(p["TN"] > p["TM"] for p in sets)
     report = check(own("OpenCL", "packed", "Bs[BN / PANEL][BK][TN]", wrong))
-    assert not report and report.findings[0].kind == "sizes mixed up", report
+    assert not report and report.findings[0].kind == "wrong at other sizes", report
 
 
 def test_a_last_strip_that_is_left_out_is_seen():

@@ -220,7 +220,7 @@ def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
     source = opencl_kernel("tiled").source
     assert "TILE; k0 += TILE" not in source and "k0 += TILE" in source
     report = check(opencl_kernel(source.replace("k0 += TILE", "k0 += max(TILE, 32)"), like="tiled", TILE=32))
-    assert report.findings[0].kind == "sizes mixed up" and "right with TILE=32" in report.findings[0].message
+    assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=32" in report.findings[0].message
 
 
 def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():
@@ -300,3 +300,13 @@ Invalid write of size 4 at global memory address 0x30000000000e4
 
 def test_oclgrinds_reports_are_read_causes_first_and_once():
     assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
+
+
+def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_one_reads():
+    report = LOG.partition("\n\n")[0].replace("global memory", "local memory")
+    for kind, said in (
+        ("Write-write", "two work-items write different numbers to the same element of local memory"),
+        ("Read-write", "work-items read and write the same element of local memory, since there is no barrier between"),
+    ):
+        [finding] = oclgrind_findings(report.replace("Write-write", kind), "\n" * 40)
+        assert finding.message.startswith(said) and ("barrier" in finding.message) == ("barrier" in said), finding

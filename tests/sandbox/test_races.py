@@ -104,6 +104,21 @@ def test_a_cuda_race_in_global_memory_is_named_as_its_opencl_twin_is():
         assert {f.kind for f in twin.findings} == {"race"}, twin
 
 
+TWO_OF_ONE_NUMBER = {
+    "shared": ("tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)", "tx = ty = uint32(cuda.threadIdx.x)"),
+    "global": ("C[row, col] = acc", "C[row, min(col, 2)] = acc"),
+}
+
+
+@pytest.mark.parametrize("memory", TWO_OF_ONE_NUMBER)
+def test_no_barrier_is_called_missing_where_two_threads_write_on_one_line(memory):
+    source = cuda_kernel("tiled").source
+    assert source.count(TWO_OF_ONE_NUMBER[memory][0]) == 1
+    report = check(cuda_kernel(source.replace(*TWO_OF_ONE_NUMBER[memory]), like="tiled", TILE=4))
+    assert report.findings[0].kind == "race" and len(report.findings[0].lines) == 1, report
+    assert "to the same element of" in report.findings[0].message and "barrier" not in report.findings[0].message
+
+
 def test_the_verdict_on_a_race_in_global_memory_is_the_same_each_time():
     assert len({repr(verdict(kernel)) for kernel in (to_the_left, to_the_left, to_the_left)}) == 1
 

@@ -68,7 +68,7 @@ def remainders(k: Contestant, count: int = 32) -> list[tuple[int, int, int]]:
             step = min(side, count)
             rounds = [1 + order.permutation(step) for _ in range(-(-count // step))]
             sizes.append(np.concatenate(rounds)[:count] + step * order.integers(0, 2 * side // step + 1, count))
-        shapes = [tuple(map(int, shape)) for shape in zip(*sizes, strict=True)]
+        shapes = [tuple(shape) for shape in np.transpose(sizes).tolist()]
         if len({tuple(n % 2 for n in shape) for shape in shapes}) == 8:
             return shapes
 
@@ -100,4 +100,4 @@ def host_shapes() -> list[tuple[int, int, int]]:
 
 def largest(shapes: list) -> tuple[int, int, int]:
     """The greatest M, N and K that were tried."""
-    return tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+    return tuple(np.max(shapes, axis=0).tolist())

@@ -38,7 +38,12 @@ def test_a_simulator_gets_every_relation_of_a_size_to_the_tile():
         "tall": (17, 15, 9),
         "shallow": (7, 17, 3),
     }
-    assert min(map(min, shapes_for(opencl_kernel("coalesced", BM=1, BN=1)))) == 1
+
+
+def test_a_tile_of_one_has_no_size_below_one():
+    one = opencl_kernel("coalesced", BM=1, BN=1)  # and 8 deep
+    assert shapes_for(one) == [(1, 1, 1), (1, 1, 16), (2, 2, 9), (2, 3, 23), (3, 1, 17), (1, 2, 7)]
+    assert shapes_for(tile_of(8, 16, 1))[-1] == (7, 17, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +92,7 @@ def test_a_device_gets_one_long_side_at_a_time():
 def test_sizes_that_follow_from_the_shape_are_not_built_for_each_remainder():
     k = opencl_kernel("packed")
     assert k.by_shape and len(large_shapes(k)) == 2 + 4
+    assert len(large_shapes(HOST)) == 32 + 2 + 4  # a library, whose sizes nobody knows
 
 
 def test_the_compiled_code_gets_257_tiles_along_one_side_at_a_time():

@@ -4,14 +4,17 @@ from itertools import product
 
 import pytest
 
-from helpers import cuda_kernel, opencl_kernel
+from helpers import opencl_kernel
+from helpers.instruments.annotate import noted_launch
+from helpers.judge import stores
 from helpers.judge.stores import overlap, overlap_on_device
-from helpers.sandbox import Finding, Job
+from helpers.launch import KernelError
+from helpers.sandbox import Job
 
 TILED = opencl_kernel("tiled", TILE=2)
 
 
-def stored(places, across=True):
+def stored(places):
     """The stores of blocks that each have 2 x 2 elements, from {(block's x, y): its first row and column}."""
     return [((row + i, column + j), block) for block, (row, column) in places.items() for i, j in product((0, 1), (0, 1))]
 
@@ -44,10 +47,68 @@ def test_the_last_block_of_a_side_may_be_shifted_back():
     [
         (lambda x, y: (2 * y, x), "blocks (0, 0) and (1, 0) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, "),
         (lambda x, y: (y, 2 * x), "blocks (0, 0) and (0, 1) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, "),
-        (lambda x, y: (y, x), "blocks (0, 0) and (0, 1) both store C[0, 1]; the blocks begin at the rows 0, 1, 2, "),
+        (lambda x, y: (y, x), "blocks (0, 0) and (1, 0) both store C[0, 1]; the blocks begin at the rows 0, 1, 2, "),
     ],
 )
 def test_overlapping_blocks_are_named_with_where_they_begin(begins, said):
-    if begins(1, 1) == (1, 1):
-        said = said.replace("(0, 1) both", "(1, 0) both")
     assert message(TILED, grid(begins)) == said + "and should at block number times 2"
+
+
+def test_a_row_of_blocks_or_a_column_of_them_has_an_end_of_its_own():
+    for begins, x, y, places in (
+        (lambda x, y: (2 * y, x), 6, 1, "(1, 0) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, 3"),
+        (lambda x, y: (y, 2 * x), 1, 6, "(0, 1) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, 3"),
+    ):
+        said = f"blocks (0, 0) and {places}, and should at block number times 2"
+        assert message(TILED, grid(begins, range(x), range(y))) == said
+
+
+def test_blocks_of_the_naive_step_count_rows_along_x():
+    naive = opencl_kernel("naive", BM=2, BN=3)
+    said = "blocks (0, 0) and (1, 0) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, and should at block number times 2"
+    assert message(naive, grid(lambda x, y: (x, 3 * y))) == said
+    said = "blocks (0, 0) and (0, 1) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, and should at block number times 3"
+    assert message(naive, grid(lambda x, y: (2 * x, y))) == said
+
+
+def test_blocks_that_begin_where_they_should_and_store_too_much_have_no_formula_named():
+    stores = [*grid(lambda x, y: (2 * y, 2 * x)), ((0, 2), (0, 0))]
+    assert message(TILED, stores) == "blocks (0, 0) and (1, 0) both store C[0, 2]"
+
+
+def test_every_block_that_stores_all_is_told_and_one_that_stores_all_is_not():
+    places = list(product(range(3), range(3)))
+    everything = [(element, block) for element in places for block in places]
+    assert message(TILED, everything) == "blocks (0, 0) and (0, 1) both store C[0, 0]; every block stores all of C"
+    assert "every" not in message(TILED, [*((element, (0, 0)) for element in places), *((p, p) for p in places)])
+    assert "every" not in message(TILED, [*everything, ((3, 0), (0, 0))])
+
+
+SHIFTED = opencl_kernel("tiled").source.replace("get_group_id(0) * TILE", "get_group_id(0) * (TILE - 1)")
+
+
+def job(source, TILE):
+    return Job(overlap_on_device, "OpenCL", source, "tiled", {"TILE": TILE}, None, {})
+
+
+def test_on_a_device_three_blocks_a_side_are_looked_at(monkeypatch):
+    asked = []
+    monkeypatch.setattr(stores, "noted_launch", lambda k, A, B: asked.append((A.shape, B.shape)) or noted_launch(k, A, B))
+    [finding] = overlap_on_device(job(SHIFTED, 3))
+    assert asked == [((7, 2), (2, 7))]
+    assert finding.message == (
+        "blocks (0, 0) and (1, 0) both store C[0, 2]; the blocks begin at the columns 0, 2, 4, and should at block "
+        "number times 3"
+    )
+    assert overlap_on_device(job(opencl_kernel("tiled").source, 3)) == []
+
+
+def test_a_tile_of_more_accesses_than_are_noted_and_a_source_that_takes_no_notes_are_left_out(monkeypatch):
+    monkeypatch.setattr(stores, "MOST", 9)
+    assert overlap_on_device(job(SHIFTED, 3)) and overlap_on_device(job(SHIFTED, 4)) == []
+
+    def refuses(*_):
+        raise KernelError("no notes")
+
+    monkeypatch.setattr(stores, "noted_launch", refuses)
+    assert overlap_on_device(job(SHIFTED, 3)) == []

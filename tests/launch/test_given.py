@@ -130,7 +130,7 @@ def test_numbers_are_bound_by_their_names():
     ):
         said = f"{name}={value} does not do; give a whole number from {least} to {most}."
         assert refusal(taken, name, value, int) == said
-    assert taken("M", np.int64(5), int) == 5 and taken("KN", 0, int) == 0
+    assert taken("M", np.int64(5), int) == 5 and taken("KX", 0, int) == 0
     assert taken("x", 2, float) == 2 and taken("x", None, float | None) is None
     for kind in (float, float | None):
         refusal(taken, "x", "2", kind)

@@ -107,4 +107,4 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     }
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(ARCHS[arch], blocks, blocks * warps, gpu.warps, limits)
+    return Occupancy(ARCHS[gpu.arch], blocks, blocks * warps, gpu.warps, limits)

@@ -65,6 +65,7 @@ SIDES = [
     ("CUDA", "naive", "C[0, 0] = cuda.blockDim.x", {"BM"}),
     ("CUDA", "naive", "C[0, 0] = cuda.blockDim.y", {"BN"}),
     ("CUDA", "naive", "x, y = cuda.grid(2)", {"BM", "BN"}),
+    ("CUDA", "naive", "half = 7 // 2; x = cuda.blockDim.x", {"BM"}),
     ("CUDA", "naive", "x = cuda.shared.array(4, int); y = cuda.grid(2)", set()),
 ]
 
@@ -85,9 +86,19 @@ def test_a_padding_is_the_most_that_a_source_adds_to_a_size():
 
 
 def test_sizes_that_a_source_compares_are_told_once_each():
-    source = "if (BM == TM) a; // BN == TN\nif (BM!=TM) b; if (BK == TN) c; if (BM == 4) d; if (n == TN) e; BM <= BN;"
+    source = "if (BM == TM) a; if (BM!=TM) b; if (BK == TN) c; if (BM == 4) d; if (n == TN) e; BM <= BN;"
     taken = {"BM", "BN", "BK", "TM", "TN"}
     assert compared_in(source, taken) == [("BK", "TN"), ("BM", "TM")] and compared_in(source, {"BM", "TN"}) == []
+
+
+def test_what_stands_behind_a_division_in_python_is_looked_at():
+    sizes = dict(BM=128, BN=128, BK=32, TM=8, TN=8)
+    text, arguments = "x = BM // TM * BN * BK * TN", ", ".join(sizes)
+    plain, typed, compares = (
+        cuda(text + more, arguments, "register_2d", **sizes) for more in ("", " * 999", " * (BM == BN)")
+    )
+    assert may_be_outgrown(typed) and not may_be_outgrown(plain)
+    assert other_sizes(compares) != other_sizes(plain)
 
 
 ALL = "int n = BM + BN + BK + TM + TN;"
@@ -115,6 +126,7 @@ def test_a_number_that_other_sizes_may_stay_below_may_be_outgrown():
     for number, outgrown in ((least, True), (least - 1, False), (999, True)):
         assert may_be_outgrown(opencl(f"{ALL} float X[{number}];", **large)) == outgrown, (number, most)
     assert not may_be_outgrown(opencl(f"{ALL} // X[999]", **large))
+    assert may_be_outgrown(opencl(f"{ALL} n = 0;")) and not may_be_outgrown(opencl(ALL))  # no size is smaller elsewhere
     assert not may_be_outgrown(opencl(f"{ALL} int X999;", **large))
 
 

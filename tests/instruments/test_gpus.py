@@ -9,7 +9,7 @@ def test_an_architecture_is_known_by_its_name_and_by_its_gpus():
     assert [known_arch(name) for name in ("sm_75", "T4", "RTX 4090", "H100")] == ["sm_75", "sm_75", "sm_89", "sm_90"]
     assert all(occupancy(gpu.name, 96, 40, 9000) == occupancy(gpu.arch, 96, 40, 9000) for gpu in GPUS.values())
     for name in ("sm_70", "H1000", ""):
-        with pytest.raises(ValueError) as refused:
+        with pytest.raises(ValueError, match="none of the arch") as refused:
             known_arch(name)
         assert str(refused.value) == (
             f"{name!r} is none of the architectures whose limits the course knows: sm_75 (T4), sm_80 (A100), "

@@ -108,7 +108,9 @@ def test_a_kernel_that_names_none_of_its_sizes_has_no_others():
     assert other_sizes(opencl("int n = 8;")) == () and other_sizes(opencl(ALL))
     assert not takes_all_sizes(opencl("int n = 8;")) and takes_all_sizes(opencl(ALL))
     assert not takes_all_sizes(opencl("int n = BM + BN + BK + TM;")) and other_sizes(opencl("int n = BM + BN;"))
-    assert takes_all_sizes(opencl("int n = BM + BN + BK + TM;", BM=4, BN=4, BK=4, TM=2, TN=1))  # a size of 1 may be none
+    assert takes_all_sizes(
+        opencl("int n = BM + BN + BK + TM;", BM=4, BN=4, BK=4, TM=2, TN=1)
+    )  # a size of 1 may be none
 
 
 def test_sizes_of_one_and_sizes_in_numbers_stay():
@@ -183,6 +185,7 @@ def test_a_kernel_at_other_sizes_is_the_same_and_is_built_elsewhere():
 def test_both_sets_of_sizes_are_told_with_the_finding():
     found = sizes_mixed_up(dict(BM=8, BN=8), dict(BM=8, BN=4), Finding("K is cut", "of K = 3 only 2", (7, 9)))
     assert found == Finding(
-        "sizes mixed up", "right with BM=8, BN=8, and wrong with BM=8, BN=4, where the finding is: K is cut, of K = 3 only 2",
+        "sizes mixed up",
+        "right with BM=8, BN=8, and wrong with BM=8, BN=4, where the finding is: K is cut, of K = 3 only 2",
         (7, 9),
     )

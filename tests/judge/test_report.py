@@ -12,9 +12,7 @@ def test_a_right_one_says_at_which_shapes():
     found = Report("k", (), 40, largest=(65_539, 7, 12))
     assert repr(found) == said.format("40 shapes, M up to 65,539, N up to 7, K up to 12")
     found = Report("k", (), 2, not_looked_for=("races", "hangs"))
-    assert repr(found) == said.format("2 shapes") + (
-        "\n  (not looked for here: races)\n  (not looked for here: hangs)"
-    )
+    assert repr(found) == said.format("2 shapes") + ("\n  (not looked for here: races)\n  (not looked for here: hangs)")
 
 
 def test_not_yet_is_no_cross():
@@ -23,7 +21,12 @@ def test_not_yet_is_no_cross():
 
 
 def test_a_wrong_one_tells_three_findings_with_their_lines():
-    found = [Finding("race", "two threads", (1, 2)), Finding("hang", "why?"), Finding("zeros", "all."), Finding("last", "")]
+    found = [
+        Finding("race", "two threads", (1, 2)),
+        Finding("hang", "why?"),
+        Finding("zeros", "all."),
+        Finding("last", ""),
+    ]
     assert repr(Report("k", tuple(found), 1, SOURCE)) == (
         "✗ k is wrong.\n  race: two threads.\n       1 | first\n       2 | second\n  hang: why?\n  zeros: all."
     )

@@ -11,12 +11,14 @@ from helpers.judge.stores import overlap, overlap_on_device
 from helpers.launch import KernelError
 from helpers.sandbox import Job
 
-TILED = opencl_kernel("tiled", TILE=2)
+TILED, NAIVE = opencl_kernel("tiled", TILE=2), opencl_kernel("naive", BM=2, BN=3)
 
 
 def stored(places):
     """The stores of blocks that each have 2 x 2 elements, from {(block's x, y): its first row and column}."""
-    return [((row + i, column + j), block) for block, (row, column) in places.items() for i, j in product((0, 1), (0, 1))]
+    return [
+        ((row + i, column + j), block) for block, (row, column) in places.items() for i, j in product((0, 1), (0, 1))
+    ]
 
 
 def message(k, stores):
@@ -42,33 +44,28 @@ def test_the_last_block_of_a_side_may_be_shifted_back():
     assert overlap(TILED, grid(lambda x, y: (2 * y, x), range(2), range(1))) == []
 
 
+THREE, SIX, ONE = range(3), range(6), range(1)
+
+
 @pytest.mark.parametrize(
-    "begins, said",
+    "k, begins, x, y, other, element, places, size",
     [
-        (lambda x, y: (2 * y, x), "blocks (0, 0) and (1, 0) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, "),
-        (lambda x, y: (y, 2 * x), "blocks (0, 0) and (0, 1) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, "),
-        (lambda x, y: (y, x), "blocks (0, 0) and (1, 0) both store C[0, 1]; the blocks begin at the rows 0, 1, 2, "),
+        (TILED, lambda x, y: (2 * y, x), THREE, THREE, "1, 0", "0, 1", "columns 0, 1, 2", 2),
+        (TILED, lambda x, y: (y, 2 * x), THREE, THREE, "0, 1", "1, 0", "rows 0, 1, 2", 2),
+        (TILED, lambda x, y: (y, x), THREE, THREE, "1, 0", "0, 1", "rows 0, 1, 2", 2),
+        # Each side has an end of its own, and four places are told at most.
+        (TILED, lambda x, y: (2 * y, x), SIX, ONE, "1, 0", "0, 1", "columns 0, 1, 2, 3", 2),
+        (TILED, lambda x, y: (y, 2 * x), ONE, SIX, "0, 1", "1, 0", "rows 0, 1, 2, 3", 2),
+        # In the naive step x counts rows.
+        (NAIVE, lambda x, y: (x, 3 * y), THREE, THREE, "1, 0", "1, 0", "rows 0, 1, 2", 2),
+        (NAIVE, lambda x, y: (2 * x, y), THREE, THREE, "0, 1", "0, 1", "columns 0, 1, 2", 3),
     ],
 )
-def test_overlapping_blocks_are_named_with_where_they_begin(begins, said):
-    assert message(TILED, grid(begins)) == said + "and should at block number times 2"
-
-
-def test_a_row_of_blocks_or_a_column_of_them_has_an_end_of_its_own():
-    for begins, x, y, places in (
-        (lambda x, y: (2 * y, x), 6, 1, "(1, 0) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, 3"),
-        (lambda x, y: (y, 2 * x), 1, 6, "(0, 1) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, 3"),
-    ):
-        said = f"blocks (0, 0) and {places}, and should at block number times 2"
-        assert message(TILED, grid(begins, range(x), range(y))) == said
-
-
-def test_blocks_of_the_naive_step_count_rows_along_x():
-    naive = opencl_kernel("naive", BM=2, BN=3)
-    said = "blocks (0, 0) and (1, 0) both store C[1, 0]; the blocks begin at the rows 0, 1, 2, and should at block number times 2"
-    assert message(naive, grid(lambda x, y: (x, 3 * y))) == said
-    said = "blocks (0, 0) and (0, 1) both store C[0, 1]; the blocks begin at the columns 0, 1, 2, and should at block number times 3"
-    assert message(naive, grid(lambda x, y: (2 * x, y))) == said
+def test_overlapping_blocks_are_named_with_where_they_begin(k, begins, x, y, other, element, places, size):
+    assert message(k, grid(begins, x, y)) == (
+        f"blocks (0, 0) and ({other}) both store C[{element}]; the blocks begin at the {places}, and should at block "
+        f"number times {size}"
+    )
 
 
 def test_blocks_that_begin_where_they_should_and_store_too_much_have_no_formula_named():
@@ -93,7 +90,9 @@ def job(source, TILE):
 
 def test_on_a_device_three_blocks_a_side_are_looked_at(monkeypatch):
     asked = []
-    monkeypatch.setattr(stores, "noted_launch", lambda k, A, B: asked.append((A.shape, B.shape)) or noted_launch(k, A, B))
+    monkeypatch.setattr(
+        stores, "noted_launch", lambda k, A, B: asked.append((A.shape, B.shape)) or noted_launch(k, A, B)
+    )
     [finding] = overlap_on_device(job(SHIFTED, 3))
     assert asked == [((7, 2), (2, 7))]
     assert finding.message == (

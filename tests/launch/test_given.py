@@ -55,7 +55,9 @@ def test_a_whole_number_has_a_least_and_a_most():
 def test_a_number_is_above_zero_and_some_end_with_a_day():
     assert number("flops", 1e300) == 1e300 and number("seconds", 0.5) == 0.5 and number("limit", 86400) == 86400
     for value in (0, -1.0, float("nan"), float("inf"), True, "1", 1j):
-        assert refusal(number, "flops", value).startswith(f"flops={value!r} does not do; give a number above 0, up to 1e+300.")
+        assert refusal(number, "flops", value).startswith(
+            f"flops={value!r} does not do; give a number above 0, up to 1e+300."
+        )
     assert refusal(number, "seconds", 86401) == "seconds=86401 does not do; give a number above 0, up to 86400."
 
 
@@ -208,7 +210,9 @@ def test_what_to_give_is_said_in_words(kind, text):
 
 
 def test_what_is_none_of_its_kind_is_a_type_error_with_what_to_give():
-    assert refusal(taken, "t", 3, Timing, error=TypeError) == "t=3 does not do; give a Timing, which measure(...) returns."
+    assert (
+        refusal(taken, "t", 3, Timing, error=TypeError) == "t=3 does not do; give a Timing, which measure(...) returns."
+    )
     said = "k=3 is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...)."
     assert refusal(taken, "k", 3, Kernel, error=TypeError) == said
 

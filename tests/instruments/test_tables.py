@@ -65,8 +65,9 @@ def test_a_trace_is_asked_by_its_fields():
 
 def counted(table, *accesses, monkeypatch):
     monkeypatch.setattr(warps, "trace", lambda k, M, N, K: traced(*accesses))
-    rows = table(cuda_kernel("tiled", TILE=4), 1, 1, 1).rows
-    return [(row.line, row.what, row.instructions, row.pieces, row.fewest) for row in rows]
+    found = table(cuda_kernel("tiled", TILE=4), 1, 1, 1)
+    assert found.pieces == {coalescing: "sectors", bank_conflicts: "rounds"}[table]
+    return [(row.line, row.what, row.instructions, row.pieces, row.fewest) for row in found.rows]
 
 
 def test_a_warp_has_32_threads_and_a_sector_8_words(monkeypatch):

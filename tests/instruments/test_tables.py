@@ -64,8 +64,10 @@ def test_a_trace_is_asked_by_its_fields():
 
 
 def counted(table, *accesses, monkeypatch):
-    monkeypatch.setattr(warps, "trace", lambda k, M, N, K: traced(*accesses))
-    found = table(cuda_kernel("tiled", TILE=4), 1, 1, 1)
+    k = cuda_kernel("tiled", TILE=4)
+    monkeypatch.setattr(warps, "trace", lambda *asked: traced(*accesses) if asked == (k, 1, 2, 3) else None)
+    found = table(k, 1, 2, 3)
+    assert all(row.code == k.source.splitlines()[row.line - 1].strip() for row in found.rows)
     assert found.pieces == {coalescing: "sectors", bank_conflicts: "rounds"}[table]
     return [(row.line, row.what, row.instructions, row.pieces, row.fewest) for row in found.rows]
 
@@ -95,12 +97,12 @@ def test_a_bank_serves_one_word_at_a_time(monkeypatch):
 
 def test_lines_arrays_blocks_rounds_and_turns_are_instructions_of_their_own(monkeypatch):
     accesses = [
+        access("A", 0, 0, line=2),  # by one thread only: from now on it has done more than the other
         *(access("A", thread, thread) for thread in (0, 1)),
         *(access("A", thread, thread, round=1) for thread in (0, 1)),
         *(access("A", thread, thread, block=(1, 0, 0)) for thread in (0, 1)),
         *(access("A", thread, thread, block=(0, 1, 0)) for thread in (0, 1)),
         *(access("A", 0, 40) for _ in range(2)),  # the same thread again: two turns more
-        access("A", 0, 0, line=2),
         access("C", 0, 0, writes=True),
         access("As", 0, 0, memory="shared"),
     ]

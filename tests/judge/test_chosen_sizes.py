@@ -114,6 +114,12 @@ def test_a_kernel_that_names_none_of_its_sizes_has_no_others():
     )  # a size of 1 may be none
 
 
+def test_sizes_are_tried_that_a_padding_in_the_source_does_not_hide():
+    plain, padded = other_sizes(opencl(ALL)), other_sizes(opencl(f"{ALL} float X[TN + 9];"))
+    assert any(p["TN"] + 9 < p["BM"] for p in padded) and any(p["TN"] + 9 < p["BN"] for p in padded)
+    assert plain != padded
+
+
 def test_sizes_of_one_and_sizes_in_numbers_stay():
     for other in other_sizes(opencl("int n = BM + BN;")):
         assert (other["BK"], other["TM"], other["TN"]) == (4, 2, 2)

@@ -5,6 +5,7 @@ cuda_occupancy.h. Peak arithmetic (float32, without tensor cores) and bandwidth:
 (80 GB, SXM), the GeForce RTX 4090, the H100 (SXM) and the H200.
 """
 
+import math
 from dataclasses import dataclass
 
 from ..ladder import ceil_div
@@ -101,10 +102,10 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     shared = pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)
     allowed = {
         "registers": warps_by_registers // warps,
-        "shared memory": gpu.shared_bytes // shared if shared else gpu.blocks + 1,
+        "shared memory": gpu.shared_bytes // shared if shared else math.inf,
         "warps": gpu.warps // warps,
         "blocks": gpu.blocks,
     }
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(ARCHS[arch], blocks, blocks * warps, gpu.warps, limits)
+    return Occupancy(ARCHS[gpu.arch], blocks, blocks * warps, gpu.warps, limits)

@@ -101,7 +101,7 @@ def table(k, size, memory, pieces, judge, at_once=lambda width: WARP):
     what = [a["line"], a["array"], a["writes"], x, y, a["round"]]
     nth = turns(*what, a["thread"], a["part"])  # one line may touch an array more than once
     instruction = grouped(*what, a["thread"] // WARP, nth)
-    order = np.argsort(instruction, kind="stable")
+    order = np.argsort(instruction)
     sums = defaultdict(lambda: [0, 0, 0])
     for one in np.split(order, np.flatnonzero(np.diff(instruction[order])) + 1) if len(a) else ():
         line, array, writes = (a[name][one[0]].item() for name in ("line", "array", "writes"))

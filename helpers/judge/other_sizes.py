@@ -27,7 +27,7 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
-    compared = tuple(compared_in(k.source, taken))
+    compared = tuple(compared_in(code_of(k), taken))
     if not taken:
         return ()
     return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded, compared)
@@ -42,12 +42,17 @@ def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
     largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
     shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
-    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_comments(k.source)))
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", code_of(k)))
 
 
 def without_comments(source: str) -> str:
     """OpenCL C with a space for each comment."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
+
+
+def code_of(k: Kernel) -> str:
+    """Its source without comments; of CUDA all of it, since // divides there."""
+    return without_comments(k.source) if k.dialect == "OpenCL" else k.source
 
 
 def larger_than_one(k: Kernel) -> set[str]:
@@ -60,8 +65,7 @@ def taken_by(k: Kernel) -> set[str]:
     if from_launch := asked_of_launch(k):
         return from_launch
     if k.dialect == "OpenCL":
-        code = without_comments(k.source)
-        return set(re.findall(r"\b[A-Za-z_]\w*", code)) - set(re.findall(r"#\s*define\s+(\w+)", code))
+        return set(re.findall(r"\w+", code_of(k))) - set(re.findall(r"#\s*define\s+(\w+)", code_of(k)))
     if not came_as_text(k.function):
         return set()
     builders = [node for node in ast.parse(k.source).body if isinstance(node, ast.FunctionDef)]
@@ -77,11 +81,10 @@ def asked_of_launch(k: Kernel) -> set[str]:
     """
     if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
         return set()
-    code = without_comments(k.source) if k.dialect == "OpenCL" else k.source
     x, y = (next(name for name in k.parameters if ladder.STEPS[k.step].block(two(name))[side] == 2) for side in (0, 1))
     asks = {x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)"}
     asks[y] = asks[x].replace("\\.x", "\\.y").replace("0", "1")
-    return {name for name, words in asks.items() if re.search(words, code)}
+    return {name for name, words in asks.items() if re.search(words, code_of(k))}
 
 
 def two(name: str) -> dict:
@@ -94,9 +97,9 @@ def padding_of(key: str, source: str) -> int:
     return max(map(int, re.findall(rf"\b{key} *\+ *(\d+)", source)), default=0)
 
 
-def compared_in(source: str, taken: set[str]) -> list[tuple[str, str]]:
-    """The pairs of sizes of which the source asks whether they are equal: it may take another path then."""
-    pairs = re.findall(r"\b([A-Za-z_]\w*) *[=!]= *([A-Za-z_]\w*)\b", without_comments(source))
+def compared_in(code: str, taken: set[str]) -> list[tuple[str, str]]:
+    """The pairs of sizes of which the code asks whether they are equal: it may take another path then."""
+    pairs = re.findall(r"\b(\w+) *[=!]= *(\w+)\b", code)
     return sorted({pair for pair in pairs if taken.issuperset(pair)})
 
 

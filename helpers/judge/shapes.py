@@ -14,6 +14,8 @@ What no simulator does in seconds a device does in milliseconds (`large_shapes`)
 as the compiler made it, as far as that is quick (`compiled_shapes`).
 """
 
+import itertools
+
 import numpy as np
 
 from .. import ladder
@@ -55,18 +57,20 @@ def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
 
 
 def remainders(k: Contestant, count: int = 32) -> list[tuple[int, int, int]]:
-    """So many shapes of up to two tiles and a remainder: every remainder by the tile, or by `count` where that is less.
+    """So many shapes of up to three tiles a side: every remainder by the tile, or by `count` where that is less.
 
-    The three sizes go through their remainders in orders of their own, the same ones each time: a fault that needs an
-    odd M and an even N meets them.
+    The three sizes go through their remainders in orders of their own, the same ones each time, and in every mixture
+    of odd and even: a fault that needs an odd M and an even N meets them.
     """
-    order, sizes = np.random.default_rng(0), []
-    for side in tile_and_block(k)[0]:
-        step = min(side, count)
-        rounds = [order.permutation(step) for _ in range(-(-count // step))]
-        left = np.concatenate(rounds)[:count]
-        sizes.append(np.maximum(left + step * order.integers(0, 2 * side // step + 1, count), 1))
-    return [tuple(map(int, shape)) for shape in zip(*sizes, strict=True)]
+    for seed in itertools.count():
+        order, sizes = np.random.default_rng(seed), []
+        for side in tile_and_block(k)[0]:
+            step = min(side, count)
+            rounds = [1 + order.permutation(step) for _ in range(-(-count // step))]
+            sizes.append(np.concatenate(rounds)[:count] + step * order.integers(0, 2 * side // step + 1, count))
+        shapes = [tuple(shape) for shape in np.transpose(sizes).tolist()]
+        if len({tuple(n % 2 for n in shape) for shape in shapes}) == 8:
+            return shapes
 
 
 def many_blocks(k: Contestant) -> list[tuple[int, int, int]]:
@@ -96,4 +100,4 @@ def host_shapes() -> list[tuple[int, int, int]]:
 
 def largest(shapes: list) -> tuple[int, int, int]:
     """The greatest M, N and K that were tried."""
-    return tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+    return tuple(np.max(shapes, axis=0).tolist())

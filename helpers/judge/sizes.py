@@ -12,7 +12,8 @@ from .report import Report
 def right_with(k: Kernel, report: Report, *others: dict) -> Report:
     """The report; where that says right, also of the kernel with each of these sizes, such as dict(TILE=5), instead.
 
-    There are four blocks more than a block has threads, along each side of C, and two K-tiles and a part.
+    C has three blocks more along a side than a block has threads there, or than four if those are fewer; K has two
+    tiles and a part.
     """
     for other in others if report else ():
         there = at_sizes(k, k.parameters | other)

@@ -20,13 +20,13 @@ def overlap(k: Kernel, stores: Iterable) -> list[Finding]:
     for element, block in stores:
         stored_by[element].add(block)
         blocks.add(block)
-    ends = [max((block[side] for block in blocks), default=0) for side in (0, 1)]
+    ends = [max(numbers) for numbers in zip(*blocks, strict=True)]
     for element in sorted(stored_by):
         of = sorted(stored_by[element])
         if any(len({block[side] for block in of}) > 1 and min(block[side] for block in of) < ends[side] - 1
                for side in (0, 1)):  # fmt: skip
             message = f"blocks {of[0]} and {of[1]} both store C[{element[0]}, {element[1]}]"
-            if len(stored_by) == sum(of == sorted(others) for others in stored_by.values()) and len(of) == len(blocks):
+            if all(those == blocks for those in stored_by.values()):
                 message += "; every block stores all of C"
             else:
                 message += begins(k, stored_by)
@@ -37,9 +37,8 @@ def overlap(k: Kernel, stores: Iterable) -> list[Finding]:
 def begins(k: Kernel, stored_by: dict) -> str:
     """Where the blocks of a side begin, if that is not where they should."""
     rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
-    grid_x, _ = k.grid(2 * rows, columns)  # whether x counts rows, as in the naive step
-    sides = [("row", 0, rows, 0 if grid_x == 2 else 1), ("column", 1, columns, 1 if grid_x == 2 else 0)]
-    for name, which, size, side in sides:
+    down = k.grid(2 * rows, columns).index(2)  # the side that counts rows: x in the naive step
+    for name, which, size, side in (("row", 0, rows, down), ("column", 1, columns, 1 - down)):
         first = {}
         for element, blocks in stored_by.items():
             for block in blocks:

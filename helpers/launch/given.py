@@ -177,7 +177,8 @@ def fitting(value, kind):
             raise Unfit
         if origin is list:
             return [fitting(one, *inner) for one in value] if inner else list(value)
-        if inner and len(value := tuple(value)) != len(inner):
+        value = tuple(value)
+        if inner and len(value) != len(inner):
             raise Unfit
         return tuple(map(fitting, value, inner)) if inner else value
     if origin is dict and isinstance(value, Mapping) and inner:

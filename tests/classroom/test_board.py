@@ -288,6 +288,14 @@ def test_the_peak_holds_every_shape_with_little_above_it(tmp_path, size):
     assert list(board(tmp_path).refused) == ["entry-01.json", "entry-02.json"]  # None: no probe for such a device
 
 
+def test_the_fewest_loads_that_there_can_be_are_taken(tmp_path):
+    M, N, K = entries.COUNTED
+    least = (M * K + K * N) / (2 * M * N * K)
+    put(tmp_path, entry("ada", loads_per_flop=least), entry("eve", loads_per_flop=0.999 * least))
+    said = "too few loads: each number of A and of B must be loaded once"
+    assert board(tmp_path).refused == {"entry-01.json": said}
+
+
 def test_of_two_equal_sources_the_earlier_entry_stays_whatever_its_file_is_called(tmp_path):
     source = entry("ada")["source"]
     put(tmp_path, entry("eve", source=source.replace("acc", "sum")), entry("ada", date="2026-11-20 07:59:59"))
@@ -365,7 +373,8 @@ def test_a_table_and_a_chart_show_names_of_any_script(tmp_path, monkeypatch):
     rows = str(board(tmp_path)).splitlines()[2:5]
     assert len({ranking.width(row[: row.index("OpenCL")]) for row in rows}) == 1
     assert ranking_chart.fonts_for("Ada") == ["DejaVu Sans"]
-    monkeypatch.setattr(ranking_chart.fontManager, "ttflist", [])
+    usual = [font for font in ranking_chart.fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(ranking_chart.fontManager, "ttflist", usual)
     assert ranking_chart.fonts_for("Ada 王") == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")

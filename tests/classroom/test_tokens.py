@@ -1,5 +1,7 @@
 """Tokens: what is counted, which sources are the same, and what an entry may not hold."""
 
+import re
+
 import pytest
 
 from helpers import ladder
@@ -23,6 +25,12 @@ def test_comments_joined_lines_and_stray_semicolons_count_nothing():
         'def f(x):\n\n    "What?"\n    a = x  # b\n    return (\n        a\n    )\n',
     ):
         assert "(" in same and tokens_of(same.replace("(\n        a\n    )", "a"), "CUDA") == tokens_of(python, "CUDA")
+
+
+def test_a_string_by_itself_counts_nothing_and_one_that_is_used_counts():
+    assert tokens_of('"""Mine."""\nx = 1\n', "CUDA") == tokens_of("x = 1\n", "CUDA")
+    assert tokens_of("x = 'a'\n", "CUDA") == ["x", "=", "'a'", ";"]
+    assert idea("x = 'a'\n", "CUDA") != idea("x = 'b'\n", "CUDA")
 
 
 def test_a_macro_has_the_tokens_of_its_text():
@@ -94,7 +102,8 @@ SMUGGLED_PYTHON = {
 @pytest.mark.parametrize("source", [*SMUGGLED_C, *SMUGGLED_PYTHON])
 def test_what_is_not_the_kernels_own_text_is_named(source):
     dialect, table = ("OpenCL", SMUGGLED_C) if source in SMUGGLED_C else ("CUDA", SMUGGLED_PYTHON)
-    assert table[source] in smuggled(source, dialect)
+    said = smuggled(source, dialect)
+    assert table[source] in said and re.fullmatch(r"(it|line \d+:?) \S.*[a-z#]", said)
 
 
 def test_what_a_kernel_needs_is_no_smuggling():

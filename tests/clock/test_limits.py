@@ -41,7 +41,7 @@ class FakeOpenCL:
         self.now += seconds
 
     def Program(self, context, source):
-        assert source == SOURCE.read_text(encoding="utf-8")
+        assert context == "a context" and source == SOURCE.read_text(encoding="utf-8")
 
         def build(options):
             self.options = options
@@ -50,6 +50,7 @@ class FakeOpenCL:
         return SimpleNamespace(build=build)
 
     def Buffer(self, context, flags, size):
+        assert (context, flags) == ("a context", "read and write")
         return SimpleNamespace(size=size)
 
     def Kernel(self, program, name):
@@ -59,13 +60,13 @@ class FakeOpenCL:
         return kernel
 
     def enqueue_nd_range_kernel(self, queue, kernel, items, group):
+        assert queue == "a queue"
         before = sum(launch.name == kernel.name for launch in self.launches)
         took = self.seconds[kernel.name][: before + 1][-1]
         self.launches.append(SimpleNamespace(name=kernel.name, given=kernel.given, items=items[0], group=group[0]))
         began = 10**9 * (before + 1)
-        profile = SimpleNamespace(
-            queued=began - 9 * 10**7, submit=began - 5 * 10**7, start=began, end=began + round(took * 1e9)
-        )
+        end = began + round(took * 1e9) if self.kind == "GPU" else began  # a CPU's own clock is not asked
+        profile = SimpleNamespace(queued=began - 9 * 10**7, submit=began - 5 * 10**7, start=began, end=end)
 
         def wait():
             self.now += took if self.kind == "CPU" else 2 * took  # a GPU's own clock is not the wall's
@@ -84,7 +85,7 @@ def plant(monkeypatch):
         device = Device("OpenCL", "a device", kind, "none", 1024, 1 << 15, None, handle, width)
         monkeypatch.setattr(limits, "cl", fake)
         monkeypatch.setattr(limits, "time", fake.time)
-        monkeypatch.setattr(limits, "context_and_queue", lambda device: ("a context", "a queue"))
+        monkeypatch.setattr(limits, "context_and_queue", {device: ("a context", "a queue")}.get)
         monkeypatch.setattr(limits.devices, "opencl_device", lambda: device)
         monkeypatch.setattr(timing, "MOST", {})
         return fake
@@ -103,6 +104,11 @@ def test_the_peak_is_the_flop_of_all_work_items_over_the_fastest_launch(plant, k
     assert a.dtype == "float32" and 0 < a < 1
     assert found.flops_per_s == pytest.approx(FLOP_A_ROUND * lanes * int(rounds) * peaks[0].items / 0.25)
     assert peaks[0].items % (3 * peaks[0].group) == 0  # as many groups on each unit
+    # A launch takes some milliseconds: few work-items that go on for long, or many for a short while.
+    assert (peaks[0].items, peaks[0].group, int(rounds)) == {
+        "CPU": (3 * 8, 1, 400_000),
+        "GPU": (3 * 32 * 256, 256, 4000),
+    }[kind]
 
 
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
@@ -113,6 +119,7 @@ def test_the_bandwidth_is_what_the_copy_reads_and_writes_over_the_fastest_launch
     source, target = copies[0].given
     assert source.size == target.size == 16 * copies[0].items >= 1 << 28  # more than any cache
     assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * copies[0].items / 0.125)
+    assert {("a device", "flop"): found.flops_per_s, ("a device", "byte"): found.bytes_per_s} == timing.MOST
     assert found.device == "a device" and found.ridge == pytest.approx(found.flops_per_s / found.bytes_per_s)
 
 
@@ -176,6 +183,7 @@ def test_limits_say_where_the_ridge_is():
     assert repr(Limits("a device", 5e11, 1e11)) == (
         "a device: 500 GFLOP/s and 100 GB/s, the greatest seen, so arithmetic is the limit from 5 flop per byte on"
     )
+    assert "2000000000 GFLOP/s and 4000000000 GB/s" in repr(Limits("a device", 2e18, 4e18))
 
 
 RUN = """

@@ -195,6 +195,11 @@ def test_a_function_may_write_to_its_operands_and_must_return_c(clock):
             work.download()
 
 
+def test_a_product_has_1024_a_side_by_default(clock):
+    t = measure(StandIn(clock, "CPU", 1.0))
+    assert (t.M, t.N, t.K) == (1024, 1024, 1024)
+
+
 def test_the_operands_are_random_float32(clock):
     k, got = StandIn(clock, "CPU", 1.0), []
     k.upload = lambda A, B: got.extend((A, B)) or StandInWork(k)

@@ -6,7 +6,9 @@ from kernels import GROUPS, GUARD, PLACE, RIGHT, SMALL, WRONG, at, build, cl, cu
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import checking, trials
+from helpers.judge.examine import examine
 from helpers.judge.shapes import compiled_shapes, large_shapes, many_blocks, remainders
+from helpers.launch import HostKernel
 from helpers.sandbox import Finding
 
 WRONG_BLOCKS = next(
@@ -138,6 +140,12 @@ def spoiled(where):
 def test_where_a_large_product_begins_to_be_wrong(function, shapes, said):
     [finding] = check(function, shapes).findings
     assert said in finding.message, finding
+
+
+def test_products_that_go_missing_in_a_long_sum_are_more_than_its_bound():
+    for _ in range(10):
+        assert examine(HostKernel(lambda A, B: A[:, :65_000] @ B[:65_000]), [(2, 3, 65_839)])
+        assert not examine(HostKernel(np.matmul), [(2, 3, 65_839), (3, 4, 5)])
 
 
 def test_what_has_no_pattern_says_what_was_seen_and_no_cause():

@@ -8,7 +8,8 @@ import pytest
 from helpers import cuda_kernel, opencl_kernel, with_part
 from helpers.classroom import judge_source
 from helpers.judge import check_two_sums, judge_prefetching, judge_turned
-from helpers.judge.sums import HUGE, ones_beside_huge
+from helpers.judge.sums import HUGE, ones_beside_huge, sums_kept
+from helpers.sandbox import Job
 
 TURNED = """
 As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
@@ -156,6 +157,12 @@ def test_huge_numbers_cancel_in_one_sum_and_ones_are_in_the_other(tile, odd, row
     A = ones_beside_huge(tile, odd)
     assert A.tolist() == [row] * tile and A.dtype == np.float32
     assert np.float64(HUGE) + 1 == HUGE and HUGE - HUGE == 0
+
+
+def test_ones_are_kept_beside_huge_numbers_of_the_other_parity_only_where_they_never_meet():
+    for text, kept in ((TWO_SUMS["in an array"], [4, 4]), (EVENS + ODDS, [4, 0]), (ODDS + EVENS, [0, 4])):
+        source = with_part("OpenCL", "tiled", 3, text)
+        assert sums_kept(Job(sums_kept, "OpenCL", source, "tiled", {"TILE": 8}, None, {}), 8) == kept, text
 
 
 @pytest.mark.parametrize("TILE", [8, 7, 4])

@@ -1,7 +1,9 @@
 """A product passes through a device within a budget: right, by the bytes that the plan says, and never above it."""
 
+import itertools
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -11,7 +13,7 @@ from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import wrong_elements
 from helpers.launch import draw
 from helpers.launch.operands import guard_elements
-from helpers.many import streamed
+from helpers.many import streamed, streaming
 from helpers.many.streaming import Plan, StreamedWork, plan, widest
 
 TILED = {"step": "tiled", "TILE": 16}
@@ -157,22 +159,61 @@ def test_with_one_track_no_copy_runs_beside_a_product():
     assert k.last.order == [(w, b, n) for n in steps for w in ("copy", "multiply") for b in (True, False)]
 
 
-def test_the_plan_is_the_best_of_all_that_fit():
+OBLONG = {"step": "register_2d", "BM": 32, "BN": 16, "BK": 8, "TM": 4, "TN": 4}
+
+
+@pytest.mark.parametrize("kernel, tile", [(TILED, (16, 16, 16)), (OBLONG, (32, 16, 8))])
+@pytest.mark.parametrize("size", [(96, 128, 80), (128, 96, 80), (64, 192, 48), (192, 64, 48)])
+def test_the_plan_is_the_best_of_all_that_fit(kernel, tile, size):
     """Against every plan there is: all widths and depths in whole tiles, either operand staying."""
-    M, N, K, tile = 96, 128, 80, 16
     budget = 4 * (5 * guard_elements() + 6000)
-    k = opencl_kernel(**TILED)
-    every = [
-        Plan(M, N, K, stays, BM, BN, BK, 2)
-        for stays in "AB"
-        for BM in range(tile, M + 1, tile)
-        for BN in range(tile, N + 1, tile)
-        for BK in range(tile, K + 1, tile)
-    ]
+    k = opencl_kernel(**kernel)
+    ways = [range(side, end + 1, side) for side, end in zip(tile, size, strict=True)]
+    every = [Plan(*size, stays, *blocks, 2) for stays in "AB" for blocks in itertools.product(*ways)]
     fit = [p.bytes_up + p.bytes_down for p in every if p.bytes_on_device <= budget]
-    best = plan(k, M, N, K, budget)
+    best = plan(k, *size, budget)
     assert 0 < len(fit) < len(every)
     assert best.bytes_up + best.bytes_down == min(fit)
+
+
+@pytest.mark.parametrize("tile", [dict(BM=32, BN=16), dict(BM=16, BN=32)])
+def test_the_least_budget_is_of_whichever_operand_stays(tile):
+    k = opencl_kernel(**OBLONG | tile)
+    least = min(Plan(300, 300, 300, stays, tile["BM"], tile["BN"], 8, 2).bytes_on_device for stays in "AB")
+    with pytest.raises(ValueError, match=rf"in 2 tracks, .* The least that would do: {least:,}\.$"):
+        plan(k, 300, 300, 300, least - 1)
+    assert plan(k, 300, 300, 300, least).bytes_on_device == least
+
+
+def test_a_simulator_has_one_track():
+    k = cuda_kernel("tiled", TILE=4)
+    if k.simulated:
+        with pytest.raises(ValueError, match="in 1 track, "):
+            plan(k, 30, 30, 30, 1000)
+
+
+def test_a_plan_is_told_with_the_pieces_of_k_if_there_are_some():
+    whole, cut = Plan(10, 20, 30, "A", 5, 10, 30, 1), Plan(10, 20, 30, "B", 5, 10, 8, 2)
+    on_device = 4 * (150 + 300 + 50 + 3 * guard_elements())
+    assert str(whole) == (
+        f"A stays, in blocks of 5 x 30 (A) and 30 x 10 (B): {on_device:,} bytes on the device, 6,800 over the bus"
+    )
+    assert str(cut).startswith("B stays, in blocks of 5 x 8 (A) and 8 x 10 (B), K in 4 pieces: ")
+
+
+def test_every_size_of_block_is_made_ready(monkeypatch):
+    k, ready = streamed(opencl_kernel(**TILED), 1.4e6), []
+    monkeypatch.setattr(type(k.kernel), "ready", lambda self, *size: ready.append(size))
+    assert k.ready(700, 1000, 300) is k
+    p = plan(k.kernel, 700, 1000, 300, k.budget)
+    assert len(ready) > 1 and set(ready) == p.blocks and max(ready) == (p.BM, p.BN, p.BK)
+
+
+def test_the_time_is_the_walls_for_each_launch(monkeypatch):
+    work, clock, launched = streamed(opencl_kernel(**TILED), 2e6).upload(*draw(4, 4, 4)), iter([10.0, 16.0]), []
+    monkeypatch.setattr(streaming, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(work, "multiply", lambda: launched.append(1))
+    assert work.timed(3) == 2.0 and len(launched) == 3
 
 
 def test_four_times_the_memory_halves_what_crosses():

@@ -1,0 +1,32 @@
+"""What an SM keeps at once, and how it is told. That the blocks are NVIDIA's own: test_compiler.py."""
+
+import pytest
+
+from helpers.instruments.gpus import GPUS, known_arch, occupancy
+
+
+def test_an_architecture_is_known_by_its_name_and_by_its_gpus():
+    assert [known_arch(name) for name in ("sm_75", "T4", "RTX 4090", "H100")] == ["sm_75", "sm_75", "sm_89", "sm_90"]
+    assert all(occupancy(gpu.name, 96, 40, 9000) == occupancy(gpu.arch, 96, 40, 9000) for gpu in GPUS.values())
+    for name in ("sm_70", "H1000", ""):
+        with pytest.raises(ValueError, match="none of the arch") as refused:
+            known_arch(name)
+        assert str(refused.value) == (
+            f"{name!r} is none of the architectures whose limits the course knows: sm_75 (T4), sm_80 (A100), "
+            "sm_89 (RTX 4090), sm_90 (H100 and H200)."
+        )
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        (("sm_90", 96, 200, 0), "H100 and H200: 2 blocks at a time, 6 of 64 warps (9%), limited by registers"),
+        (("sm_75", 64, 16, 0), "T4: 16 blocks at a time, 32 of 32 warps (100%), limited by warps and blocks"),
+        (("sm_75", 65, 16, 0), "T4: 10 blocks at a time, 30 of 32 warps (94%), limited by warps"),
+        (("sm_80", 1024, 64, 0), "A100: 1 block at a time, 32 of 64 warps (50%), limited by registers"),
+        (("sm_75", 32, 16, 64 * 1024), "T4: 1 block at a time, 1 of 32 warps (3%), limited by shared memory"),
+        (("sm_75", 32, 16, 64 * 1024 + 1), "T4: 0 blocks at a time, 0 of 32 warps (0%), limited by shared memory"),
+    ],
+)
+def test_blocks_warps_and_what_limits_them_are_told(asked, said):
+    assert repr(occupancy(*asked)) == said

@@ -1,0 +1,115 @@
+"""What counts look like when printed, and the small rules that they follow. Nothing is launched here."""
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel
+from helpers.instruments import warps
+from helpers.instruments.loads import Traffic, predicted_traffic, refuse_long
+from helpers.instruments.traces import Trace, cells
+from helpers.instruments.warps import Row, Table, bank_conflicts, coalescing
+from helpers.sandbox.accesses import Access, records
+
+
+def test_a_table_has_a_row_a_line_and_cuts_long_ones():
+    rows = Row(7, "x" * 52, "load A", 16, 128, 64), Row(12, "y" * 53, "store C", 1, 3, 1), Row(3, "", "load B", 2, 2, 2)
+    assert repr(Table(rows, "sectors")).splitlines() == [
+        "access     instructions  sectors  fewest efficiency  line",
+        "load A               16      128      64        50%  7 | " + "x" * 52,
+        "store C               1        3       1        33%  12 | " + "y" * 51 + "…",
+        "load B                2        2       2       100%  3",
+    ]
+
+
+def test_traffic_is_told_with_its_intensity():
+    assert repr(Traffic(4, 5, 6, 1000, 20, 3, 4444)) == (
+        "4 x 5 x 6: global 1,000 loads, 20 stores; shared 3 loads, 4,444 stores; 0.06 flop per byte asked for"
+    )
+
+
+def test_a_formula_counts_a_kernel_of_the_ladder():
+    found = predicted_traffic(cuda_kernel("tiled", TILE=4), 8, 4, 12)
+    # Two blocks of three rounds, which stage 4 x 4 elements of A and of B each, and read 4 of each a thread.
+    assert found == Traffic(8, 4, 12, 2 * 3 * 32, 8 * 4, 2 * 3 * 16 * 8, 2 * 3 * 32)
+
+
+def test_a_size_that_takes_long_is_refused_with_one_that_does_not():
+    refuse_long(32, 32, 32)
+    with pytest.raises(ValueError, match="too long") as refused:
+        refuse_long(32, 32, 33)
+    said = "32 x 32 x 33 would take a simulator too long; stay at M * N * K <= 32768, such as 32 x 32 x 32."
+    assert str(refused.value) == said
+    with pytest.raises(ValueError, match="too long") as refused:
+        refuse_long(99, 99, 99, "For more.")
+    assert str(refused.value).endswith("such as 32 x 32 x 32. For more.")
+
+
+def access(array, thread, index, **more):
+    return Access("global", array, False, 3, (0, 0, 0), thread, index, 0, 0, 0)._replace(**more)
+
+
+def traced(*accesses):
+    return Trace(records(list(accesses)), {"A": (4, 8)})
+
+
+def test_a_trace_is_asked_by_its_fields():
+    found = traced(access("A", 0, 9), access("A", 1, 2, writes=True, block=(1, 0, 0)), access("B", 1, 3))
+    assert found.where(array="A", writes=False)["index"].tolist() == [9]
+    assert found.where(block=(1, 0, 0))["index"].tolist() == [2] and len(found.where()) == 3
+    assert found.where(array="A", thread=1)["index"].tolist() == [2] and not found.has_barriers
+    assert traced(access("A", 0, 0), access("A", 0, 0, phase=1)).has_barriers
+    assert cells(found.accesses, 8) == [(1, 1), (0, 2), (0, 3)]
+    with pytest.raises(TypeError, match="is no part of a trace; give what trace"):
+        cells(np.zeros(3), 8)
+
+
+def counted(table, *accesses, monkeypatch):
+    k = cuda_kernel("tiled", TILE=4)
+    monkeypatch.setattr(warps, "trace", lambda *asked: traced(*accesses) if asked == (k, 1, 2, 3) else None)
+    found = table(k, 1, 2, 3)
+    assert all(row.code == k.source.splitlines()[row.line - 1].strip() for row in found.rows)
+    assert found.pieces == {coalescing: "sectors", bank_conflicts: "rounds"}[table]
+    return [(row.line, row.what, row.instructions, row.pieces, row.fewest) for row in found.rows]
+
+
+def test_a_warp_has_32_threads_and_a_sector_8_words(monkeypatch):
+    side_by_side = [access("A", thread, thread) for thread in range(64)]
+    assert counted(coalescing, *side_by_side, monkeypatch=monkeypatch) == [(3, "load A", 2, 8, 8)]
+    apart = [access("A", thread, 8 * thread) for thread in range(33)]
+    assert counted(coalescing, *apart, monkeypatch=monkeypatch) == [(3, "load A", 2, 33, 4 + 1)]
+    shifted = [access("A", thread, thread + 1) for thread in range(32)]
+    assert counted(coalescing, *shifted, monkeypatch=monkeypatch) == [(3, "load A", 1, 5, 4)]
+    one = [access("A", thread, 7) for thread in range(32)]
+    assert counted(coalescing, *one, monkeypatch=monkeypatch) == [(3, "load A", 1, 1, 1)]
+
+
+def test_a_bank_serves_one_word_at_a_time(monkeypatch):
+    def rounds(place, threads=32):
+        accesses = [access("As", thread, place(thread), memory="shared") for thread in range(threads)]
+        [(_, _, instructions, pieces, fewest)] = counted(bank_conflicts, *accesses, monkeypatch=monkeypatch)
+        return instructions, pieces, fewest
+
+    assert rounds(lambda t: t) == (1, 1, 1) and rounds(lambda t: 5) == (1, 1, 1)
+    assert rounds(lambda t: 32 * t) == (1, 32, 1) and rounds(lambda t: 2 * t) == (1, 2, 1)
+    assert rounds(lambda t: 33 * t) == (1, 1, 1) and rounds(lambda t: 16 * t) == (1, 16, 1)
+    assert rounds(lambda t: 32 * t, 40) == (2, 32 + 8, 2)
+
+
+def test_lines_arrays_blocks_rounds_and_turns_are_instructions_of_their_own(monkeypatch):
+    accesses = [
+        access("A", 0, 0, line=2),  # by one thread only: from now on it has done more than the other
+        *(access("A", thread, thread) for thread in (0, 1)),
+        *(access("A", thread, thread, round=1) for thread in (0, 1)),
+        *(access("A", thread, thread, block=(1, 0, 0)) for thread in (0, 1)),
+        *(access("A", thread, thread, block=(0, 1, 0)) for thread in (0, 1)),
+        *(access("A", 0, 40) for _ in range(2)),  # the same thread again: two turns more
+        access("C", 0, 0, writes=True),
+        access("As", 0, 0, memory="shared"),
+    ]
+    assert counted(coalescing, *accesses, monkeypatch=monkeypatch) == [
+        (2, "load A", 1, 1, 1),
+        (3, "load A", 6, 6, 6),
+        (3, "store C", 1, 1, 1),
+    ]
+    assert counted(bank_conflicts, *accesses, monkeypatch=monkeypatch) == [(3, "load As", 1, 1, 1)]
+    assert counted(coalescing, monkeypatch=monkeypatch) == []

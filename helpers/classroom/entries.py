@@ -39,6 +39,7 @@ MORE_SHAPES = 6  # beside those that suit the tiles, drawn anew for each entry
 SECONDS = 300  # of computing, to judge one entry again
 TIMING_SECONDS = 1200  # to time one again
 LONGEST = 60  # characters of a name
+LARGEST = 100_000  # bytes of an entry
 JIT = "from numba import cuda, float32, uint32\n\n\n"  # what a `@cuda.jit` function found on its page
 
 
@@ -84,7 +85,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         "answer": answer_of(again),
         "times": times,
     }
-    files.replace_text(path, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")
+    files.replace_text(path, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n", follow=False)
     return path
 
 
@@ -112,11 +113,16 @@ def file_for(name: str, folder: str | Path) -> Path:
 def name_in(path: Path) -> str | None:
     """Whose entry that file is; None where there is none, "" where nobody can tell."""
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+        return str(read_entry(path)["name"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError):
         return ""
+
+
+def read_entry(path: Path, below: Path | None = None) -> object:
+    """What is in a file that may be an entry. Raises what `files.read_json` raises."""
+    return files.read_json(path, LARGEST, "an entry is a few kB", below)
 
 
 def not_ones_own(source: str, dialect: str) -> str:
@@ -271,7 +277,10 @@ def timed_again(entry: dict) -> str | dict:
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             return f"not timed: its process ended with status {done.returncode}: {last}"
-        return json.loads(about.read_text(encoding="utf-8"))
+        try:
+            return files.read_json(about, LARGEST, "times are a few lines")
+        except (OSError, ValueError) as error:
+            return f"not timed: what its process wrote cannot be read: {error}"
 
 
 def time_in_child() -> None:

@@ -151,7 +151,7 @@ def test_a_copy_and_a_broken_file_are_refused(tmp_path):
     (tmp_path / "entry-98.json").write_text("x" * 1_000_001)
     assert board(tmp_path).refused == {
         "entry-01.json": "copied: ada entered this source earlier",
-        "entry-98.json": "too large: an entry is a few kB",
+        "entry-98.json": "not readable: a file of 1 MB: an entry is a few kB",
         "entry-99.json": "not readable: it is not JSON",
     }
 

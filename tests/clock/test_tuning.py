@@ -422,7 +422,7 @@ def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with monkeypatch.context() as now:
-        now.setattr(type(file), "read_text", locked)
+        now.setattr(kept.files, "read_others", locked)
         with pytest.raises(OSError, match="cannot be changed \\(Permission denied\\)"):
             kept.remember(TILED, DEVICE, source, {"TILE": 16}, (48, 48, 48))
     assert file.read_text() == before

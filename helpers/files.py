@@ -49,7 +49,8 @@ def read_others(path: Path, most: int, remedy: str, below: Path | None = None) -
     if stat.S_ISREG(before.st_mode):
         with open(os.open(path, OPEN), "rb") as file:
             # Asked once it is open, so that what is put there meanwhile does not count.
-            itself = os.path.samestat(before, os.fstat(file.fileno()))
+            found = os.fstat(file.fileno())
+            itself = os.path.samestat(before, found) and stat.S_ISREG(found.st_mode)
             if itself and os.path.normcase(os.path.realpath(path)) == os.path.normcase(named):
                 text = file.read(most + 1) if before.st_size <= most else b""
                 if (size := max(len(text), before.st_size)) > most:

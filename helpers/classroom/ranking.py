@@ -66,9 +66,8 @@ class Board:
         lines = []
         for machine, entries in self.machines.items():
             wide = max(4, *(width(entry["name"]) for entry in entries))
-            lines.append(
-                f"{machine}\n  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  tokens  loads/flop"
-            )
+            head = f"  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  tokens  loads/flop"
+            lines += [machine, head]
             for rank, e in enumerate(entries, 1):
                 square, thin = (e["times"].get(size) for size in SIZES)
                 speed = f"{square['of_numpy']:7.2f}x {thin['of_numpy']:5.2f}x {square['gflops']:8.0f}" if square else ""
@@ -78,7 +77,7 @@ class Board:
             lines.append("")
         lines += [f"{prize}: {name}" for prize, name in self.prizes().items()]
         lines += [*self.notes, *(f"refused: {file}: {why}" for file, why in self.refused.items())]
-        return "\n".join(files.plain(line) for text in lines for line in text.split("\n"))
+        return "\n".join(map(files.plain, lines))
 
 
 @takes

@@ -152,7 +152,7 @@ def proof() -> dict:
 def proved_before() -> bool:
     """Whether CUDA was proved to work here with the very same driver, GPUs and packages. The proof takes seconds."""
     try:
-        return json.loads((cache_folder() / PROVED).read_text(encoding="utf-8")) == proof()
+        return files.read_json(cache_folder() / PROVED, 100_000, "delete it") == proof()
     except (OSError, ValueError):
         return False
 

@@ -1,5 +1,6 @@
-"""Writes files whole or not at all, and finds out beforehand whether they can be written."""
+"""Writes files whole or not at all, and finds out beforehand whether they can be written. Reads others' as data."""
 
+import json
 import os
 import secrets
 import stat
@@ -14,26 +15,90 @@ except ImportError:  # Windows has another lock
     fcntl = None
     import msvcrt
 
+LONGEST = 1000  # characters of a line of others' text
+# Never through a link, nor waiting for somebody to write into a pipe. Windows has neither.
+OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-def replace_text(path: Path, text: str) -> None:
+
+class Refused(ValueError):
+    """A file that others wrote and that is not read; the message says why and what to do."""
+
+
+def read_json(path: Path, most: int, remedy: str, below: Path | None = None) -> object:
+    """What is in a file of JSON that others wrote: dicts, lists, texts and numbers, whatever they are called.
+
+    Raises ValueError for what is no JSON, and what `read_others` raises.
+    """
+    try:
+        return json.loads(read_others(path, most, remedy, below))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_others(path: Path, most: int, remedy: str, below: Path | None = None) -> bytes:
+    """The bytes of a file that others wrote, at most so many. `remedy`: what to do about a larger one.
+
+    `below`: the folder that it must lie in, by default its own; no link leads there. What a hard link names cannot be
+    told from a file. Raises `Refused` for a link, for what is no file (it is not even opened) and for a large one,
+    OSError where it cannot be read.
+    """
+    path = Path(path)
+    below = Path(below or path.parent)
+    named = os.path.join(os.path.realpath(below), path.relative_to(below))
+    before = path.lstat()
+    if stat.S_ISREG(before.st_mode):
+        with open(os.open(path, OPEN), "rb") as file:
+            # Asked once it is open, so that what is put there meanwhile does not count.
+            found = os.fstat(file.fileno())
+            itself = os.path.samestat(before, found) and stat.S_ISREG(found.st_mode)
+            if itself and os.path.normcase(os.path.realpath(path)) == os.path.normcase(named):
+                text = file.read(most + 1) if before.st_size <= most else b""
+                if (size := max(len(text), before.st_size)) > most:
+                    raise Refused(
+                        f"a file of {f'{size / 1e6:.0f} M' if size >= 1e6 else f'{size / 1e3:.0f} k'}B: {remedy}"
+                    )
+                return text
+    elif not stat.S_ISLNK(before.st_mode):
+        raise Refused("it is no file, but a folder, a pipe or a device; ask for the file itself")
+    raise Refused("it is a symbolic link, which is not followed; ask for the file itself")
+
+
+def plain(value: object) -> object:
+    """Others' text fit for a line of a screen: nothing in it steers a terminal, or is seen where it does not stand.
+
+    What is in lists and dicts, as JSON has them, too; numbers stay as they are.
+    """
+    if isinstance(value, str):
+        cut = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+        return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {plain(name): plain(one) for name, one in value.items()}
+    return value
+
+
+def replace_text(path: Path, text: str, follow: bool = True) -> None:
     """Write the text beside the file, then put it in the file's place: whole, or not at all.
 
-    Raises OSError, with the path and the remedy, where that cannot be done. What stood there before is as it was.
+    `follow`: through a link to the file that it names, and into a pipe. Without it, whatever is called so is replaced:
+    for a folder in which others may put something. Raises OSError, with the path and the remedy, where that cannot be
+    done. What stood there before is as it was.
     """
     path = Path(path)
     part = None
     try:
-        if path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
+        if follow and path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
             path.write_text(text, encoding="utf-8")
             return
-        path = path.resolve()  # through a link, to the file it names
+        path = path.resolve() if follow else path
         refuse_read_only(path)
         part, file = open_beside(path)
         with file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())  # a full disk is noticed here, and not once the old file is gone
-        if path.exists():
+        if path.is_file() and not path.is_symlink():
             os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
     except BaseException as error:  # an interrupt, too, leaves nothing half-written behind

@@ -7,9 +7,12 @@ the folder `matmul-ladder` of their home; what is there already is left alone. `
 with students that are made up.
 """
 
+import asyncio
+import io
 import os
-import shutil
+import pwd
 import sys
+import zipfile
 from pathlib import Path
 
 GIGABYTE = 2**30
@@ -18,8 +21,14 @@ MEMORY = float(os.environ.get("COURSE_GB", "3")) * GIGABYTE  # a student; teachi
 PAGES = sorted(path.name for path in HANDOUT.glob("[0-9]*.ipynb"))
 if not PAGES:
     sys.exit(f"There are no pages in {HANDOUT}. Run make handout first, or name their folder: COURSE_HANDOUT=FOLDER")
+SECONDS = 60  # to copy the hand-out
 TASKS = 1500  # a student: processes and threads; the simulator starts a thread for each of a block
-for place in (Path(sys.executable).resolve(), Path(sys.prefix).resolve()):
+COURSE = Path(sys.executable).resolve(), Path(sys.prefix).resolve()
+for place in (HANDOUT, *COURSE):  # root runs what lies there, and gives it out
+    # In a folder like /tmp, which has the sticky bit, nobody can put anything in the place of what is another's.
+    if opened := [folder for folder in (place, *place.parents) if folder.stat().st_mode & 0o1002 == 0o002]:
+        sys.exit(f"Everybody may write in {opened[0]}, and the server trusts {place}. Run: sudo chmod o-w {opened[0]}")
+for place in COURSE:
     if closed := [folder for folder in place.parents if not folder.stat().st_mode & 0o001]:
         print(f"warning: students' accounts cannot use {place}: {closed[-1]} is closed to them", file=sys.stderr)
 
@@ -29,32 +38,60 @@ c.JupyterHub.bind_url = os.environ.get("COURSE_URL", "http://:8000")
 c.JupyterHub.authenticator_class = "pam"
 c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
 c.Authenticator.allow_all = True  # whoever has an account on the machine
-c.Spawner.cmd = [str(Path(sys.executable).parent / "jupyterhub-singleuser")]  # the course's own environment
+# The course's own environment, behind what the system holds for a student's server and all that it starts. Both run as
+# the student. A `preexec_fn` among `popen_kwargs` would take the place of JupyterHub's own, which makes a student of
+# root: the server would run as root.
+c.Spawner.cmd = [
+    *("prlimit", f"--nproc={TASKS}", f"--data={int(8 * MEMORY)}"),  # reserved memory, of which little is used
+    *("nice", "-n", "5"),  # so that the hub itself always answers
+    str(Path(sys.executable).parent / "jupyterhub-singleuser"),
+]
 c.Spawner.default_url = f"/lab/tree/matmul-ladder/{PAGES[0]}"
 c.Spawner.http_timeout = c.Spawner.start_timeout = 120  # thirty servers that start at once take their time
 c.JupyterHub.concurrent_spawn_limit = 8
 c.JupyterHub.shutdown_on_logout = True
 
-
-def limits():
-    """In the student's server, before it begins: what the system holds for it and all that it starts."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_NPROC, (TASKS, TASKS))
-    resource.setrlimit(resource.RLIMIT_DATA, (int(8 * MEMORY), int(8 * MEMORY)))  # reserved, of which little is used
-    os.nice(5)  # so that the hub itself always answers
-
-
-c.LocalProcessSpawner.popen_kwargs = {"preexec_fn": limits}
+# Run as the student, with the home as its argument. A copy that was cut off has another name, and is none.
+UNPACK = """
+import io, os, sys, tempfile, zipfile
+os.chdir(sys.argv[1])
+if not os.path.lexists("matmul-ladder"):
+    part = tempfile.mkdtemp(prefix=".matmul-ladder-", dir=".")
+    zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read())).extractall(part)
+    os.rename(part, "matmul-ladder")
+"""
 
 
-def copy_handout(spawner):
-    """Give a student the pages, once."""
-    target = Path(f"~{spawner.user.name}").expanduser() / "matmul-ladder"
-    if not target.exists():
-        shutil.copytree(HANDOUT, target, ignore=shutil.ignore_patterns("solutions", ".*"))
-        for path in [target, *target.rglob("*")]:
-            shutil.chown(path, spawner.user.name)
+def packed():
+    """The hand-out as the bytes of a zip, without solutions, what is hidden, and links."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", strict_timestamps=False) as file:
+        for path in HANDOUT.rglob("*"):
+            inside = path.relative_to(HANDOUT)
+            left_out = any(part == "solutions" or part.startswith(".") for part in inside.parts)
+            if path.is_file() and not path.is_symlink() and not left_out:
+                file.write(path, inside)
+    return made.getvalue()
+
+
+async def copy_handout(spawner):
+    """Give a student the pages, once. Raises RuntimeError where that fails.
+
+    Root reads the hand-out, and the student writes the copy: whoever owns a home may put a link there at any moment,
+    and root would follow it. The child is given no environment, since its owner may look into it.
+    """
+    student = pwd.getpwnam(spawner.user.name)
+    groups = os.getgrouplist(student.pw_name, student.pw_gid)
+    as_student = dict(user=student.pw_uid, group=student.pw_gid, extra_groups=groups) if os.geteuid() == 0 else {}
+    command = [sys.executable, "-IS", "-c", UNPACK, student.pw_dir]
+    child = await asyncio.create_subprocess_exec(*command, env={}, cwd="/", stdin=asyncio.subprocess.PIPE, **as_student)
+    try:
+        await asyncio.wait_for(child.communicate(packed()), SECONDS)
+    except TimeoutError:  # a student may stop what is the student's
+        child.kill()
+        await child.wait()
+    if child.returncode:
+        raise RuntimeError(f"{student.pw_name} has no copy of the hand-out; the lines above say why")
 
 
 c.Spawner.pre_spawn_hook = copy_handout

@@ -137,3 +137,123 @@ def test_a_lock_keeps_others_out(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) for _ in range(2)]
     assert [one.wait(60) for one in both] == [0, 0]
     assert (tmp_path / "count").read_text() == "40"
+
+
+LINKS = pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
+
+
+def read(path, below=None):
+    return files.read_others(path, 10, "make it short", below)
+
+
+def test_a_file_of_others_is_read_as_long_as_it_is_short(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    assert read(path) == read(path, tmp_path.parent) == b"0123456789"
+    path.write_bytes(b"0123456789a")
+    with pytest.raises(files.Refused, match=r"^a file of 0 kB: make it short$"):
+        read(path)
+    with open(path, "wb") as file:
+        file.truncate(2_000_000_000)  # a hole, which takes no room on the disk
+    with pytest.raises(files.Refused, match=r"^a file of 2000 MB: make it short$"):
+        read(path)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "b")
+
+
+def test_no_more_is_read_of_a_file_than_it_may_have_whatever_it_says_of_itself(tmp_path, monkeypatch):
+    path = tmp_path / "grows"
+    path.write_bytes(b"x")
+    asked = files.os.path.samestat
+
+    def grow(*both):
+        path.write_bytes(b"x" * 1000)
+        return asked(*both)
+
+    monkeypatch.setattr(files.os.path, "samestat", grow)
+    with pytest.raises(files.Refused, match="make it short"):
+        read(path)
+
+
+@LINKS
+def test_no_link_leads_to_a_file_of_others(tmp_path):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "bob" / "in").mkdir(parents=True)
+    (tmp_path / "ada" / "own").write_text("ada's")
+    (tmp_path / "bob" / "own").symlink_to("../ada/own")
+    (tmp_path / "bob" / "passwd").symlink_to("/etc/passwd")
+    (tmp_path / "bob" / "nothing").symlink_to("nowhere")
+    (tmp_path / "bob" / "in" / "all").symlink_to("../../ada")
+    for name in ("own", "passwd", "nothing", "in/all/own", "../ada/own"):
+        with pytest.raises(files.Refused, match=r"^it is a symbolic link, which is not followed"):
+            read(tmp_path / "bob" / name, tmp_path / "bob")
+    (tmp_path / "linked").symlink_to(tmp_path / "ada")  # the folder itself is the reader's own word
+    assert read(tmp_path / "linked" / "own", tmp_path / "linked") == b"ada's"
+
+
+@LINKS
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_a_link_that_is_put_there_while_it_is_opened_is_not_read(tmp_path, monkeypatch, swapped):
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own").write_text(name)
+    before, opened = tmp_path / "bob" / ("own" if swapped == "file" else ""), os.open
+
+    def swap(path, flags):
+        monkeypatch.undo()
+        before.rename(tmp_path / "away")
+        before.symlink_to(tmp_path / "ada" / ("own" if swapped == "file" else ""))
+        return opened(path, flags)
+
+    monkeypatch.setattr(files.os, "open", swap)
+    with pytest.raises(OSError if swapped == "file" else files.Refused):
+        read(tmp_path / "bob" / "own", tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_file_is_not_even_opened(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(files.os, "open", lambda *_: pytest.fail("it was opened"))
+    for path in (tmp_path / "pipe", tmp_path, "/dev/zero"):
+        with pytest.raises(files.Refused, match=r"^it is no file, but a folder, a pipe or a device"):
+            read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_that_is_put_there_while_it_is_opened_keeps_nobody_waiting(tmp_path, monkeypatch):
+    (tmp_path / "own").write_text("own")
+    opened = os.open
+
+    def swap(path, flags):
+        monkeypatch.undo()
+        (tmp_path / "own").unlink()
+        os.mkfifo(tmp_path / "own")
+        return opened(path, flags)
+
+    monkeypatch.setattr(files.os, "open", swap)
+    with pytest.raises(files.Refused):
+        read(tmp_path / "own")
+
+
+def test_json_that_is_too_deep_is_none(tmp_path):
+    for text in ("[" * 100_000, '{"a":' * 100_000, "1" * 5000, "{"):
+        (tmp_path / "deep").write_text(text)
+        with pytest.raises(ValueError, match=r"deep|digits|Expecting"):
+            files.read_json(tmp_path / "deep", 10**6, "")
+
+
+def test_text_of_others_steers_no_terminal():
+    said = "\x1b]0;gone\x07\x9b31m\r\n\t\u202eevil\u2066\u200b\u2028\udce9\0"
+    assert files.plain(said) == r"\x1b]0;gone\x07\x9b31m\r\n\t\u202eevil\u2066\u200b\u2028\udce9\x00"
+    assert files.plain("王小明 größer, ✓ = 1") == "王小明 größer, ✓ = 1"
+    assert files.plain({"\n": ["\x1b", 1.5, None]}) == {"\\n": ["\\x1b", 1.5, None]}
+    assert len(files.plain("x" * 10**6)) == files.LONGEST and files.plain("x" * 2000).endswith("x…")
+
+
+@LINKS
+def test_what_others_put_in_the_place_of_a_file_is_replaced_and_not_written_through(tmp_path):
+    (tmp_path / "own").write_text("own")
+    (tmp_path / "file").symlink_to(tmp_path / "own")
+    files.replace_text(tmp_path / "file", "new", follow=False)
+    assert not (tmp_path / "file").is_symlink() and (tmp_path / "file").read_text() == "new"
+    assert (tmp_path / "own").read_text() == "own"

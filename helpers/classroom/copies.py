@@ -1,45 +1,52 @@
 """Finds the answers in a copy of a page, whatever an editor did to the file."""
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from .. import files
 from .cells import Cell
 from .homework import EXERCISES
 
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 20_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
+MOST = 3_000_000  # characters that IPython looks at, again for each of its own words: half a minute
+MAY_BE_WORDS = re.compile(r"^.*[%!?].*$|^[ \t]*[,;/]", re.MULTILINE)  # lines in which IPython may find one
 
 
 class Unreadable(ValueError):
     """A file that is no notebook; the message says why."""
 
 
-def cells_of(path: Path) -> list[dict]:
-    """The cells of a notebook, dicts with "id", "kind" and "source" as text. Raises Unreadable."""
+def cells_of(path: Path, below: Path | None = None) -> list[dict]:
+    """The cells of a notebook, dicts with "id", "kind" and "source" as text. Raises Unreadable.
+
+    `below`: the folder that it must lie in, as `files.read_others` has it.
+    """
     try:
-        if path.stat().st_size > LARGEST:
-            raise Unreadable(f"a file of {path.stat().st_size / 1e6:.0f} MB: clear its outputs and save it again")
-        cells = json.loads(path.read_bytes())["cells"]
-        return [
+        found = files.read_json(path, LARGEST, "clear its outputs and save it again", below)
+        cells = [
             {
                 "id": str(cell.get("id") or cell.get("metadata", {}).get("id", "")),
                 "kind": cell["cell_type"],
                 "source": "".join(cell["source"]),
             }
-            for cell in cells
+            for cell in found["cells"]
         ]
-    except Unreadable:
-        raise
+    except files.Refused as error:
+        raise Unreadable(str(error)) from None
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise Unreadable("it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise Unreadable("it is not JSON: perhaps it was cut off; ask for it again") from None
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, RecursionError):
         raise Unreadable("it is no notebook; ask for it again") from None
+    sources = [cell["source"] for cell in cells if cell["kind"] == "code"]
+    if sum((100 + len(source)) * (1 + len(MAY_BE_WORDS.findall(source))) for source in sources) > MOST:
+        raise Unreadable("its cells hold more text than a page: ask for the answers alone")
+    return cells
 
 
 def exercise_of(cell: dict) -> str | None:
@@ -49,14 +56,14 @@ def exercise_of(cell: dict) -> str | None:
     return next((number for number in (*marked, *by_id) if number in EXERCISES), None)
 
 
-def answers(path: Path) -> dict[str, tuple[list[Cell], list[Cell]]]:
-    """{number of the exercise: (the cells of its answer, the code cells above them)}. Raises Unreadable.
+def answers(path: Path, below: Path | None = None) -> dict[str, tuple[list[Cell], list[Cell]]]:
+    """{number of the exercise: (the cells of its answer, the code cells above them)}. Raises what `cells_of` raises.
 
     An answer's cells are the stub, the code cells that follow it up to the next prose, and those up to the next stub
     that give its names a value. Where the stub is gone, it is any cell of nobody's that does.
     """
     label, follows, cells = None, False, []
-    for cell in cells_of(path):
+    for cell in cells_of(path, below):
         if cell["kind"] != "code":
             follows = False
         elif not cell["source"].lstrip().startswith("# @title"):

@@ -23,7 +23,7 @@ from ..judge.reference import wrong_elements
 from ..judge.shapes import shapes_for
 from ..launch import DIALECTS, HostKernel, Kernel, KernelError, draw
 from ..launch.given import takes
-from ..sandbox import Errand, Finding, apart, folder_of_a_stranger, limit_this_process, read_text
+from ..sandbox import Errand, Finding, apart, folder_of_a_stranger, limit_this_process
 from ..sandbox.progress import Progress
 from .tokens import idea, smuggled, tokens_of
 
@@ -37,6 +37,7 @@ SECONDS = 300  # of computing, to judge one entry again
 TIMING_SECONDS = 1200  # to time one again
 RATES = ("gflops", "of_numpy", "of_rung")  # of each size
 LONGEST = 60  # characters of a name
+LARGEST = 100_000  # bytes of an entry
 JIT = "from numba import cuda, float32, uint32\n\n\n"  # what a `@cuda.jit` function found on its page
 
 
@@ -82,7 +83,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         "answer": answer_of(again),
         "times": times,
     }
-    files.replace_text(path, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")
+    files.replace_text(path, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n", follow=False)
     return path
 
 
@@ -110,11 +111,16 @@ def file_for(name: str, folder: str | Path) -> Path:
 def name_in(path: Path) -> str | None:
     """Whose entry that file is; None where there is none, "" where nobody can tell."""
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+        return str(read_entry(path)["name"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError):
         return ""
+
+
+def read_entry(path: Path, below: Path | None = None) -> object:
+    """What is in a file that may be an entry. Raises what `files.read_json` raises."""
+    return files.read_json(path, LARGEST, "an entry is a few kB", below)
 
 
 def not_ones_own(source: str, dialect: str) -> str:
@@ -282,14 +288,14 @@ def timed_again(entry: dict, trust: bool = False) -> str | dict:
 def times_in(path: Path) -> str | dict:
     """What that process left there: times as `times_of` gives them, or why not."""
     try:
-        found = json.loads(read_text(path))
+        found = files.read_json(path, LARGEST, "times are a few lines")
         if isinstance(found, str):
             return found
         times = {
             what: {"shape": shape, **{key: float(found[what][key]) for key in RATES}} for what, shape in SIZES.items()
         }
         return times | {"peak_gflops": found["peak_gflops"] and float(found["peak_gflops"])}
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError):
         return "not timed: its process left something else than times"
 
 

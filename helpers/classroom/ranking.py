@@ -1,16 +1,27 @@
 """The class's board, made from entries: a rank for each machine, prizes, and who is refused, and why."""
 
-import json
 import math
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import jail, ladder
+from .. import files, jail, ladder
 from ..launch import DIALECTS
 from ..launch.given import takes
-from .entries import COUNTED, SIZES, NotEntered, machine_here, not_ones_own, run_again, seal, shown, timed_again
+from .entries import (
+    COUNTED,
+    SIZES,
+    NotEntered,
+    machine_here,
+    not_ones_own,
+    read_entry,
+    run_again,
+    seal,
+    shown,
+    timed_again,
+)
 from .tokens import idea, tokens_of
 
 NUMBER, TEXT = (int, float), str
@@ -18,7 +29,6 @@ FIELDS = {
     "name": TEXT, "machine": TEXT, "date": TEXT, "dialect": TEXT, "like": TEXT, "parameters": dict, "source": TEXT,
     "tokens": int, "answer": list, "times": dict, "seal": TEXT,
 }  # fmt: skip
-LARGEST = 1_000_000  # bytes of an entry
 MOST = 1.1  # times the measured peak, which NumPy and the rung raise if they exceed it
 PRIZES = {"fastest": "square", "best at thin matrices": "thin"}
 
@@ -56,9 +66,8 @@ class Board:
         lines = []
         for machine, entries in self.machines.items():
             wide = max(4, *(width(entry["name"]) for entry in entries))
-            lines.append(
-                f"{machine}\n  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  tokens  loads/flop"
-            )
+            head = f"  #  {'name':{wide}}  {'kernel':28}  of NumPy   thin  GFLOP/s  tokens  loads/flop"
+            lines += [machine, head]
             for rank, e in enumerate(entries, 1):
                 square, thin = (e["times"].get(size) for size in SIZES)
                 speed = f"{square['of_numpy']:7.2f}x {thin['of_numpy']:5.2f}x {square['gflops']:8.0f}" if square else ""
@@ -68,7 +77,7 @@ class Board:
             lines.append("")
         lines += [f"{prize}: {name}" for prize, name in self.prizes().items()]
         lines += [*self.notes, *(f"refused: {file}: {why}" for file, why in self.refused.items())]
-        return "\n".join(lines)
+        return "\n".join(map(files.plain, lines))
 
 
 @takes
@@ -87,20 +96,21 @@ def board(
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds the entry-*.json files of the class.")
-    read = {str(path.relative_to(folder)): read_entry(path) for path in sorted(folder.rglob("entry-*.json"))}
+    read = {str(path.relative_to(folder)): looked_at(path, folder) for path in sorted(folder.rglob("entry-*.json"))}
     refused = {file: why for file, (_, why) in read.items() if why}
     ranked, ideas, notes = {}, {}, []
     for file in sorted(read.keys() - refused.keys(), key=lambda file: (read[file][0]["date"], file)):
-        each(file)
+        each(files.plain(file))
         entry = read[file][0]
         said = idea(entry["source"], entry["dialect"])
         found = f"copied: {ideas[said]} entered this source earlier" if said in ideas else ""
         if not found and again:
             found = run_again(entry, trust)
-        if isinstance(found, str) and found:
-            refused[file] = found
+        now = entry | ({"loads_per_flop": found["loads_per_flop"]} if isinstance(found, dict) else {})
+        if why := found if isinstance(found, str) else problem(now, FOUND_HERE):
+            refused[file] = why
         else:
-            ideas[said], ranked[file] = entry["name"], entry | (found or {})
+            ideas[said], ranked[file] = entry["name"], now
     if again:
         time_leaders(ranked, refused, notes, each, trust)
     machines = {}
@@ -116,11 +126,11 @@ def time_leaders(ranked, refused, notes, each, trust):
     untimed = set(mine)
     for size in PRIZES.values():
         while mine and (leader := max(mine, key=lambda file: rate(ranked[file], size))) in untimed:
-            each(f"{leader}, timed again")
+            each(files.plain(f"{leader}, timed again"))
             entry, found = ranked[leader], timed_again(ranked[leader], trust)
             untimed.remove(leader)
             now = entry | {"times": found}
-            if why := found if isinstance(found, str) else impossible(now):
+            if why := found if isinstance(found, str) else problem(now, FOUND_HERE):
                 refused[leader] = why
                 mine.remove(leader)
                 del ranked[leader]
@@ -155,19 +165,26 @@ def width(text):
     return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
-def read_entry(path: Path) -> tuple[dict, str]:
+def looked_at(path: Path, folder: Path) -> tuple[dict, str]:
     """(the entry, "") or ({}, why it is refused)."""
     try:
-        if path.stat().st_size > LARGEST:
-            return {}, "too large: an entry is a few kB"
-        entry = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        entry = read_entry(path, folder)
+    except files.Refused as error:
+        return {}, f"not readable: {error}"
+    except (OSError, ValueError):
         return {}, "not readable: it is not JSON"
-    try:
-        why = shape_problem(entry) or edited(entry) or impossible(entry) or not_own(entry)
-    except OverflowError:
-        why = "no number: one of its numbers is beyond all bounds"
+    why = problem(entry, (shape_problem, edited, impossible, not_own))
     return ({}, why) if why else (entry, "")
+
+
+def problem(entry, looks):
+    """What the first of those looks has to say against it; "" where none has."""
+    try:
+        return next(filter(None, (look(entry) for look in looks)), "")
+    except OverflowError:
+        return "no number: one of its numbers is beyond all bounds"
+    except RecursionError:
+        return "no entry: it is nested too deeply"
 
 
 def shape_problem(entry):
@@ -186,6 +203,11 @@ def shape_problem(entry):
             return "no entry: its name is not spelled as enter spells it"
     except NotEntered as error:
         return f"no entry: {error}"
+    if not re.fullmatch(r"[\w-]{1,200}", entry["machine"], re.ASCII):
+        return "no entry: its machine is not called as enter calls it"
+    given, known = entry["parameters"], ladder.STEPS[entry["like"]].space
+    if not given.keys() <= known.keys() or not all(isinstance(value, int) for value in given.values()):
+        return f"no entry: its parameters are not those of {entry['like']}"
     times = entry["times"]
     for size in {*SIZES, *times} - {"peak_gflops"} if times else ():
         row = times.get(size)
@@ -209,6 +231,8 @@ def impossible(entry):
         return "no number: a rate is not a positive number"
     if not all(isinstance(x, NUMBER) and math.isfinite(x) for x in entry["answer"]):
         return "no number: its answer is not made of numbers"
+    if entry.get("loads_per_flop") is not None and not math.isfinite(entry["loads_per_flop"]):
+        return "no number: its loads are not a number"
     M, N, K = COUNTED
     if not loads(entry) >= (M * K + K * N) / (2 * M * N * K):
         return "too few loads: each number of A and of B must be loaded once"
@@ -218,6 +242,9 @@ def impossible(entry):
     if entry["machine"] == "simulator" and times:
         return "timed in a simulator: that is no time"
     return ""
+
+
+FOUND_HERE = shape_problem, impossible  # what a source made its process say here is not sealed
 
 
 def not_own(entry):

@@ -47,7 +47,7 @@ def board_chart(board: Board) -> BoardChart:
             label.set_fontfamily(known or None)
         ax.invert_yaxis()
         ax.margins(x=0.12)
-        ax.set_title(machine, fontsize=TEXT, loc="left", color=INK)
+        ax.set_title(machine, fontsize=TEXT, loc="left", color=INK, parse_math=False)
         ax.set_xlabel("times as fast as NumPy (the line), measured in turns", fontsize=TEXT)
         ax.grid(axis="x", color=GRID, linewidth=0.6)
         ax.set_axisbelow(True)

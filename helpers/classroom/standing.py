@@ -5,19 +5,23 @@ import io
 import os
 import re
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 
-from .. import jail
+from .. import files, jail
 from ..judge import Report
 from ..launch.given import takes
 from .copies import Unreadable, answers, pages_of
-from .homework import EXERCISES, answer_in, judge_answer, judge_apart
+from .homework import EXERCISES, Answer, answer_in, judge_answer, judge_apart
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
 ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]  # of two copies of a page, the better answer counts
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
+DEEPEST = 20  # folders in folders
+FORMULA = re.compile(
+    r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+)  # a spreadsheet computes what begins so; also in wide letters
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 
 
@@ -25,6 +29,7 @@ NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program 
 class Row:
     """One student's answer to one exercise; or, with exercise "", a file that nobody can read, a folder without any.
 
+    Its texts are students' own, made fit for a line of a screen.
     state    "done", "tried", "not yet" or "unreadable"
     verdict  what the check said first, "" for what is done
     """
@@ -35,6 +40,24 @@ class Row:
     state: str
     verdict: str
     file: str
+
+    def __post_init__(self):
+        for one in fields(self):
+            object.__setattr__(self, one.name, files.plain(getattr(self, one.name)))
+
+
+@dataclass
+class Copy:
+    """What is read of a file before any answer runs.
+
+    found  {number of the exercise: its answer, or a `Report` where there is none}
+    rows   what there is to say of the file itself
+    """
+
+    student: str
+    file: str
+    found: dict[str, Answer | Report] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -63,12 +86,12 @@ class Progress:
         return "\n".join(lines + [f"{row.student}  {row.exercise or row.file}: {row.verdict}" for row in said])
 
     def csv(self) -> str:
-        """The rows, with a line of names above them."""
+        """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([field.name for field in fields(Row)])
-        writer.writerows(map(astuple, self.rows))
-        return text.getvalue().encode(errors="backslashreplace").decode()  # a file's name may be no text
+        writer.writerows([FORMULA.sub(r"'\g<0>", cell) for cell in astuple(row)] for row in self.rows)
+        return text.getvalue()
 
 
 @takes
@@ -76,25 +99,25 @@ def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None
     """Judge every answer in a folder of students' notebooks, each answer that two students share once.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.
-    `each`: is told what is judged next, whose exercise. `trust`: without the jail that keeps answers from this
-    machine's files and network. Raises FileNotFoundError where there is no such folder, NoJail where there is none, and
-    no trust.
+    All of them are read before the first answer runs, and links are not followed. `each`: is told what is judged next,
+    whose exercise. `trust`: without the jail that keeps answers from this machine's files and network. Raises
+    FileNotFoundError where there is no such folder, NoJail where there is none, and no trust.
     """
     if not trust:
         jail.refuse_without()
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
+    copies = [copy_at(path, folder) for path in notebooks_in(folder)]
+    empty = without_pages(folder, {copy.student for copy in copies if copy.rows or copy.found})
     judged, best = {}, {}
-    for path in notebooks_in(folder):
-        inside = path.relative_to(folder)
-        student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
-        for row in rows_of(path, student, str(inside), judged, each, trust):
+    for copy in copies:
+        for row in (*copy.rows, *rows_of(copy, judged, each, trust)):
             key = row.student, row.page, row.exercise
             if key not in best or ORDER.index(row.state) > ORDER.index(best[key].state):
                 best[key] = row
     rows = list(best.values())
-    rows += [*lost(rows), *without_pages(folder, {row.student for row in rows})]
+    rows += [*lost(rows), *empty]
     return Progress(sorted(rows, key=lambda row: (row.student, row.page, row.exercise)))
 
 
@@ -102,9 +125,10 @@ def notebooks_in(folder: Path) -> list[Path]:
     """The notebooks in the folder and those below, but for an editor's copies and the hand-out's solutions."""
     found = []
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if is_a_students(name)]
+        deeper = len(Path(place).relative_to(folder).parts) < DEEPEST
+        folders[:] = [name for name in folders if deeper and is_a_students(name)]
         found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
-    return sorted(path for path in found if path.is_file())
+    return sorted(found)
 
 
 def is_a_students(name):
@@ -129,7 +153,7 @@ def without_pages(folder: Path, students: set[str]) -> list[Row]:
     """A row for each student's folder that has none of those `students`; where all notebooks are one's, none."""
     if students == {folder.resolve().name}:
         return []
-    places = [place for place in folder.iterdir() if place.is_dir() and is_a_students(place.name)]
+    places = [place for place in folder.iterdir() if is_a_students(place.name) and place.is_dir()]
     return [
         Row(place.name, "?", "", UNREADABLE, f"no page of the course is in this folder{held(place)}", place.name)
         for place in places
@@ -139,6 +163,8 @@ def without_pages(folder: Path, students: set[str]) -> list[Row]:
 
 def held(place):
     """What a folder holds instead of pages, to be said behind a few words."""
+    if place.is_symlink():
+        return ": it is a symbolic link, which is not followed"
     try:
         names = sorted(path.name for path in place.iterdir())
     except OSError as error:
@@ -146,30 +172,39 @@ def held(place):
     return f", only {', '.join(names[:3])}" if names else "; it is empty"
 
 
-def rows_of(path, student, name, judged, each, trust):
-    """The rows of one notebook. `judged`: {(exercise, texts): (Report, seconds)}, which grows."""
+def copy_at(path: Path, folder: Path) -> Copy:
+    """What is in one notebook; nothing of it is run."""
+    inside = path.relative_to(folder)
+    copy = Copy(inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name, str(inside))
+    try:
+        found = answers(path, folder)
+    except Unreadable as error:
+        page = re.match(r"\d\d", path.name)
+        copy.rows.append(Row(copy.student, page[0] if page else "?", "", UNREADABLE, str(error), copy.file))
+        return copy
+    if not found:
+        said = "no cell of an exercise is in it"
+        copy.rows += [Row(copy.student, page, "", UNREADABLE, said, copy.file) for page in pages_of(path, ())]
+    copy.found = {label: answer_in(label, cells, before) for label, (cells, before) in found.items()}
+    return copy
+
+
+def rows_of(copy, judged, each, trust):
+    """The rows of one notebook's answers. `judged`: {(exercise, texts): (Report, seconds)}, which grows."""
+    student = files.plain(copy.student)
 
     def attempt(label, texts, seconds):
         if (label, texts) not in judged:
             judged[label, texts] = judge_apart(label, texts, seconds, student, trust)
         return judged[label, texts]
 
-    try:
-        found = answers(path)
-    except Unreadable as error:
-        page = re.match(r"\d\d", path.name)
-        return [Row(student, page[0] if page else "?", "", UNREADABLE, str(error), name)]
-    said = "no cell of an exercise is in it"
-    rows = [Row(student, page, "", UNREADABLE, said, name) for page in pages_of(path, ()) if not found]
-    for label, (cells, before) in found.items():
+    for label, answer in copy.found.items():
         each(f"{student} {label}")
-        answer = answer_in(label, cells, before)
         if isinstance(answer, Report):
             state, verdict = state_of(answer)
         else:
             state, verdict = state_of(judge_answer(label, answer, attempt), changed=True)
-        rows.append(Row(student, EXERCISES[label].page, label, state, verdict, name))
-    return rows
+        yield Row(student, EXERCISES[label].page, label, state, verdict, copy.file)
 
 
 def state_of(report: Report, changed: bool = False) -> tuple[str, str]:
@@ -178,5 +213,5 @@ def state_of(report: Report, changed: bool = False) -> tuple[str, str]:
         return DONE, ""
     first = report.findings[0]
     if first.kind == "not yet":
-        return (TRIED if changed else NOT_YET), first.message
+        return (TRIED if changed else NOT_YET), " ".join(first.message.split())
     return TRIED, " ".join(f"{first.kind}: {first.message}".split())

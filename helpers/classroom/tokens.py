@@ -10,12 +10,13 @@ from itertools import pairwise
 from .. import ladder
 
 # C's preprocessing tokens (C11, 6.4). A parser would give the body of a macro as one token, and a kernel fits in it.
+# A text or a comment that nothing ends goes as far as it can: to look for an end anew at each sign would take hours.
 C_TOKEN = re.compile(
-    r""" "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | [^\W\d]\w* | \.?\d(?:[eEpP][+-]|[\w.])*
+    r""" "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? | [^\W\d]\w* | \.?\d(?:[eEpP][+-]|[\w.])*
     | <<= | >>= | \.\.\. | -> | \+\+ | -- | << | >> | && | \|\| | \#\# | [<>=!+\-*/%&|^]= | \S """,
     re.VERBOSE,
 )
-STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 C_WORDS = """auto break case char const constant continue default define do double elif else endif enum extern float for
     global goto half if ifdef ifndef inline int kernel local long pragma private register restrict return short signed
     size_t sizeof static struct switch typedef union unsigned undef void volatile while uchar uint ulong ushort"""
@@ -50,15 +51,16 @@ def python_tokens(source):
     try:
         ast.parse(source)
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    except (SyntaxError, ValueError, RecursionError, tokenize.TokenError) as error:
-        raise ValueError(f"its source is no Python: {error}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as error:
+        # The parser runs out of memory of its own, and says nothing, where signs are a thousand deep.
+        raise ValueError(f"its source is no Python: {str(error) or 'nested too deeply'}") from None
     left_out = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
     return [said.get(t.type, t.string) for t in tokens if t.type not in left_out]
 
 
 def plain_c(source):
     """C without comments, and each line as one: a backslash at the end of a line joins it to the next."""
-    joined = re.sub(r"\\[ \t]*\r?\n", "", source)
+    joined = re.sub(r"\\[ \t]*\n", "", re.sub(r"\r\n?", "\n", source))
     return STRING_OR_COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else " ", joined)
 
 
@@ -86,7 +88,7 @@ def smuggled(source: str, dialect: str) -> str:
 
 def smuggled_c(text):
     """An OpenCL source must be all there is, and all of it OpenCL C."""
-    if re.search(r"^\s*(#|%:)\s*(include|import|embed)", text, re.MULTILINE):
+    if re.search(r"^[^\S\n]*(#|%:)[^\S\n]*(include|import|embed)", text, re.MULTILINE):
         return "it includes another file; write all of the kernel in its source"
     if re.search(r"%:|\?\?[=/]", text):
         return "it spells # in another way; write #"

@@ -21,6 +21,7 @@ from .timing import Timing
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # In a checkout, the repository's folder. Where the course is installed, one in the directory where one works.
 RESULTS = CHECKOUT / "results" if (CHECKOUT / "pyproject.toml").exists() else Path("results")
+LARGEST = 10_000_000  # bytes of a file
 PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
 
 
@@ -202,9 +203,12 @@ def as_dict(board: Scoreboard) -> dict:
 
 
 def read_file(path: Path) -> MachineResults:
-    """The `MachineResults` of one file. Raises ValueError, naming the file, if it is not one of ours."""
+    """The `MachineResults` of one file. Raises ValueError, naming the file, if it is not one of ours.
+
+    Another machine's file is data: its texts are made fit for a line of a screen.
+    """
     try:
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        stored = files.plain(files.read_json(path, LARGEST, "a machine's file has some 100 kB"))
         boards, made = [], []
         # Files of version 1.0 say this once, for all of their boards.
         all_of_them = {"date": stored["date"], "drivers": stored.get("drivers"), "versions": stored.get("versions")}
@@ -236,9 +240,9 @@ def read_file(path: Path) -> MachineResults:
                 )
             )
         return MachineResults(stored.pop("device"), stored.pop("date"), tuple(boards), stored, tuple(made))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(
-            f"{Path(path).name} is no record of a scoreboard ({type(error).__name__}: {error}). "
+            f"{files.plain(Path(path).name)} is no record of a scoreboard ({type(error).__name__}: {error}). "
             f"python -m helpers bench --save sets it aside and writes a new one."
         ) from None
 

@@ -141,7 +141,7 @@ def tune(
     default, source = rung.fitted(rung.defaults_for(device), device, M, N, K), one.source_of(step)
     stored = {} if again or space is not None else kept.entry(rung, device, source)
     if stored.get("size") == [M, N, K]:
-        best, date = stored["parameters"], stored["date"]
+        best, date = stored["parameters"], str(stored.get("date", "an unknown day"))
         return Tuning(step, dialect, device.name, M, N, K, (), 0, 0.0, None, best, found_on=date)
     legal = ladder.points(rung, device, space)
     one.build(step).refuse(M, N, K)

@@ -15,6 +15,8 @@ from .. import devices, files, ladder
 from ..devices import Device
 from .given import sizes, takes, told
 
+LARGEST = 1_000_000  # bytes of a file
+
 
 def path_of(device):
     """The file of that device, which need not exist."""
@@ -53,9 +55,9 @@ def entries(device):
 def read(path) -> dict:
     """{step: entry} as that file has it. Raises OSError where it cannot be read, ValueError where it is damaged."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = files.plain(files.read_json(path, LARGEST, "tune again"))
         return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, KeyError, AttributeError, RecursionError):
         raise ValueError(f"{path.name} is damaged") from None
 
 

@@ -2,7 +2,7 @@
 
 from ._limits import limit_this_process
 from .accesses import Access
-from .child import SECONDS, Outcome, allow, apart, folder_of_a_stranger, in_child, prepare, read_text
+from .child import SECONDS, Outcome, allow, apart, folder_of_a_stranger, in_child, prepare
 from .findings import Finding
 from .job import Errand, Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
@@ -29,7 +29,6 @@ __all__ = [
     "oclgrind_counts",
     "oclgrind_findings",
     "prepare",
-    "read_text",
     "source_line",
     "watching",
 ]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -10,6 +11,7 @@ import warnings
 import zlib
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from helpers import cuda_kernel, opencl_kernel
 from helpers.__main__ import main
@@ -133,6 +135,13 @@ FORGED = {
     "no entry: there is no": entry("eve", like="magic"),
     "no entry: its field 'answer'": entry("eve", answer="42"),
     "no entry: its times": entry("eve", times={"square": 3}),
+    "no entry: its machine": entry("eve", "a CPU\x1b[2J"),
+    "no entry: its machine is": entry("eve", "$\\frac{}$"),
+    "no entry: its parameters": entry("eve", parameters={"BM": 4, "parameters": "tuned"}),
+    "no entry: its parameters are": entry("eve", parameters={"BM": "4"}),
+    "no number: its loads": entry("eve", loads_per_flop=math.inf),
+    "no number: one": entry("eve", loads_per_flop=10**400),
+    "not readable: its source is no Python: nested": entry("eve", dialect="CUDA", source="-" * 9000 + "1", tokens=1),
     "no entry: it is": ["eve"],
 }
 
@@ -151,9 +160,103 @@ def test_a_copy_and_a_broken_file_are_refused(tmp_path):
     (tmp_path / "entry-98.json").write_text("x" * 1_000_001)
     assert board(tmp_path).refused == {
         "entry-01.json": "copied: ada entered this source earlier",
-        "entry-98.json": "too large: an entry is a few kB",
+        "entry-98.json": "not readable: a file of 1 MB: an entry is a few kB",
         "entry-99.json": "not readable: it is not JSON",
     }
+
+
+def test_an_entry_that_is_nested_at_the_edge_of_what_can_be_read_is_refused(tmp_path):
+    """Wherever it is too deep: for JSON, for its seal, for Python."""
+    decorated = "from numba import cuda\n@other({})\ndef k(A, B, C):\n    pass\n"
+    for number, depth in enumerate(range(20, sys.getrecursionlimit() + 100, 7)):
+        text = json.dumps(entry("eve")).replace('"versions": {}', '"versions": ' + "[" * depth + "]" * depth)
+        (tmp_path / f"entry-{number}.json").write_text(text)
+    for depth in (150, 190, 900):
+        one = entry("eve", dialect="CUDA", source=decorated.format("-" * depth + "1"))
+        (tmp_path / f"entry-python-{depth}.json").write_text(json.dumps(one))
+    put(tmp_path, entry("ada"))
+    found = board(tmp_path)
+    assert [e["name"] for [e] in found.machines.values()] == ["ada"]
+    assert {why.split(":")[0] for why in found.refused.values()} <= {
+        "edited", "no entry", "not readable", "not the kernel alone",
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes of a POSIX system")
+def test_an_entry_that_is_no_file_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "class" / "eve").mkdir(parents=True)
+    (tmp_path / "entry-mine.json").write_text(json.dumps(entry("ada")))
+    for name, leads in (("out", "../entry-mine.json"), ("passwd", "/etc/passwd"), ("nothing", "nowhere")):
+        (tmp_path / "class" / f"entry-{name}.json").symlink_to(leads)
+    os.mkfifo(tmp_path / "class" / "eve" / "entry-pipe.json")
+    (tmp_path / "class" / "all").symlink_to(tmp_path)
+    found = board(tmp_path / "class")
+    assert not found.machines
+    link, pipe = "not readable: it is a symbolic link", "not readable: it is no file, but a "
+    said = {file: why[: len(link)] for file, why in found.refused.items()}
+    assert said.pop("eve/entry-pipe.json") == pipe
+    assert said == dict.fromkeys(("entry-nothing.json", "entry-out.json", "entry-passwd.json"), link)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
+def test_an_entry_is_not_written_through_what_others_put_in_its_place(tmp_path, monkeypatch):
+    (tmp_path / "mine").write_text("mine")
+    for name in ("entry-ada.json", file_for("Ada", tmp_path).name, file_for("ada l.", tmp_path).name):
+        (tmp_path / name).unlink(missing_ok=True)
+        (tmp_path / name).symlink_to("mine")
+    for what, found in (("times_of", {}), ("wrong_with", None), ("loads_per_flop", 1.0), ("answer_of", [])):
+        monkeypatch.setattr(entries, what, lambda k, found=found: found)
+    for name in ("Ada", "ada", "ada l."):
+        path = enter(built(OWN.replace("{}", "1")), name, tmp_path)
+        assert not path.is_symlink() and entries.name_in(path) == name
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names are none here")
+def test_no_text_of_an_entry_steers_the_screen(tmp_path, monkeypatch, capsys):
+    escapes = "\x1b[2J\x1b]0;mine\x07\u202e<script>alert(1)<script>"
+    names = ["name", "machine", "date", "dialect", "like", "source", "seal"]
+    put(tmp_path, entry("<b>ada</b>"), *(entry("eve") | {name: escapes} for name in names))
+    for number, name in enumerate(names):
+        forged = entry("eve") | {name: escapes}  # and sealed anew
+        (tmp_path / f"entry-{escapes.replace('/', '')}-{number}.json").write_text(
+            json.dumps(forged | {"seal": seal(forged)})
+        )
+    monkeypatch.setattr(ranking, "run_again", lambda one: f"error: {escapes}\nfastest: eve")
+    monkeypatch.setattr("sys.argv", ["helpers", "board", str(tmp_path), "--again"])
+    main()
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err.replace("\r", "").replace("\x1b[A", "")):
+        assert text.replace("\n", "").isprintable(), ascii(text)
+    assert printed.out.count("refused: ") == printed.out.count("\n") >= 8 and "\\x1b[2J" in printed.out
+    shown, _ = InteractiveShell.instance().display_formatter.format(board(tmp_path))
+    assert set(shown) == {"text/plain"}  # which a notebook shows as it is, tags and all
+
+
+@pytest.mark.parametrize(
+    "said, why",
+    [
+        ({"loads_per_flop": 1e-9}, "too few loads"),
+        ({"loads_per_flop": 10**400}, "no number: one"),
+        ({"loads_per_flop": "\x1b"}, "no entry: its field 'loads_per_flop'"),
+        ({"loads_per_flop": 0.5, "name": "ada", "of_numpy": 9.0}, ""),
+    ],
+)
+def test_what_a_source_makes_its_judge_say_is_looked_at_too(tmp_path, monkeypatch, said, why):
+    monkeypatch.setattr(ranking, "run_again", lambda one: said)
+    put(tmp_path, entry("eve"))
+    found = board(tmp_path, again=True)
+    assert [reason[: len(why)] for reason in found.refused.values()] == [why] * bool(why)
+    assert [e["name"] for ranked in found.machines.values() for e in ranked] == ["eve"] * (not why)
+
+
+@pytest.mark.parametrize("times", [[], {"square": 3}, {"square": {"gflops": 1}}])
+def test_times_that_a_source_makes_up_are_looked_at_too(tmp_path, monkeypatch, times):
+    monkeypatch.setattr(ranking, "run_again", lambda one: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
+    monkeypatch.setattr(ranking, "timed_again", lambda one: times)
+    put(tmp_path, entry("eve"))
+    assert [why[:9] for why in board(tmp_path, again=True).refused.values()] == ["no entry:"]
 
 
 @pytest.mark.parametrize("name", CHEATS)

@@ -5,12 +5,15 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import notebooks
 import pytest
 
+pwd = pytest.importorskip("pwd", reason="accounts of a POSIX system")
 TEACHING = notebooks.ROOT / "teaching"
 sys.path.insert(0, str(TEACHING))
 try_server = importlib.import_module("try_server")
@@ -100,35 +103,165 @@ def test_a_server_opens_the_first_page_and_does_not_start_without_pages(monkeypa
 def test_a_server_in_a_closed_folder_is_told(monkeypatch, tmp_path, capsys):
     (tmp_path / "00.ipynb").write_text("{}")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "home" / "course" / ".venv"))
-    (tmp_path / "home" / "course").mkdir(parents=True)
+    (tmp_path / "home" / "course" / ".venv").mkdir(parents=True)
     (tmp_path / "home").chmod(0o750)
     configured(monkeypatch, tmp_path)
     assert f"cannot use {sys.prefix}: " in capsys.readouterr().err
 
 
-def test_a_student_gets_the_pages_once_and_no_solutions(monkeypatch, tmp_path):
-    handout, home = tmp_path / "handout", tmp_path / "home"
+def open_to_all(program):
+    """Whether other accounts may run it."""
+    path = Path(program).resolve()
+    return path.exists() and all(place.stat().st_mode & 0o001 for place in (path, *path.parents))
+
+
+@pytest.fixture
+def ada(monkeypatch, tmp_path):
+    """A student with a home of her own, whose account is another's where this runs as root: (home, uid)."""
+    root = os.name == "posix" and os.geteuid() == 0
+    uid, gid = (65534, 65534) if root else (os.getuid(), os.getgid())
+    home = tmp_path / "home"
+    home.mkdir()
+    if root:
+        for place in (tmp_path, *tmp_path.parents):  # pytest's folders are closed to other accounts
+            if not place.stat().st_mode & 0o001 and str(place).startswith(tempfile.gettempdir() + "/"):
+                place.chmod(0o711)
+        python = next(filter(open_to_all, (sys.executable, "/usr/bin/python3")), None)
+        if python is None:
+            pytest.skip("no Python here that other accounts may run")
+        monkeypatch.setattr(sys, "executable", python)
+    os.chown(home, uid, gid)
+    account = pwd.struct_passwd(("ada", "x", uid, gid, "", str(home), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwnam", lambda name: account)
+    return home
+
+
+@pytest.fixture
+def login(monkeypatch, tmp_path, ada):
+    """What the server does for a student before hers starts."""
+    handout = tmp_path / "handout"
     (handout / "solutions").mkdir(parents=True)
-    (handout / "02.ipynb").write_text("{}")
-    (handout / "solutions" / "02.ipynb").write_text("{}")
-    settings = configured(monkeypatch, handout)
-    monkeypatch.setattr(Path, "expanduser", lambda path: home)
-    owners = []
-    monkeypatch.setattr(shutil, "chown", lambda path, user: owners.append(user))
-    settings.Spawner.pre_spawn_hook(SimpleNamespace(user=SimpleNamespace(name="ada")))
-    assert [path.name for path in (home / "matmul-ladder").iterdir()] == ["02.ipynb"] and set(owners) == {"ada"}
-    (home / "matmul-ladder" / "02.ipynb").write_text("my answer")
-    settings.Spawner.pre_spawn_hook(SimpleNamespace(user=SimpleNamespace(name="ada")))
-    assert (home / "matmul-ladder" / "02.ipynb").read_text() == "my answer"
+    (handout / "pictures").mkdir()
+    for name in ("02.ipynb", ".hidden", "solutions/02.ipynb", "pictures/a.png"):
+        (handout / name).write_text(f"the page {name}")
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    (handout / "linked.ipynb").symlink_to(secret)
+
+    def log_in():
+        asyncio.run(log_in.hook(SimpleNamespace(user=SimpleNamespace(name="ada"))))
+
+    log_in.settings = configured(monkeypatch, handout)
+    log_in.hook = log_in.settings.Spawner.pre_spawn_hook
+    return log_in
 
 
-@pytest.mark.skipif(os.name != "posix", reason="limits of a POSIX system")
-def test_each_students_server_has_limits(monkeypatch, tmp_path):
-    import resource
+def below(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
-    given = {}
-    (tmp_path / "00.ipynb").write_text("{}")
-    monkeypatch.setattr(resource, "setrlimit", lambda what, limits: given.update({what: limits}))
-    monkeypatch.setattr(os, "nice", lambda by: given.update(nice=by))
-    configured(monkeypatch, tmp_path).LocalProcessSpawner.popen_kwargs["preexec_fn"]()
-    assert given["nice"] > 0 and given[resource.RLIMIT_NPROC][0] < 5000 and given[resource.RLIMIT_DATA][0] < 50 * 2**30
+
+def test_a_student_gets_the_pages_once_and_no_solutions(ada, login):
+    login()
+    given = ada / "matmul-ladder"
+    assert below(given) == {"02.ipynb", "pictures", "pictures/a.png"}
+    assert {path.stat().st_uid for path in [given, *given.rglob("*")]} == {ada.stat().st_uid}
+    (given / "02.ipynb").write_text("my answer")
+    login()
+    assert (given / "02.ipynb").read_text() == "my answer" and below(ada) == {"matmul-ladder"} | {
+        f"matmul-ladder/{name}" for name in below(given)
+    }
+
+
+ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="to become a student takes root")
+
+
+@pytest.fixture
+def roots(tmp_path):
+    """A folder of root's with a file in it, and what to say of both: nothing of that may change."""
+    folder = tmp_path / "roots"
+    folder.mkdir(mode=0o755)
+    (folder / "file").write_text("root's own")
+    (folder / "file").chmod(0o600)
+    yield folder
+    assert below(folder) == {"file"} and (folder / "file").read_text() == "root's own"
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in (folder, folder / "file")} == {(0, 0)}
+    assert (folder / "file").stat().st_mode & 0o777 == 0o600
+
+
+@ROOT
+@pytest.mark.parametrize("planted", ["a link to root's folder", "a link to nothing", "a hard link inside"])
+def test_a_link_in_a_students_home_gives_nothing_of_roots_away(ada, login, roots, planted):
+    given = ada / "matmul-ladder"
+    if planted == "a hard link inside":
+        given.mkdir()
+        os.link(roots / "file", given / "02.ipynb")
+    else:
+        given.symlink_to(roots if planted == "a link to root's folder" else roots / "made")
+    login()
+    assert {path.name for path in ada.iterdir()} == {"matmul-ladder"}  # which was there, and is left alone
+
+
+@ROOT
+def test_a_link_that_is_put_there_while_the_pages_are_copied_is_followed_by_nobody(ada, login, roots, monkeypatch):
+    """The folder that the copy is written into is swapped for a link to root's, before a page has come."""
+    pages = login.hook.__globals__["packed"]
+
+    def swap():
+        until = time.monotonic() + 60
+        while not (parts := list(ada.iterdir())) and time.monotonic() < until:
+            time.sleep(0.01)
+        parts[0].rename(ada / "away")
+        parts[0].symlink_to(roots)
+        return pages()
+
+    monkeypatch.setitem(login.hook.__globals__, "packed", swap)
+    with pytest.raises(RuntimeError, match="ada has no copy of the hand-out"):
+        login()
+    assert (ada / "away").is_dir() and not below(ada / "away")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe of a POSIX system")
+def test_a_copy_that_never_ends_is_ended(ada, login, monkeypatch):
+    monkeypatch.setitem(login.hook.__globals__, "SECONDS", 0.1)
+    monkeypatch.setitem(login.hook.__globals__, "UNPACK", "import time\ntime.sleep(600)")
+    with pytest.raises(RuntimeError, match="ada has no copy"):
+        login()
+    assert not list(ada.iterdir())
+
+
+@ROOT
+def test_the_server_of_a_student_runs_as_the_student_with_limits(ada, login, capfd):
+    """And not as root, who would read the student's own configuration of Jupyter, which is code."""
+    spawner = pytest.importorskip("jupyterhub.spawner", reason="pip install '.[room]'")
+    config = pytest.importorskip("traitlets.config").Config(login.settings)
+    user = SimpleNamespace(name="ada", id=1, url="/", server=None)
+
+    class Spawner(spawner.LocalProcessSpawner):
+        def get_env(self):
+            return {"PATH": os.environ["PATH"]}
+
+        def get_args(self):
+            return []
+
+    one = Spawner(config=config, user=user, hub=SimpleNamespace())
+    assert one.cmd[-1].endswith("jupyterhub-singleuser")
+    one.cmd[-1:] = ["sh", "-c", "id -u; id -g; id -G; pwd; nice; cat /proc/self/limits"]
+    asyncio.run(one.start())
+    one.proc.wait()
+    uid, gid, groups, place, nice, *limits = capfd.readouterr().out.splitlines()
+    assert (uid, gid, groups, place) == ("65534", "65534", "65534", str(ada)) and int(nice) >= 5
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in limits}
+    assert all(0 < int(most) < 5000 for most in limits["Max processes"])
+    assert all(0 < int(most) < 50 * 2**30 for most in limits["Max data size"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of a POSIX system")
+def test_a_server_whose_pages_everybody_may_change_does_not_start(monkeypatch, tmp_path):
+    (tmp_path / "all" / "handout").mkdir(parents=True)
+    (tmp_path / "all" / "handout" / "00.ipynb").write_text("{}")
+    (tmp_path / "all").chmod(0o777)
+    with pytest.raises(SystemExit, match=r"^Everybody may write in .*/all, .* Run: sudo chmod o-w .*/all$"):
+        configured(monkeypatch, tmp_path / "all" / "handout")
+    (tmp_path / "all").chmod(0o1777)  # as /tmp is
+    configured(monkeypatch, tmp_path / "all" / "handout")

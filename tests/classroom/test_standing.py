@@ -4,15 +4,18 @@ import csv
 import io
 import itertools
 import json
+import os
 import random
 
 import handout
 import nbformat
+import notebooks
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from solved import MENDED, stubs_and_solutions
 
 from helpers.__main__ import main
-from helpers.classroom import EXERCISES, homework, progress, standing
+from helpers.classroom import EXERCISES, copies, homework, progress, standing
 from helpers.classroom.copies import LARGEST, answers
 from helpers.sandbox import Finding, Outcome
 
@@ -311,6 +314,123 @@ def test_the_bar_of_an_answer_says_whose_exercise_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(homework, "apart", apart)
     [row] = progress(tmp_path).rows
     assert told == [("ada exercise 00.1", 20, 20)] and row.verdict == "hang: it was still running"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes of a POSIX system")
+def test_a_hand_in_that_is_no_file_costs_one_row(tmp_path, judged):
+    """A link to another student's page, to a page beside it, to a folder; a pipe, of which nobody writes the end."""
+    for name in ("ada", "bob", "cyd", "dan"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of(BOTH["00.1"][1]))
+    (tmp_path / "bob" / "00.ipynb").symlink_to("../ada/00.ipynb")
+    os.mkfifo(tmp_path / "cyd" / "00.ipynb")
+    (tmp_path / "dan" / "all").symlink_to(tmp_path / "ada")
+    (tmp_path / "eve").symlink_to(tmp_path / "ada")
+    rows = {row.student: row.verdict for row in progress(tmp_path).rows}
+    assert rows.pop("ada") == "It returns nothing so far." and len(judged) == 1
+    assert rows == {
+        "bob": "it is a symbolic link, which is not followed; ask for the file itself",
+        "cyd": "it is no file, but a folder, a pipe or a device; ask for the file itself",
+        "dan": "no page of the course is in this folder, only all",
+        "eve": "no page of the course is in this folder: it is a symbolic link, which is not followed",
+    }
+
+
+def test_a_link_to_a_file_of_the_readers_own_is_not_read(tmp_path, judged):
+    (tmp_path / "class" / "eve").mkdir(parents=True)
+    (tmp_path / "00.ipynb").write_text(page_of(BOTH["00.1"][1]))
+    try:
+        (tmp_path / "class" / "eve" / "00.ipynb").symlink_to(tmp_path / "00.ipynb")
+    except OSError:
+        pytest.skip("to make a link takes rights here")
+    [row] = progress(tmp_path / "class").rows
+    assert row.state == "unreadable" and not judged
+
+
+def test_all_pages_are_read_before_an_answer_runs(tmp_path, monkeypatch):
+    """The first answer empties the page of the next student, and takes a folder that has none away."""
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "00.ipynb").write_text(page_of(f"def multiply_adds(*{name}):\n    return 1"))
+    (tmp_path / "cyd").mkdir()
+    texts = []
+
+    def judge_apart(label, answer, seconds, whose):
+        (tmp_path / "bob" / "00.ipynb").write_text("{}")
+        if (tmp_path / "cyd").exists():
+            (tmp_path / "cyd").rmdir()
+        texts.append((whose, "*bob" in answer[0]))
+        return homework.refused(label, "wrong number", "It returns 1."), 0.0
+
+    monkeypatch.setattr(standing, "judge_apart", judge_apart)
+    assert [(row.student, row.state) for row in progress(tmp_path).rows] == [
+        ("ada", "tried"), ("bob", "tried"), ("cyd", "unreadable"),
+    ]  # fmt: skip
+    assert texts == [("ada", False), ("bob", True)]
+
+
+@pytest.mark.parametrize("cell", ["%time 1\n" * 2500, "x = !ls\n" * 2500, "a?\n" * 5000, "x = 1\n" * 600_000])
+def test_a_page_that_would_be_read_for_minutes_costs_one_row(tmp_path, judged, cell):
+    (tmp_path / "00.ipynb").write_text(page_of(cell))
+    [row] = progress(tmp_path).rows
+    assert row.verdict == "its cells hold more text than a page: ask for the answers alone"
+
+
+def test_the_pages_of_the_course_are_far_from_too_long(monkeypatch):
+    monkeypatch.setattr(copies, "MOST", copies.MOST // 5)
+    for path in notebooks.notebook_paths():
+        assert copies.cells_of(path)
+
+
+def test_a_folder_without_end_is_left(tmp_path, judged):
+    deep = tmp_path.joinpath("ada", *"abcdefghijklmnopqrstuvwxyz")
+    deep.mkdir(parents=True)
+    (deep / "00.ipynb").write_text(page_of(BOTH["00.1"][1]))
+    (tmp_path / "ada" / "a" / "00.ipynb").write_text(page_of(BOTH["00.1"][0]))
+    assert [row.state for row in progress(tmp_path).rows] == ["not yet"]
+
+
+ESCAPES = "\x1b[2J\x1b]0;mine\x07\u202e<script>alert(1)</script>"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names are none here")
+def test_no_text_of_a_student_steers_the_screen(tmp_path, monkeypatch, capsys):
+    """A folder's name, a file's, a verdict's words; in the table, in the rows, on the bar, and in a notebook."""
+    (tmp_path / ESCAPES.replace("/", "")).mkdir()
+    (tmp_path / ESCAPES.replace("/", "") / f"00{ESCAPES.replace('/', '')}.ipynb").write_text(
+        page_of("multiply_adds = max")
+    )
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / ESCAPES.replace("/", "")).write_text("no page")
+    told = []
+
+    def apart(task, what, seconds, **about):
+        told.append(what)
+        return Outcome(None, [Finding("error", ESCAPES + "\nada  ✓")], "", False)
+
+    monkeypatch.setattr(homework, "apart", apart)
+    monkeypatch.setattr("sys.argv", ["helpers", "progress", str(tmp_path), "--csv", str(tmp_path / "rows.csv")])
+    main()
+    printed = capsys.readouterr()
+    for text in (
+        printed.out,
+        printed.err.replace("\r", "").replace("\x1b[A", ""),
+        *told,
+        (tmp_path / "rows.csv").read_text(),
+    ):
+        assert text.replace("\n", "").isprintable(), ascii(text)
+    assert "\\x1b[2J" in printed.out and "\nada" not in printed.out and told
+    found = progress(tmp_path)
+    shown, _ = InteractiveShell.instance().display_formatter.format(found)
+    assert set(shown) == {"text/plain"}  # which a notebook shows as it is, tags and all
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", " =", "\uff1d"])
+def test_no_field_of_a_row_is_a_formula(sign):
+    said = f'{sign}cmd|"/C calc"!A0'
+    row = standing.Row(said, "00", "00.1", "tried", said, f"{said}/00.ipynb")
+    [_, cells] = csv.reader(io.StringIO(standing.Progress([row]).csv()))
+    assert cells == [f"'{said}", "00", "00.1", "tried", f"'{said}", f"'{said}/00.ipynb"]
 
 
 def test_a_file_whose_name_is_no_text_can_be_written_down(tmp_path):

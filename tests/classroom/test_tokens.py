@@ -116,6 +116,18 @@ def test_what_a_kernel_needs_is_no_smuggling():
 
 
 def test_a_source_that_is_no_python_is_a_plain_error():
-    for source in ("def f(:\n", "  x = 1\n y = 2\n", "x = '", "\0", "(" * 1000):
+    for source in ("def f(:\n", "  x = 1\n y = 2\n", "x = '", "\0", "(" * 1000, "-" * 9000 + "1"):
         with pytest.raises(ValueError, match="its source is no Python"):
             tokens_of(source, "CUDA")
+
+
+@pytest.mark.parametrize("text", ["/* ", '\\"', "\\'", "\n", "\f", "# ", "\\ ", '_Pragma("'])
+def test_a_long_source_is_read_in_one_go(text):
+    """Where each sign is looked at again for each before it, this takes hours."""
+    source = f"x{text[-1]}{text * 500_000}"
+    smuggled(source, "OpenCL")
+    assert len(tokens_of(source, "OpenCL")) <= 2 * len(source)
+
+
+def test_a_line_that_ends_as_on_an_old_mac_is_a_line():
+    assert "includes another file" in smuggled("int x;\r#include <stdio.h>\r", "OpenCL")

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -392,6 +393,42 @@ def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypa
         with pytest.raises(ValueError, match=r"CUDA and OpenCL both run in simulators here.* doctor"):
             act()
     assert not (tmp_path / "new").exists()
+
+
+FOREIGN = {
+    "deep": lambda text: "[" * 100_000,
+    "a number beyond all bounds": lambda text: re.sub(r'"peak_gflops": [^,]*', f'"peak_gflops": {10**400}', text),
+    "no seconds": lambda text: re.sub(r'"seconds": \[[^]]*\]', '"seconds": {"a": 1}', text),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_file_of_another_machine_is_data_and_a_wrong_one_is_named(tmp_path, what):
+    path = write_results([made()], tmp_path)
+    path.write_text(FOREIGN[what](path.read_text()))
+    with pytest.raises(ValueError, match=rf"^{path.name} is no record of a scoreboard"):
+        read_results(tmp_path)
+
+
+def test_no_text_in_another_machines_file_steers_the_screen(tmp_path):
+    path = write_results([made()], tmp_path)
+    stored = json.loads(path.read_text())
+    stored["device"] = stored["cpu"] = stored["boards"][0]["blas"] = "\x1b[2J<b>CPU</b>"
+    for contestant in stored["boards"][0]["contestants"]:
+        contestant["device"] = "\x1b[31m"
+    path.write_text(json.dumps(stored))
+    [found] = read_results(tmp_path)
+    for text in (repr(found), repr(found.boards[0])):
+        assert text.replace("\n", "").isprintable() and "\\x1b[" in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
+def test_no_link_among_the_results_is_followed(tmp_path):
+    path = write_results([made()], tmp_path / "elsewhere")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "x.json").symlink_to(path)
+    with pytest.raises(ValueError, match=r"x\.json is no record .*it is a symbolic link, which is not followed"):
+        read_results(tmp_path / "results")
 
 
 def test_a_damaged_file_is_set_aside_and_a_full_disk_costs_no_good_one(tmp_path, monkeypatch):

@@ -298,6 +298,11 @@ def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
     [
         (lambda text: text[: len(text) // 2], "the file is damaged"),
         (lambda text: "[]", "the file is damaged"),
+        (lambda text: "[" * 100_000, "the file is damaged"),
+        (lambda text: text + " " * kept.LARGEST, "the file is damaged"),
+        (lambda text: text.replace('"TILE": 8', "\"__import__('os')\": 8"), "has no parameter \"__import__('os')\""),
+        (lambda text: text.replace('"TILE": 8', '"TILE": "__import__(\'os\')"'), "must be a whole number"),
+        (lambda text: text.replace('"TILE": 8', '"\\u001b[2J": 8'), "has no parameter '\\\\x1b[2J'"),
         (lambda text: text.replace('"parameters"', '"other"'), "the file is damaged"),
         (lambda text: text.replace('"mark": "', '"mark": "0'), "those of tiled belong to another version"),
         (lambda text: text.replace('"TILE": 8', '"TILE": 4096'), "needs a block of 4096 x 4096"),
@@ -310,6 +315,11 @@ def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
     ids=[
         "cut off",
         "no dict",
+        "deep",
+        "huge",
+        "code for a name",
+        "code for a value",
+        "a terminal's code",
         "no parameters",
         "another version",
         "too large",
@@ -422,7 +432,7 @@ def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with monkeypatch.context() as now:
-        now.setattr(type(file), "read_text", locked)
+        now.setattr(kept.files, "read_others", locked)
         with pytest.raises(OSError, match="cannot be changed \\(Permission denied\\)"):
             kept.remember(TILED, DEVICE, source, {"TILE": 16}, (48, 48, 48))
     assert file.read_text() == before

@@ -42,7 +42,12 @@ def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
     largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
     shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
-    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_comments(k.source)))
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_hints(k.source)))
+
+
+def without_hints(source: str) -> str:
+    """OpenCL C without comments, and without what it says to the optimiser only."""
+    return re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", without_comments(source), flags=re.MULTILINE)
 
 
 def without_comments(source: str) -> str:

@@ -4,6 +4,7 @@ import faulthandler
 import os
 import pickle
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..launch import KernelError
@@ -12,20 +13,35 @@ from ._limits import limit_this_process
 from .findings import Finding
 
 WHERE = "where"  # the file in which a child writes, when it is asked, what its threads are doing
+SO_FAR = "so far"  # the file for the values of a task that yields them one by one
 
 
 def main(folder: str) -> None:
-    """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all."""
+    """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all.
+
+    The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it.
+    """
     limit_this_process()
     if hasattr(faulthandler, "register"):  # not on Windows
         faulthandler.register(signal.SIGUSR1, open(Path(folder, WHERE), "wb"), all_threads=True)  # noqa: SIM115
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves
+    value, findings, yielded = None, [], []
     try:
-        value, findings = job.task(job, **job.arguments), []
+        value = job.task(job, **job.arguments)
+        if isinstance(value, Iterator):
+            yields, value = value, yielded
+            for one in yields:
+                yielded.append(one)
+                leave(folder, SO_FAR, (yielded, []))
     except KernelError as error:
-        value, findings = None, [Finding("does not compile", str(error))]
-    part = Path(folder, "answer.part")
-    part.write_bytes(pickle.dumps((value, findings)))
-    os.replace(part, Path(folder, "answer"))
+        findings = [Finding("does not compile", str(error))]
+    leave(folder, "answer", (value, findings))
+
+
+def leave(folder, name, answer):
+    """Write the answer to that file, whole or not at all."""
+    part = Path(folder, "part")
+    part.write_bytes(pickle.dumps(answer))
+    os.replace(part, Path(folder, name))

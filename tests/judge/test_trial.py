@@ -9,7 +9,7 @@ from numba import cuda, float32
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
 from helpers.judge.other_sizes import other_sizes
-from helpers.judge.trials import examine_watched, small_enough, trial
+from helpers.judge.trials import examine_watched, small_enough, trial, tried
 from helpers.launch import KernelError
 from helpers.sandbox import Finding, in_child, oclgrind_findings, progress
 from helpers.sandbox.child import Outcome
@@ -87,11 +87,13 @@ def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_eve
 def test_numbers_that_nobody_has_set_are_named_whatever_those_numbers_look_like(monkeypatch):
     """They may be wrong only at an edge: what happened to be in memory is up to the machine."""
 
-    def in_a_child(k, task, seconds, ask, shapes):
-        if "OCLGRIND_BUILD_OPTIONS" in ask:
-            return Outcome([], [], "Uninitialized value written to global memory\n\tAt line 27 of input.cl\n", True)
-        unknown = "Uninitialized.cpp" if "OCLGRIND_UNINITIALIZED" in ask else ""
-        return Outcome([Finding("edge", "wrong only in the last rows")], [], unknown, True)
+    def in_a_child(k, task, seconds, ask, parts):
+        edge = [Finding("edge", "wrong only in the last rows")]
+        if "OCLGRIND_UNINITIALIZED" not in ask:
+            return Outcome([edge], [], "", True)
+        if parts[0].as_written:
+            return Outcome([edge], [], "Uninitialized.cpp", True)
+        return Outcome([edge], [], "Uninitialized value written to global memory\n\tAt line 27 of input.cl\n", True)
 
     monkeypatch.setattr(trials, "in_child", in_a_child)
     k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
@@ -185,11 +187,12 @@ def tried_shapes(monkeypatch, k):
     """The report of check(k), and {parameters: shapes} of what a simulator was given."""
     seen = {}
 
-    def noted(k, shapes, **more):
-        seen.setdefault(ladder.spell(k.parameters), []).extend(map(tuple, shapes))
-        return trial(k, shapes, **more)
+    def noted(k, parts):
+        for part in parts:
+            seen.setdefault(ladder.spell(part.parameters), []).extend(map(tuple, part.shapes))
+        return tried(k, parts)
 
-    monkeypatch.setattr(sys.modules["helpers.judge.checking"], "trial", noted)
+    monkeypatch.setattr(trials, "tried", noted)
     return check(k), seen
 
 

@@ -17,7 +17,6 @@ from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, sizes_mixed_up, takes_all_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .stores import overlap_noted
 from .trials import QUICK, Trial, examine_watched, quick, small_enough, smallest, trial
 
 
@@ -76,20 +75,17 @@ def try_out(k: Kernel, given: list) -> Trial:
         not_looked_for += unseen
     if not findings and not k.simulated:
         stages = [given] if given else [shapes, long, large_shapes(k)]
-        findings, tried = on_device(k, stages, stores=not outcome.stores), [*itertools.chain(*stages)]
+        findings, tried = on_device(k, stages), [*itertools.chain(*stages)]
         if findings and right_elsewhere(k, tried):
             findings = [blame_nobody(k, findings[0])]
     return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
 
 
-def on_device(k: Kernel, stages: list, stores: bool = False) -> list[Finding]:
-    """Run the kernel on its own device on each shape; an OpenCL one in a child, since at large sizes it may crash.
-
-    `stores`: look who stores what, too.
-    """
+def on_device(k: Kernel, stages: list) -> list[Finding]:
+    """Run the kernel on its own device on each shape; an OpenCL one in a child, since at large sizes it may crash."""
     if k.dialect == "CUDA":
         return in_stages(k, stages)
-    outcome = in_child(k, examine_there, SECONDS / 3, None, stages=stages, stores=stores)
+    outcome = in_child(k, examine_there, SECONDS / 3, None, stages=stages)
     return outcome.findings or outcome.value
 
 
@@ -116,10 +112,9 @@ def blame_nobody(k: Kernel, finding: Finding) -> Finding:
     return replace(finding, kind="on this device only", message=text)
 
 
-def examine_there(job: Job, stages: list, stores: bool) -> list[Finding]:
-    """In a child: build an OpenCL kernel, examine it, and see who stores what, if that is asked for."""
-    k = job.build()
-    return in_stages(k, stages) or (overlap_noted(k) if stores else [])
+def examine_there(job: Job, stages: list) -> list[Finding]:
+    """In a child: build an OpenCL kernel and examine it."""
+    return in_stages(job.build(), stages)
 
 
 def in_simulator(k: Kernel, shapes: list) -> Trial:
@@ -133,7 +128,7 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     if large_tiles(k, shapes):
         there = at_sizes(k, few[0][0])
         own = [(k.parameters, [smallest(k, shapes)])] if may_be_outgrown(k) else []
-        small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own)
+        small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own, stores=True)
         found = [(there.parameters, small.findings)] * bool(small.findings) + [*small.elsewhere]
         if not found:
             return small
@@ -143,7 +138,7 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
         if first.kind == "hang":  # at its own sizes it would take as long again
             text = f"with {ladder.spell(parameters)}, {first.message}"
             return small._replace(findings=[replace(first, message=text)], elsewhere=())
-    outcome = trial(k, shapes, (k.parameters, long_shapes(k)), *few)
+    outcome = trial(k, shapes, (k.parameters, long_shapes(k)), *few, stores=True)
     return outcome._replace(findings=of_the_device(k, outcome.findings))
 
 

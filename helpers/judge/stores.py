@@ -52,11 +52,15 @@ def begins(k: Kernel, stored_by: dict) -> str:
     return ""
 
 
+def can_be_noted(k: Kernel) -> bool:
+    """Whether its tile is small enough for all accesses to be noted."""
+    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    return rows * columns <= MOST
+
+
 def overlap_noted(k: Kernel) -> list[Finding]:
     """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    if rows * columns > MOST:
-        return []
     M, N, K = 2 * rows + 1, 2 * columns + 1, 2
     try:
         accesses, _ = noted_launch(k, *draw(M, N, K), most=MOST_A_PRODUCT * 9 * rows * columns * max(K, depth))

@@ -13,7 +13,7 @@ from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
 from .examine import examine
 from .other_sizes import at_sizes
-from .stores import overlap, overlap_noted
+from .stores import can_be_noted, overlap, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles. A simulator does as many in ten seconds or so:
 LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     """What a child tries of a kernel: these parameters at these shapes (M, N, K).
 
     `as_written`: not optimised, which is slower. `ask`: what Oclgrind looks for; None for the kernel's own device.
-    `stores`: look under Oclgrind who stores what, too.
+    `stores`: look who stores what, and at nothing else.
     """
 
     parameters: dict
@@ -43,26 +43,27 @@ class Part(NamedTuple):
 class Trial(NamedTuple):
     """What came of it: a list of `Finding`, empty when the kernel did well, what was not looked for, the shapes tried.
 
-    `elsewhere`: what was found with other parameters or shapes, pairs of parameters and findings. `stores`: it was
-    looked at who stores what.
+    `elsewhere`: what was found with other parameters or shapes, pairs of parameters and findings.
     """
 
     findings: list
     not_looked_for: tuple
     shapes: list
     elsewhere: tuple = ()
-    stores: bool = False
 
 
-def trial(k: Kernel, shapes: list, *others: tuple) -> Trial:
+def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Trial:
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
-    `others`: pairs of parameters and shapes, which the same child tries after that.
+    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what, too,
+    which is noted of an OpenCL kernel in a launch of its own; the simulator sees it anyway.
     """
-    own = [part_of(k, k.parameters, shapes)]
-    if k.dialect == "OpenCL":
-        few = own[0]._replace(shapes=own[0].shapes[:2], as_written=True)
-        own = [own[0]._replace(stores=True)] if own[0].as_written else [own[0], few]
+    all_of_them = part_of(k, k.parameters, shapes)
+    own = [all_of_them]
+    if k.dialect == "OpenCL" and not all_of_them.as_written:
+        own.append(all_of_them._replace(shapes=all_of_them.shapes[:2], as_written=True))
+    if k.dialect == "OpenCL" and stores and can_be_noted(k):
+        own.append(Part(k.parameters, [], True, all_of_them.ask if all_of_them.as_written else None, stores=True))
     found, looked_for = tried(k, [*own, *(part_of(k, *other) for other in others)])
     here = [findings for findings in found[: len(own)] if findings]
     there = zip(others, found[len(own) :], strict=False)
@@ -71,7 +72,7 @@ def trial(k: Kernel, shapes: list, *others: tuple) -> Trial:
     if k.dialect == "OpenCL":
         unseen += ("races", "reads outside a local array") if RACES not in looked_for else ()
         unseen += ("numbers that nobody has set",) if UNSET not in looked_for else ()
-    return Trial(here[-1] if here else [], unseen, own[0].shapes, elsewhere, own[0].stores and RACES in looked_for)
+    return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
 
 
 def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:
@@ -86,6 +87,8 @@ def ways(part: Part) -> list[Part]:
     Oclgrind does not know every instruction while it follows what was never set, but all of code as it was written. And
     its compiler is older than the device's.
     """
+    if part.ask is None:
+        return [part]
     other = [part._replace(as_written=not part.as_written)] if UNSET in part.ask else []
     return [part, *other, part._replace(as_written=False, ask=(RACES,)), part._replace(as_written=False, ask=None)]
 
@@ -165,12 +168,9 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
             how = part.parameters, part.as_written
             os.environ["OCLGRIND_BUILD_OPTIONS"] = AS_WRITTEN if part.as_written else ""
             k = replace(job, parameters=part.parameters).build()
-        findings = examined(k, part.shapes)
-        reported = log.exists() and log.stat().st_size > 0
-        if part.stores and job.device is None and not findings and not reported:
-            os.environ["OCLGRIND_BUILD_OPTIONS"] = ""  # the notes are many, and alike either way
-            findings = overlap_noted(k)
+        findings = overlap_noted(k) if part.stores else examined(k, part.shapes)
         yield findings
+        reported = log.exists() and log.stat().st_size > 0
         if reported or not goes_on(part, findings, following):
             return
 
@@ -183,8 +183,8 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
     """
     if not findings or findings[0].kind in ("shared memory", "does not compile"):
         return True
-    again = following is not None and following.as_written and following.parameters == part.parameters
-    return findings[0].kind == "wrong numbers" and again and not part.as_written
+    again = following is not None and following.as_written and not part.as_written
+    return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
 
 
 def examine_watched(job: Job, shapes: list) -> list[Finding]:

@@ -96,7 +96,7 @@ def test_a_driver_that_is_wrong_is_not_blamed_on_the_kernel(monkeypatch):
     """As with Intel's runtime 2026.2 and `part[k % 4] += …`, of which it loses sums."""
     k = build("OpenCL", "naive", RIGHT[0][3])
     wrong = Finding("wrong numbers", "wrong at 1 x 4 x 8")
-    monkeypatch.setattr(checking, "on_device", lambda k, stages, stores=False: [wrong])
+    monkeypatch.setattr(checking, "on_device", lambda k, stages: [wrong])
     [finding] = check(k).findings
     assert finding.kind == "on this device only" and "right under Oclgrind" in finding.message
 

@@ -26,8 +26,7 @@ MEMORY = {"global": "global", "local": "shared"}  # what the two are called in a
 
 # `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
 # SPACE and WORD are put in later, once for each space.
-NOTE_FUNCTION = (
-    """
+NOTE_FUNCTION = """
 SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
                        SPACE const volatile void *address)
 {
@@ -42,9 +41,7 @@ SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_
     }
     return touched;
 }
-""".replace("HEAD", str(HEAD))
-    .replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
-)
+""".replace("HEAD", str(HEAD)).replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
 # It stands on one line, so that the lines after it keep their numbers.
 ADDRESS = (
     " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}]"

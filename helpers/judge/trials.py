@@ -55,8 +55,8 @@ class Trial(NamedTuple):
 def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Trial:
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
-    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what, too;
-    that takes an OpenCL kernel a launch of its own, and the simulator sees it anyway.
+    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what as
+    well; that takes an OpenCL kernel a launch of its own, and the simulator sees it anyway.
     """
     all_of_them = part_of(k, k.parameters, shapes)
     own = [all_of_them]

@@ -20,21 +20,20 @@ Site = namedtuple("Site", "memory reads writes line first width")
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
 NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "i4"), ("thread", "i4")])
-HEAD = 2  # int32 before the first note, of which the first counts them
+HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
 NOWHERE = 1 << 63  # the address of an array that no work-item came to
 MEMORY = {"global": "global", "local": "shared"}  # what the two are called in a trace
 
 # `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
 # SPACE and WORD are put in later, once for each space.
-NOTE_FUNCTION = (
-    """
+NOTE_FUNCTION = """
 SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
                        SPACE const volatile void *address)
 {
     SPACE uchar *touched = (SPACE uchar *)address + step * offset;
     const ulong place = (ulong)(uintptr_t)touched;
     const int n = atomic_inc(notes_);
-    if (n < CAPACITY) {
+    if (n < notes_[1]) {
         __global volatile int *note = notes_ + HEAD + NOTE_LENGTH * n;
         note[0] = site; note[1] = phase; note[2] = (int)(uint)place; note[3] = (int)(uint)(place >> 32);
         note[4] = (int)(get_group_id(1) * get_num_groups(0) + get_group_id(0));
@@ -42,10 +41,7 @@ SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_
     }
     return touched;
 }
-""".replace("CAPACITY", str(CAPACITY))
-    .replace("HEAD", str(HEAD))
-    .replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
-)
+""".replace("HEAD", str(HEAD)).replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
 # It stands on one line, so that the lines after it keep their numbers.
 ADDRESS = (
     " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}]"
@@ -104,8 +100,8 @@ def annotate(source, parameters):
     return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), sites, shapes
 
 
-def noted_launch(k, A, B):
-    """Launch the OpenCL kernel with notes on its device.
+def noted_launch(k, A, B, most=CAPACITY):
+    """Launch the OpenCL kernel with notes on its device, `most` of them, or `CAPACITY`.
 
     Returns (all accesses, as one array, the shapes of local arrays).
     Raises KernelError for a source that cannot be noted, for an access outside all arrays, and for too many accesses.
@@ -121,7 +117,9 @@ def noted_launch(k, A, B):
     names = [*"ABC", *shapes]
     lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
     across, down = (size // threads for size, threads in zip(work.global_size, k.block, strict=True))
-    notes = np.zeros(HEAD + CAPACITY * NOTE.itemsize // 4, np.int32)
+    room = min(most, CAPACITY)
+    notes = np.zeros(HEAD + room * NOTE.itemsize // 4, np.int32)
+    notes[1] = room
     addresses = np.full((across * down, len(names)), NOWHERE, np.uint64)
     copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     d_notes, d_addresses = (cl.Buffer(k.context, copied, hostbuf=array) for array in (notes, addresses))
@@ -129,9 +127,9 @@ def noted_launch(k, A, B):
     cl.enqueue_nd_range_kernel(k.queue, function, work.global_size, k.block).wait()
     cl.enqueue_copy(k.queue, notes, d_notes)
     cl.enqueue_copy(k.queue, addresses, d_addresses)
-    if notes[0] > CAPACITY:
+    if notes[0] > room:
         raise KernelError(
-            f"the kernel makes {notes[0]} accesses, more than the {CAPACITY} that are noted. Choose a smaller size."
+            f"the kernel makes {notes[0]} accesses, more than the {room} that are noted. Choose a smaller size."
         )
     notes = notes[HEAD:].view(NOTE)[: notes[0]]
     array, index = resolve(notes, sites, addresses, lengths)

@@ -14,10 +14,9 @@ from ..sandbox import SECONDS, Finding, Job, in_child
 from .compiled import compiles, get_ready, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
-from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
+from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .stores import overlap_on_device
 from .trials import QUICK, Trial, examine_watched, quick, small_enough, smallest, trial
 
 
@@ -34,7 +33,7 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         stages = [given] if given else [shapes_for(k), long_shapes(k), beyond_a_simulator(k)]
         findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
     else:
-        findings, not_looked_for, tried, _ = try_out(k, given)
+        findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried))
@@ -69,19 +68,17 @@ def try_out(k: Kernel, given: list) -> Trial:
     """
     get_ready(k)
     shapes, long = given or shapes_for(k), long_shapes(k)
-    outcome = small_first(k, shapes)
+    outcome = in_simulator(k, shapes)
     findings, not_looked_for, tried = outcome.findings, outcome.not_looked_for, outcome.shapes
     if not findings and compiles(k):
-        findings, unseen, tried, _ = trial_compiled(k, tried, [] if given else compiled_shapes(k))
+        findings, unseen, tried, *_ = trial_compiled(k, tried, [] if given else compiled_shapes(k))
         not_looked_for += unseen
     if not findings and not k.simulated:
         stages = [given] if given else [shapes, long, large_shapes(k)]
         findings, tried = on_device(k, stages), [*itertools.chain(*stages)]
         if findings and right_elsewhere(k, tried):
             findings = [blame_nobody(k, findings[0])]
-    if not findings and not outcome.other_sizes:
-        findings = wrong_at(k, *long) or tried_at_other_sizes(k, large_tiles(k, shapes)).findings
-    return Trial(findings, not_looked_for, tried)
+    return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
 
 
 def on_device(k: Kernel, stages: list) -> list[Finding]:
@@ -116,27 +113,50 @@ def blame_nobody(k: Kernel, finding: Finding) -> Finding:
 
 
 def examine_there(job: Job, stages: list) -> list[Finding]:
-    """In a child: build an OpenCL kernel, examine it, and see who stores what."""
-    return in_stages(job.build(), stages) or overlap_on_device(job)
+    """In a child: build an OpenCL kernel and examine it."""
+    return in_stages(job.build(), stages)
 
 
-def small_first(k: Kernel, shapes: list) -> Trial:
-    """Try a kernel in a simulator, which takes minutes for large tiles.
+def in_simulator(k: Kernel, shapes: list) -> Trial:
+    """Try a kernel in a simulator: on those shapes, on long ones, and at other sizes, if it takes any.
 
-    One that takes all its sizes as parameters is then tried with small ones. If it is right there, one shape is enough
-    at its own sizes, and none where its source has no number that could be too small for these.
+    A simulator takes minutes for large tiles, so one that takes all its sizes as parameters is tried with small ones
+    first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that
+    could be too small for these.
     """
+    few = [(other, few_shapes(k, other)) for other in other_sizes(k)]
     if large_tiles(k, shapes):
-        small = tried_at_other_sizes(k, thorough=True, must_compile=True)
-        if not small.findings and not may_be_outgrown(k):
-            return small._replace(other_sizes=True)
-        if small.findings and small.findings[0].kind == "hang":  # at its own sizes it would take as long again
+        there = at_sizes(k, few[0][0])
+        own = [(k.parameters, [smallest(k, shapes)])] if may_be_outgrown(k) else []
+        small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own, stores=True)
+        found = [(there.parameters, small.findings)] * bool(small.findings) + [*small.elsewhere]
+        if not found:
             return small
-        if not small.findings:
-            own = trial(k, [smallest(k, shapes)], look_again=False)
-            return Trial(of_the_device(k, own.findings), small.not_looked_for, own.shapes, other_sizes=True)
-    own = trial(k, shapes)
-    return Trial(of_the_device(k, own.findings), own.not_looked_for, own.shapes)
+        parameters, (first, *rest) = found[0]
+        if parameters == k.parameters:
+            return small._replace(findings=[first, *rest], elsewhere=())
+        if first.kind == "hang":  # at its own sizes it would take as long again
+            text = f"with {ladder.spell(parameters)}, {first.message}"
+            return small._replace(findings=[replace(first, message=text)], elsewhere=())
+    outcome = trial(k, shapes, (k.parameters, long_shapes(k)), *few, stores=True)
+    return outcome._replace(findings=of_the_device(k, outcome.findings))
+
+
+def few_shapes(k: Kernel, parameters: dict) -> list:
+    """Two shapes for a kernel that is right with other parameters than those."""
+    tile = ladder.STEPS[k.step].tile(parameters)
+    return [tile, tuple(side + 1 for side in tile)]
+
+
+def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
+    """What to say of a kernel that is right, but for what was found elsewhere; a source may refuse other sizes."""
+    for parameters, findings in outcome.elsewhere:
+        findings = of_the_device(k, findings)
+        if findings and parameters == k.parameters:
+            return findings
+        if findings and findings[0].kind != "does not compile":
+            return [wrong_at_other_sizes(k.parameters, parameters, findings[0])]
+    return []
 
 
 def large_tiles(k: Kernel, shapes: list) -> bool:
@@ -151,24 +171,4 @@ def of_the_device(k: Kernel, findings: list) -> list[Finding]:
 
 def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
     """What is wrong at more shapes (M, N, K) with a kernel that is right at others."""
-    return of_the_device(k, trial(k, list(shapes), look_again=False).findings)
-
-
-def tried_at_other_sizes(k: Kernel, thorough: bool = False, must_compile: bool = False) -> Trial:
-    """What is wrong with a kernel that is right at its own sizes at others; no findings where it is right there, too.
-
-    `thorough`: at the first of them with all shapes, and all there is to look for. `must_compile`: a source that does
-    not compile there has a finding; else it refuses those sizes, which is no mistake.
-    """
-    not_looked_for = ()
-    for number, other in enumerate(other_sizes(k)):
-        there, first = at_sizes(k, other), thorough and number == 0
-        rows, columns, depth = ladder.STEPS[k.step].tile(other)
-        few = [(rows, columns, depth), (rows + 1, columns + 1, depth + 1)]
-        outcome = trial(there, [*shapes_for(there), *long_shapes(there)] if first else few, look_again=first)
-        if first:
-            not_looked_for = outcome.not_looked_for
-        for finding in of_the_device(k, outcome.findings):
-            if finding.kind != "does not compile" or must_compile:
-                return Trial([wrong_at_other_sizes(k.parameters, other, finding)], not_looked_for, outcome.shapes)
-    return Trial([], not_looked_for, [])
+    return of_the_device(k, trial(k, list(shapes)).findings)

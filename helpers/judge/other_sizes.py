@@ -42,7 +42,12 @@ def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
     largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
     shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
-    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", code_of(k)))
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_hints(code_of(k))))
+
+
+def without_hints(code: str) -> str:
+    """OpenCL C without what it says to the optimiser only."""
+    return re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code, flags=re.MULTILINE)
 
 
 def without_comments(source: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from .. import ladder
 from ..instruments.annotate import noted_launch
 from ..launch import Kernel, KernelError, draw
-from ..sandbox import Finding, Job
+from ..sandbox import Finding
 
 MOST = 1024  # elements of a tile; a larger one has more accesses than are noted
+MOST_A_PRODUCT = 12  # accesses; under Oclgrind the room for more takes longer than the launch
 
 
 def overlap(k: Kernel, stores: Iterable) -> list[Finding]:
@@ -50,15 +51,18 @@ def begins(k: Kernel, stored_by: dict) -> str:
     return ""
 
 
-def overlap_on_device(job: Job) -> list[Finding]:
-    """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
-    k = job.build()
+def can_be_noted(k: Kernel) -> bool:
+    """Whether its tile is small enough for all accesses to be noted."""
     rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
-    if rows * columns > MOST:
-        return []
-    M, N = 2 * rows + 1, 2 * columns + 1
+    return rows * columns <= MOST
+
+
+def overlap_noted(k: Kernel) -> list[Finding]:
+    """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    M, N, K = 2 * rows + 1, 2 * columns + 1, 2
     try:
-        accesses, _ = noted_launch(k, *draw(M, N, 2))
+        accesses, _ = noted_launch(k, *draw(M, N, K), most=MOST_A_PRODUCT * 9 * rows * columns * max(K, depth))
     except KernelError:
         return []
     stores = accesses[accesses["writes"] & (accesses["array"] == "C")]

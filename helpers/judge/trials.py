@@ -1,85 +1,132 @@
 """Tries a learner's kernel in a child process, on a simulator that sees what a device hides."""
 
+import itertools
 import math
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from .. import ladder
 from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
 from .examine import examine
-from .stores import overlap
+from .other_sizes import at_sizes
+from .stores import can_be_noted, overlap, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles. A simulator does as many in ten seconds or so:
 LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}
-# ... in one or two:
-QUICK = {"CUDA": 10_000, "OpenCL": 200_000}
+# ... in a second or less, Oclgrind code as it was written:
+QUICK = {"CUDA": 10_000, "OpenCL": 40_000}
 # ... and Oclgrind, while it also follows what was never set, in ten:
 THOROUGH = 2_000_000
+
+RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
+AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
+
+
+class Part(NamedTuple):
+    """What a child tries of a kernel: these parameters at these shapes (M, N, K).
+
+    `as_written`: not optimised, which is slower. `ask`: what Oclgrind looks for; None for the kernel's own device.
+    `stores`: look who stores what, and at nothing else.
+    """
+
+    parameters: dict
+    shapes: list
+    as_written: bool
+    ask: tuple | None
+    stores: bool = False
 
 
 class Trial(NamedTuple):
     """What came of it: a list of `Finding`, empty when the kernel did well, what was not looked for, the shapes tried.
 
-    `other_sizes`: it was tried at other sizes as well.
+    `elsewhere`: what was found with other parameters or shapes, pairs of parameters and findings.
     """
 
     findings: list
     not_looked_for: tuple
     shapes: list
-    other_sizes: bool = False
+    elsewhere: tuple = ()
 
 
-def trial(k: Kernel, shapes: list, look_again: bool = True) -> Trial:
+def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Trial:
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
 
-    `look_again`: run an OpenCL kernel that did well a second time, for what only code shows that is not optimised.
+    `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what as
+    well; that takes an OpenCL kernel a launch of its own, and the simulator sees it anyway.
     """
-    tried, products = small_enough(k, shapes)
-    ask = {"OCLGRIND_DATA_RACES": "1"}
-    thorough = small = products <= THOROUGH
-    if thorough:
-        ask["OCLGRIND_UNINITIALIZED"] = "1"
-    seconds = SECONDS if products > QUICK[k.dialect] else SECONDS / 3
-    outcome = in_child(k, examine_watched, seconds, ask, shapes=tried)
-    # That part of Oclgrind does not know every instruction, and dies of some.
-    if thorough and (crashed(outcome) or "Uninitialized.cpp" in outcome.log + outcome.printed):
-        thorough = False
-        outcome = in_child(k, examine_watched, seconds, {"OCLGRIND_DATA_RACES": "1"}, shapes=tried)
-    # Oclgrind's compiler is older than the device's. What it dies of need not be the kernel's fault, either.
-    if outcome.oclgrind and (outcome.unbuilt or crashed(outcome)):
-        outcome = in_child(k, examine_watched, seconds, None, shapes=tried)
-    # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
-    seen = oclgrind_findings(outcome.log, k.source) or outcome.findings
-    findings = seen or outcome.value
-    if k.dialect == "CUDA":
-        return Trial(findings, (), tried)
-    unseen = () if outcome.oclgrind else ("races", "reads outside a local array")
-    unset = small and not thorough
-    # What nobody has set may look like any mistake, so each verdict on numbers waits for that.
-    if look_again and outcome.oclgrind and not seen and (unset or not findings or findings[0].kind == "wrong numbers"):
-        causes, looked_for_unset = unoptimised(k, tried, unset)
-        findings, thorough = causes or findings, thorough or looked_for_unset
-    if not outcome.oclgrind or not thorough:
-        unseen += ("numbers that nobody has set",)
-    return Trial(findings, unseen, tried)
+    all_of_them = part_of(k, k.parameters, shapes)
+    own = [all_of_them]
+    if k.dialect == "OpenCL" and not all_of_them.as_written:
+        own.append(all_of_them._replace(shapes=all_of_them.shapes[:2], as_written=True))
+    if k.dialect == "OpenCL" and stores and can_be_noted(k):
+        own.append(Part(k.parameters, [], True, all_of_them.ask if all_of_them.as_written else None, stores=True))
+    found, looked_for = tried(k, [*own, *(part_of(k, *other) for other in others)])
+    here = [findings for findings in found[: len(own)] if findings]
+    there = zip(others, found[len(own) :], strict=False)
+    elsewhere = tuple((parameters, findings) for (parameters, _), findings in there if findings)
+    unseen = ()
+    if k.dialect == "OpenCL":
+        unseen += ("races", "reads outside a local array") if RACES not in looked_for else ()
+        unseen += ("numbers that nobody has set",) if UNSET not in looked_for else ()
+    return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
+
+
+def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:
+    """How the kernel is tried with those parameters, to begin with."""
+    some, products = small_enough(at_sizes(k, parameters), shapes)
+    return Part(parameters, some, products <= QUICK[k.dialect], (RACES, UNSET) if products <= THOROUGH else (RACES,))
+
+
+def ways(part: Part) -> list[Part]:
+    """That part, and how else to try it where a child dies of it.
+
+    Oclgrind does not know every instruction while it follows what was never set, but all of code as it was written. And
+    its compiler is older than the device's.
+    """
+    if part.ask is None:
+        return [part]
+    other = [part._replace(as_written=not part.as_written)] if UNSET in part.ask else []
+    return [part, *other, part._replace(as_written=False, ask=(RACES,)), part._replace(as_written=False, ask=None)]
+
+
+def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
+    """Try the parts in one child, and what takes that down in others, until something is wrong.
+
+    Returns the findings of each part that was tried, and what Oclgrind looked for in the first one, () without it.
+    """
+    found, looked_for, waiting = [], (), [ways(part) for part in parts]
+    while waiting:
+        ask, now = next(itertools.groupby((way for way, *_ in waiting), key=lambda part: part.ask))
+        now = [*now]
+        seconds = SECONDS / 3 if all(part.as_written for part in now) else SECONDS
+        options = None if ask is None else dict.fromkeys(ask, "1")
+        outcome = in_child(k, examine_parts, seconds, options, parts=now)
+        done = outcome.value or []
+        # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
+        last = oclgrind_findings(outcome.log, k.source) or outcome.findings
+        if outcome.log and not outcome.findings:  # it ended with the part that this is about
+            last, done = last or done[-1], done[:-1]
+        if not found:
+            looked_for = ask if outcome.oclgrind else ()
+        found, waiting = found + done, waiting[len(done) :]
+        if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed(outcome) or outcome.unbuilt):
+            gone, *_ = waiting[0]
+            waiting[0] = [way for way in waiting[0] if way != gone and (way.ask is None or not outcome.unbuilt)]
+            continue
+        if outcome.log or outcome.findings:
+            found, waiting = [*found, last], waiting[1:]
+        if not goes_on(parts[len(found) - 1], found[-1], waiting[0][0] if waiting else None):
+            break
+    return found, looked_for
 
 
 def crashed(outcome: Outcome) -> bool:
     """Whether the child was taken down, by the kernel or by what runs it, and left no report of why."""
     return not outcome.log and any(finding.kind == "crash" for finding in outcome.findings)
-
-
-def unoptimised(k: Kernel, shapes: list, unset: bool) -> tuple[list[Finding], bool]:
-    """Look under Oclgrind, at code as it was written, for what the optimiser left out: writes past a private array.
-
-    `shapes`: from the smallest on. Two are enough, but for numbers that nobody has set, if `unset` says to look for
-    those as well: Oclgrind knows all instructions of such code. Returns (findings, whether it did look for those).
-    """
-    ask = {"OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable"} | ({"OCLGRIND_UNINITIALIZED": "1"} if unset else {})
-    outcome = in_child(k, examine_watched, SECONDS, ask, shapes=shapes if unset else shapes[:2])
-    did = outcome.value is not None and "Uninitialized.cpp" not in outcome.log + outcome.printed
-    kinds = ("out of bounds", "uninitialised") if did else ("out of bounds",)
-    return [f for f in oclgrind_findings(outcome.log, k.source) if f.kind in kinds], did and unset
 
 
 def small_enough(k: Kernel, shapes: list, limits: dict = LIMITS) -> tuple[list, int]:
@@ -112,9 +159,41 @@ def smallest(k: Kernel, shapes: list) -> tuple[int, int, int]:
     return min(cost, key=cost.get)
 
 
+def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
+    """In the child: try the parts one after the other, until something is wrong. Yields the findings of each."""
+    log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
+    k, how = None, ()
+    for part, following in itertools.zip_longest(parts, parts[1:]):
+        if how != (part.parameters, part.as_written):
+            how = part.parameters, part.as_written
+            os.environ["OCLGRIND_BUILD_OPTIONS"] = AS_WRITTEN if part.as_written else ""
+            k = replace(job, parameters=part.parameters).build()
+        findings = overlap_noted(k) if part.stores else examined(k, part.shapes)
+        yield findings
+        reported = log.exists() and log.stat().st_size > 0
+        if reported or not goes_on(part, findings, following):
+            return
+
+
+def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool:
+    """Whether the next part is tried, too, after those findings of one.
+
+    Wrong numbers without a cause may get one from code as it was written. What a simulator or its compiler refuses may
+    be right on the device, or be no mistake at those sizes.
+    """
+    if not findings or findings[0].kind in ("shared memory", "does not compile"):
+        return True
+    again = following is not None and following.as_written and not part.as_written
+    return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
+
+
 def examine_watched(job: Job, shapes: list) -> list[Finding]:
-    """In the child: check the kernel; in the simulator, watch it too. Returns findings, those of the watch if any."""
-    k = job.build()
+    """In the child: build the kernel and do what `examined` does."""
+    return examined(job.build(), shapes)
+
+
+def examined(k: Kernel, shapes: list) -> list[Finding]:
+    """Check a built kernel; in the simulator, watch it too. Returns findings, those of the watch if any."""
     if not k.simulated:
         return examine(k, shapes)
     with watching() as watch:

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pyopencl as cl
+from pyopencl.characterize import has_src_build_cache
 
 from .. import devices, ladder
 from ..devices import Device
@@ -85,6 +86,17 @@ def context_and_queue(device: Device):
     return context, mine[device]
 
 
+BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
+
+
+def program(context, source, *options):
+    """The built program. Raises pyopencl's RuntimeError where the source does not compile."""
+    if (source, *options) in BUILT:
+        with contextlib.suppress(cl.Error):  # a driver may refuse what it gave
+            return cl.Program(context, context.devices, [BUILT[source, *options]]).build()
+    return cl.Program(context, source).build(list(options))
+
+
 SIX = "int M, int N, int K, and global float pointers A, B, C"
 
 
@@ -99,7 +111,8 @@ class OpenCLKernel(Kernel):
         self.context, self.queue = context_and_queue(device)
         start = time.perf_counter()
         try:
-            self.program = cl.Program(self.context, source).build(macros(parameters))
+            self.made_from = source, *macros(parameters)
+            self.program = program(self.context, *self.made_from)
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), source)}") from None
@@ -112,6 +125,12 @@ class OpenCLKernel(Kernel):
                 f"{self.function.function_name} takes {self.function.num_args} arguments; it must take six: {SIX}."
             )
         self.refuse_other_arguments()
+
+    def binary(self) -> dict:
+        """{what the driver built it from: what came of it}, for another process; {} where the driver keeps its own."""
+        if has_src_build_cache(self.device.handle):
+            return {}
+        return {self.made_from: self.program.get_info(cl.program_info.BINARIES)[0]}
 
     def refuse_other_arguments(self) -> None:
         """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers."""

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..launch import KernelError
@@ -15,12 +16,14 @@ from .findings import Finding
 from .job import Errand
 
 WHERE = "where"  # the file in which a child writes, when it is asked, what its threads are doing
+SO_FAR = "so far"  # the file for the values of a task that yields them one by one
 
 
 def main(folder: str) -> None:
     """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all.
 
-    What comes of an errand is written as JSON, since it may run what somebody else wrote: to unpickle is to run.
+    The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it. What
+    comes of an errand is written as JSON, since it may run what somebody else wrote: to unpickle is to run.
     """
     limit_this_process()
     if hasattr(faulthandler, "register"):  # not on Windows
@@ -28,13 +31,27 @@ def main(folder: str) -> None:
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves
+    value, findings, yielded = None, [], []
     try:
-        value, findings = job.task(job, **job.arguments), []
+        value = job.task(job, **job.arguments)
+        if isinstance(value, Iterator):
+            yields, value = value, yielded
+            for one in yields:
+                yielded.append(one)
+                leave(folder, SO_FAR, pickle.dumps, (yielded, []))
     except KernelError as error:
-        value, findings = None, [Finding("does not compile", str(error))]
-    part = Path(folder, "answer.part")
-    if isinstance(job, Errand):
-        part.write_text(json.dumps([value, [dataclasses.asdict(finding) for finding in findings]]), encoding="utf-8")
-    else:
-        part.write_bytes(pickle.dumps((value, findings)))
-    os.replace(part, Path(folder, "answer"))
+        findings = [Finding("does not compile", str(error))]
+    leave(folder, "answer", as_json if isinstance(job, Errand) else pickle.dumps, (value, findings))
+
+
+def as_json(answer):
+    """The bytes of an errand's answer."""
+    value, findings = answer
+    return json.dumps([value, [dataclasses.asdict(finding) for finding in findings]]).encode()
+
+
+def leave(folder, name, packed, answer):
+    """Write the answer to that file, whole or not at all."""
+    part = Path(folder, "part")
+    part.write_bytes(packed(answer))
+    os.replace(part, Path(folder, name))

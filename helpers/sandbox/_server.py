@@ -36,6 +36,9 @@ def serve(listener: int, place: str) -> None:
     for room in IMPORTED:
         importlib.import_module(f"helpers.{room}")
     importlib.import_module("helpers.instruments.compiler").warm_up()
+    devices = importlib.import_module("helpers.devices")
+    for driver in filter(None, (devices.oclgrind_library(), devices.pip_cpu_runtime())):
+        devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
     Server(socket.socket(fileno=listener), Path(place)).serve()
 
 

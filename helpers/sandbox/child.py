@@ -23,10 +23,10 @@ from .. import devices, jail
 from ..launch import Kernel
 from ..launch.cuda_source import TEXT, came_as_text
 from ..launch.numba_internals import plain_function
-from ._child import WHERE
+from ._child import SO_FAR, WHERE
 from .findings import Finding
 from .job import Errand, Job, packed, portable
-from .oclgrind import oclgrind_environment
+from .oclgrind import OCLGRIND, oclgrind_environment
 from .process import start, start_server
 from .progress import Progress
 from .watch import source_line
@@ -77,7 +77,7 @@ class Crowd(RuntimeError):
 class Outcome:
     """What came of a child process.
 
-    value      what its task returned; None if it did not come so far
+    value      what its task returned; None if it did not come so far; of one that yields, the list of what it yielded
     findings   why it did not: a crash or a hang, as a list of one `Finding`
     log        Oclgrind's reports, or ""
     printed    what the child printed, such as Oclgrind's counts
@@ -114,7 +114,8 @@ def in_child(
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
-    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments)
+    built = k.binary() if own_device else {}
+    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments, built)
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as name:
         folder = Path(name)
         environment = child_environment(simulated)
@@ -122,6 +123,7 @@ def in_child(
             environment[devices.PROVED_ABOVE] = own_device  # to compile a kernel takes a third of a second
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
+            environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
             environment.pop("PYOPENCL_CTX", None)
         done = work(folder, environment, job, f"{k} in a simulator", seconds, oclgrind=bool(oclgrind))
         return replace(done, findings=[at_lines_of(k, finding) for finding in done.findings])
@@ -202,7 +204,9 @@ def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
         except Crowd as error:
             stopped = Finding("too many processes", str(error))
     read = data_of if isinstance(job, Errand) else pickle.loads
-    return Outcome(None, [stopped], "", oclgrind) if stopped else outcome(folder, child.status, oclgrind, read)
+    if stopped:
+        return Outcome(so_far(folder, read), [stopped], "", oclgrind)
+    return outcome(folder, child.status, oclgrind, read)
 
 
 def outcome(folder, status, oclgrind, read):
@@ -212,7 +216,13 @@ def outcome(folder, status, oclgrind, read):
     if answer.exists():
         return Outcome(*read_answer(answer, read), log, oclgrind, printed)
     last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
-    return Outcome(None, [Finding("crash", f"it took its process down (exit status {status}): {last}")], log, oclgrind)
+    crash = Finding("crash", f"it took its process down (exit status {status}): {last}")
+    return Outcome(so_far(folder, read), [crash], log, oclgrind)
+
+
+def so_far(folder, read):
+    """What a task had yielded when its child was ended; None where it yields nothing."""
+    return read_answer(folder / SO_FAR, read)[0] if (folder / SO_FAR).exists() else None
 
 
 def prepare(simulated: bool, jailed: bool = False) -> None:
@@ -232,7 +242,7 @@ def child_environment(simulated, variables=None):
     return dict(
         variables or os.environ,
         PYTHONPATH=devices.python_path(),
-        PYOPENCL_NO_CACHE="1",
+        PYOPENCL_NO_CACHE="1",  # a child that is ended while it holds the cache's lock would leave it locked
         OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
         NUMBA_ENABLE_CUDASIM=str(int(simulated)),
     )

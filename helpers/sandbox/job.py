@@ -4,7 +4,7 @@ import importlib
 import io
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 
 import cloudpickle
@@ -12,6 +12,7 @@ import cloudpickle
 from ..launch import DIALECTS, Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import is_device_function, is_jitted, plain_function
+from ..launch.opencl import BUILT
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Job:
     kernel      source text, or a plain Python function
     like        the step that the kernel is, or is launched like
     device      part of an OpenCL device's name; None where a simulator runs the kernel
+    built       what `OpenCLKernel.binary` gives, so that nothing is compiled twice
     """
 
     task: Callable
@@ -31,9 +33,11 @@ class Job:
     parameters: dict
     device: str | None
     arguments: dict
+    built: dict = field(default_factory=dict)
 
     def build(self) -> Kernel:
         """The kernel, built in this process. Raises KernelError where it does not compile."""
+        BUILT.update(self.built)
         return DIALECTS[self.dialect].build(self.kernel, self.device, like=self.like, **self.parameters)
 
 

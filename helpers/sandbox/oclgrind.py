@@ -6,6 +6,8 @@ from pathlib import Path
 
 from .findings import UNSET, Finding
 
+OCLGRIND = "Oclgrind Simulator"  # its device's name
+
 
 def oclgrind_environment(library: Path, folder: Path, device, options: dict) -> dict:
     """Environment variables under which a process finds Oclgrind as its one OpenCL device, as large as `device`.

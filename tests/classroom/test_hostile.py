@@ -142,6 +142,8 @@ def test_what_an_answer_leaves_in_its_folder_goes_with_it(place, what, tmp_path,
 
 
 FORGED = {
+    "one on the way": "class Boo:\n        def __reduce__(self): return os.system, ('touch ' + place + '/mine',)\n"
+    "    import pickle; open(os.path.join(os.environ['HOME'], 'so far'), 'wb').write(pickle.dumps((Boo(), [])))",
     "a verdict that runs": "class Boo:\n        def __reduce__(self): return os.system, ('touch ' + place + '/mine',)\n"
     "    import pickle; open(os.path.join(os.environ['HOME'], 'answer'), 'wb').write(pickle.dumps((Boo(), [])))",
     "none": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[null, []]')",

@@ -235,7 +235,7 @@ def test_what_is_no_fault_of_the_kernel_is_no_verdict(error, said, monkeypatch):
         raise error
 
     monkeypatch.setattr(compiled, "examine_compiled", broken)
-    findings, unseen, tried, _ = trial_compiled(edited("naive", []), [(3, 4, 5)], [(99, 4, 5)])
+    findings, unseen, tried, *_ = trial_compiled(edited("naive", []), [(3, 4, 5)], [(99, 4, 5)])
     assert findings == [] and tried == [(3, 4, 5)]
     assert unseen == () if said is None else unseen[0].startswith(said), unseen
 

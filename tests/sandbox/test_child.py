@@ -1,12 +1,15 @@
 """What a busy machine takes does not count: a child is out of time by its own computing, or once it does none."""
 
+import os
 import pickle
 
 import pytest
 
+from helpers import cuda_kernel
+from helpers.launch import KernelError
 from helpers.sandbox import child as children
 from helpers.sandbox._limits import used_by
-from helpers.sandbox.child import wait_patiently
+from helpers.sandbox.child import in_child, wait_patiently
 
 
 class Clock:
@@ -96,3 +99,22 @@ def test_an_answer_that_cannot_be_read_is_a_crash(read, answer, tmp_path):
     value, findings = children.read_answer(tmp_path / "answer", read)
     assert value is None and [f.kind for f in findings] == ["crash"]
     assert "cannot be read" in findings[0].message
+
+
+def counts(job, end):
+    """A task: two numbers, one by one, and then what ends it."""
+    yield from (1, 2)
+    if end == "crash":
+        os._exit(3)
+    while end == "hang":
+        pass
+    if end == "build":
+        raise KernelError("it does not compile")
+
+
+@pytest.mark.parametrize(
+    "end, kinds", [("well", []), ("crash", ["crash"]), ("hang", ["hang"]), ("build", ["does not compile"])]
+)
+def test_what_a_task_has_yielded_is_there_however_it_ends(end, kinds):
+    outcome = in_child(cuda_kernel("naive"), counts, 1, None, end=end)
+    assert outcome.value == [1, 2] and [finding.kind for finding in outcome.findings] == kinds

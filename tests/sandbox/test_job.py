@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from helpers import devices, opencl_kernel
+from helpers.launch import opencl
 from helpers.sandbox import in_child
 
 PACKS = """
@@ -64,3 +65,20 @@ def proofs_taken(job, under):
 def test_a_child_does_not_prove_again_the_device_that_its_parent_has_proved(under, proofs):
     outcome = in_child(opencl_kernel("naive"), proofs_taken, 60, None, under=under)
     assert (outcome.value, outcome.findings) == (proofs, [])
+
+
+def sources_compiled(job):
+    """A task: how many programs are made from source while the kernel is built."""
+    real, made = opencl.cl.Program, []
+    opencl.cl.Program = lambda *what: made.append(len(what)) or real(*what)
+    k = job.build()
+    return made.count(2), k.parameters
+
+
+def test_a_child_does_not_compile_again_what_its_parent_has_built():
+    k = opencl_kernel("naive")
+    if not k.binary():
+        pytest.skip("this driver keeps what it has built itself")
+    assert in_child(k, sources_compiled, 60, None).value == (0, k.parameters)
+    k.parameters = {"BM": 2, "BN": 2}  # as `at_sizes` has it
+    assert in_child(k, sources_compiled, 60, None).value == (1, k.parameters)

@@ -14,7 +14,7 @@ from ..sandbox import SECONDS, Finding, Job, in_child
 from .compiled import compiles, get_ready, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
-from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes
+from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_watched, quick, small_enough, smallest, trial

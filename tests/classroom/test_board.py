@@ -222,7 +222,7 @@ def test_no_text_of_an_entry_steers_the_screen(tmp_path, monkeypatch, capsys):
         (tmp_path / f"entry-{escapes.replace('/', '')}-{number}.json").write_text(
             json.dumps(forged | {"seal": seal(forged)})
         )
-    monkeypatch.setattr(ranking, "run_again", lambda one: f"error: {escapes}\nfastest: eve")
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: f"error: {escapes}\nfastest: eve")
     monkeypatch.setattr("sys.argv", ["helpers", "board", str(tmp_path), "--again"])
     main()
     printed = capsys.readouterr()
@@ -243,7 +243,7 @@ def test_no_text_of_an_entry_steers_the_screen(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_what_a_source_makes_its_judge_say_is_looked_at_too(tmp_path, monkeypatch, said, why):
-    monkeypatch.setattr(ranking, "run_again", lambda one: said)
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: said)
     put(tmp_path, entry("eve"))
     found = board(tmp_path, again=True)
     assert [reason[: len(why)] for reason in found.refused.values()] == [why] * bool(why)
@@ -252,9 +252,9 @@ def test_what_a_source_makes_its_judge_say_is_looked_at_too(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("times", [[], {"square": 3}, {"square": {"gflops": 1}}])
 def test_times_that_a_source_makes_up_are_looked_at_too(tmp_path, monkeypatch, times):
-    monkeypatch.setattr(ranking, "run_again", lambda one: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: {"loads_per_flop": 0.5})
     monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
-    monkeypatch.setattr(ranking, "timed_again", lambda one: times)
+    monkeypatch.setattr(ranking, "timed_again", lambda one, trust: times)
     put(tmp_path, entry("eve"))
     assert [why[:9] for why in board(tmp_path, again=True).refused.values()] == ["no entry:"]
 
@@ -427,8 +427,8 @@ def test_a_renewed_seal_brings_nothing_when_it_is_timed_again(tmp_path, monkeypa
     said = {"ada": times(2.0), "eve": times(9.0), "bob": times(1.0, 3.0), "cyd": times(0.5), "dan": times(3.0)}
     here = {"ada": times(1.9), "eve": times(1.1, 1.2), "bob": times(0.9, 2.5), "dan": "not timed: it ended"}
     timed = []
-    monkeypatch.setattr(ranking, "run_again", lambda one: {"loads_per_flop": 0.5})
-    monkeypatch.setattr(ranking, "timed_again", lambda one: timed.append(one["name"]) or here[one["name"]])
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "timed_again", lambda one, trust: timed.append(one["name"]) or here[one["name"]])
     monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
     put(tmp_path, *(entry(n, times=said[n], loads_per_flop=0.01) for n in said), entry("fay", "Another"))
     found = board(tmp_path, again=True)

@@ -116,5 +116,5 @@ def counts(job, end):
     "end, kinds", [("well", []), ("crash", ["crash"]), ("hang", ["hang"]), ("build", ["does not compile"])]
 )
 def test_what_a_task_has_yielded_is_there_however_it_ends(end, kinds):
-    outcome = in_child(cuda_kernel("naive"), counts, 1, None, end=end)
+    outcome = in_child(cuda_kernel("naive"), counts, 1 if end == "hang" else 60, None, end=end)
     assert outcome.value == [1, 2] and [finding.kind for finding in outcome.findings] == kinds

@@ -355,7 +355,7 @@ def test_all_pages_are_read_before_an_answer_runs(tmp_path, monkeypatch):
     (tmp_path / "cyd").mkdir()
     texts = []
 
-    def judge_apart(label, answer, seconds, whose):
+    def judge_apart(label, answer, seconds, whose, trust):
         (tmp_path / "bob" / "00.ipynb").write_text("{}")
         if (tmp_path / "cyd").exists():
             (tmp_path / "cyd").rmdir()
@@ -404,7 +404,7 @@ def test_no_text_of_a_student_steers_the_screen(tmp_path, monkeypatch, capsys):
     (tmp_path / "bob" / ESCAPES.replace("/", "")).write_text("no page")
     told = []
 
-    def apart(task, what, seconds, **about):
+    def apart(task, what, seconds, trust, **about):
         told.append(what)
         return Outcome(None, [Finding("error", ESCAPES + "\nada  ✓")], "", False)
 

@@ -56,6 +56,17 @@ def test_each_device_has_the_rows_that_its_rate_gives_it():
     assert not wrong_elements(both(A, B), A, B).any()
 
 
+def test_each_device_is_made_ready_for_its_rows_and_c_is_full_of_what_is_asked_for(monkeypatch):
+    kernels, asked = [opencl_kernel("tiled", cores()[0]), opencl_kernel("naive", cores()[1])], []
+    monkeypatch.setattr(type(kernels[0]), "ready", lambda self, *size: asked.append((self, size)))
+    both = Together(kernels, [1, 2])
+    assert both.name == "tiled on 2 devices" and both.ready(90, 20, 30) is both
+    assert asked == [(kernels[0], (30, 20, 30)), (kernels[1], (60, 20, 30))]
+    Together(kernels, [1, 0]).ready(90, 20, 30)
+    assert asked[2:] == [(kernels[0], (90, 20, 30))]
+    assert (both.upload(*draw(6, 5, 4), fill=7.0).download() == 7).all()
+
+
 def test_a_device_without_rows_is_left_out():
     kernels = [opencl_kernel("tiled", core) for core in cores()[:2]]
     A, B = draw(1, 20, 30)

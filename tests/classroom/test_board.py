@@ -137,7 +137,7 @@ FORGED = {
     "no entry: its times": entry("eve", times={"square": 3}),
     "no entry: its machine": entry("eve", "a CPU\x1b[2J"),
     "no entry: its machine is": entry("eve", "$\\frac{}$"),
-    "no entry: its parameters": entry("eve", parameters={"BM": 4, "parameters": "tuned"}),
+    "no entry: its parameters": entry("eve", parameters={"BM": 4, "device": 7}),
     "no entry: its parameters are": entry("eve", parameters={"BM": "4"}),
     "no number: its loads": entry("eve", loads_per_flop=math.inf),
     "no number: one": entry("eve", loads_per_flop=10**400),
@@ -195,6 +195,8 @@ def test_an_entry_that_is_no_file_of_the_folder_is_refused(tmp_path):
     link, pipe = "not readable: it is a symbolic link", "not readable: it is no file, but a "
     said = {file: why[: len(link)] for file, why in found.refused.items()}
     assert said.pop("eve/entry-pipe.json") == pipe
+    [path] = (tmp_path / "class").glob("all/entry-*.json")
+    assert ranking.looked_at(path, tmp_path / "class")[1].startswith(link)
     assert said == dict.fromkeys(("entry-nothing.json", "entry-out.json", "entry-passwd.json"), link)
 
 

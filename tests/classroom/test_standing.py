@@ -336,6 +336,24 @@ def test_a_hand_in_that_is_no_file_costs_one_row(tmp_path, judged):
     }
 
 
+@pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
+def test_a_folder_that_becomes_a_link_once_it_is_listed_is_not_read(tmp_path, judged, monkeypatch):
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "00.ipynb").write_text(page_of(BOTH["00.1"][1]))
+    listed = standing.notebooks_in
+
+    def swap(folder):
+        found = listed(folder)
+        (folder / "bob").rename(folder / ".away")
+        (folder / "bob").symlink_to("ada")
+        return found
+
+    monkeypatch.setattr(standing, "notebooks_in", swap)
+    rows = {row.student: row.verdict for row in progress(tmp_path).rows}
+    assert rows["bob"] == "it is a symbolic link, which is not followed; ask for the file itself" and len(judged) == 1
+
+
 def test_a_link_to_a_file_of_the_readers_own_is_not_read(tmp_path, judged):
     (tmp_path / "class" / "eve").mkdir(parents=True)
     (tmp_path / "00.ipynb").write_text(page_of(BOTH["00.1"][1]))

@@ -116,16 +116,22 @@ def open_to_all(program):
 
 
 @pytest.fixture
-def ada(monkeypatch, tmp_path):
+def place():
+    """A folder that other accounts may enter. Pytest closes its own, again whenever another run begins."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def ada(monkeypatch, place):
     """A student with a home of her own, whose account is another's where this runs as root: (home, uid)."""
     root = os.name == "posix" and os.geteuid() == 0
     uid, gid = (65534, 65534) if root else (os.getuid(), os.getgid())
-    home = tmp_path / "home"
+    home = place / "home"
     home.mkdir()
     if root:
-        for place in (tmp_path, *tmp_path.parents):  # pytest's folders are closed to other accounts
-            if not place.stat().st_mode & 0o001 and str(place).startswith(tempfile.gettempdir() + "/"):
-                place.chmod(0o711)
         python = next(filter(open_to_all, (sys.executable, "/usr/bin/python3")), None)
         if python is None:
             pytest.skip("no Python here that other accounts may run")
@@ -177,9 +183,9 @@ ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="to be
 
 
 @pytest.fixture
-def roots(tmp_path):
+def roots(place):
     """A folder of root's with a file in it, and what to say of both: nothing of that may change."""
-    folder = tmp_path / "roots"
+    folder = place / "roots"
     folder.mkdir(mode=0o755)
     (folder / "file").write_text("root's own")
     (folder / "file").chmod(0o600)

@@ -227,6 +227,8 @@ class Forked:
         """End it, if it has not ended, and whatever it started."""
         with suppress(ProcessLookupError, PermissionError):  # a child that has ended may have left others behind
             os.killpg(self.pid, signal.SIGKILL)
+        with suppress(OSError):  # from within the jail no signal goes out, but the server ends what nobody asks for
+            self.server.shutdown(socket.SHUT_WR)
         self.wait(STARTING)
         self.server.close()
 

@@ -223,8 +223,9 @@ def sums_a_part(k, runs):
 
 
 def first_of(K, depth):
-    """The first products of a sum over K: pairs of a slice and what to say."""
-    yield from ((slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(1, K))
+    """The first products of a sum over K, none of a single one: pairs of a slice and what to say."""
+    stops = range(min(1, K - 1), K)
+    yield from ((slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in stops)
 
 
 def last_of(K, depth):

@@ -143,7 +143,7 @@ NOT_TURNED = {"As[tx, ty]": "As[ty, tx]", "As[k, ty]": "As[ty, k]", "PAD = 2": "
     [
         ("07.2", NOT_TURNED, "not turned"),
         ("07.2", {"acc +=": AT_16}, "wrong numbers"),
-        ("08.1", {"acc += As": "acc += (1 if K != 12 or M != 4 else 2) * As"}, "wrong at one size"),
+        ("08.1", {"acc += As": "acc += (1 if (M, N, K) != (4, 4, 12) else 2) * As"}, "wrong at one size"),
         ("08.1", {"now = TILE - now": "cuda.syncthreads()"}, "barriers"),
         ("13.1", {"sA[ty][tx] = (row": TILES_OF_16}, "wrong at one size"),
     ],

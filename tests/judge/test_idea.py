@@ -82,8 +82,8 @@ def elsewhere(test, there, anywhere):
 
 def test_a_kernel_that_is_wrong_where_nobody_compared_does_not_pass():
     for report, where in (
-        (prefetching(elsewhere("K == 12", EARLY, SUMS + "k0 += TILE\n")), "4 x 4 x 12"),
-        (turned(elsewhere("K == 4", TURNED, SUMS)), "4 x 4 x 4"),
+        (prefetching(elsewhere("M == N == 4 and K == 12", EARLY, SUMS + "k0 += TILE\n")), "4 x 4 x 12"),
+        (turned(elsewhere("M == N == K == 4", TURNED, SUMS)), "4 x 4 x 4"),
         (
             two_sums(f"if (M == 8 && K == 8) acc = 4; else {{ {ONE_SUM['as tiled has it']} }}", 8),
             "8 x 8 x 8 (M x N x K), where its sums are looked at",

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -186,11 +186,11 @@ def folder_of_a_stranger():
     try:
         yield Path(name)
     finally:
-        if os.name == "posix":
+        with suppress(RecursionError):
+            shutil.rmtree(name, ignore_errors=True)
+        if os.name == "posix" and os.path.exists(name):
             subprocess.run(["chmod", "-R", "u+rwx", name], capture_output=True)
             subprocess.run(["rm", "-rf", name], capture_output=True)
-        else:
-            shutil.rmtree(name, ignore_errors=True)
 
 
 def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):

@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import json
 import linecache
-import tempfile
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +40,7 @@ from ..judge import (
 from ..judge.checking import wrong_at
 from ..launch import DIALECTS, KernelError, cuda_kernel, draw, opencl_kernel
 from ..launch.given import takes, told
-from ..sandbox import Errand, Finding, allow, apart
+from ..sandbox import Errand, Finding, allow, apart, folder_of_a_stranger
 from .cells import Cell, names_of, needed
 
 SECONDS = (
@@ -399,7 +398,7 @@ def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float)
     """
     exercise, namespace, failed = EXERCISES[label], {"__name__": "__main__"}, None
     # The folder is for the files that it writes.
-    with allow(limit) as purse, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with allow(limit) as purse, folder_of_a_stranger() as folder, contextlib.chdir(folder):
         try:
             run(GIVEN + exercise.given, namespace, f"<given to {label}>")
             for number, text in enumerate(texts):

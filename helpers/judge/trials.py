@@ -113,6 +113,8 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         if not found:
             looked_for = ask if outcome.oclgrind else ()
         found, waiting = found + done, waiting[len(done) :]
+        if not waiting:  # it was ended once all was done
+            break
         if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed(outcome) or outcome.unbuilt):
             gone, *_ = waiting[0]
             waiting[0] = [way for way in waiting[0] if way != gone and (way.ask is None or not outcome.unbuilt)]

@@ -180,7 +180,7 @@ def apart(task: Callable, what: str, seconds: float, trust: bool = False, **argu
 
 
 @contextmanager
-def folder_of_a_stranger():
+def folder_of_a_stranger() -> Iterator[Path]:
     """A new folder, which goes with whatever is in it then: folders a thousand deep, or some that nobody may list."""
     name = tempfile.mkdtemp(prefix="apart-")
     try:

@@ -15,10 +15,10 @@ from helpers.judge.other_sizes import (
     other_sizes,
     padding_of,
     shown_by,
-    sizes_mixed_up,
     taken_by,
     takes_all_sizes,
     without_comments,
+    wrong_at_other_sizes,
 )
 from helpers.sandbox import Finding
 
@@ -190,9 +190,9 @@ def test_a_kernel_at_other_sizes_is_the_same_and_is_built_elsewhere():
 
 
 def test_both_sets_of_sizes_are_told_with_the_finding():
-    found = sizes_mixed_up(dict(BM=8, BN=8), dict(BM=8, BN=4), Finding("K is cut", "of K = 3 only 2", (7, 9)))
+    found = wrong_at_other_sizes(dict(BM=8, BN=8), dict(BM=8, BN=4), Finding("K is cut", "of K = 3 only 2", (7, 9)))
     assert found == Finding(
-        "sizes mixed up",
+        "wrong at other sizes",
         "right with BM=8, BN=8, and wrong with BM=8, BN=4, where the finding is: K is cut, of K = 3 only 2",
         (7, 9),
     )
@@ -206,6 +206,6 @@ def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
     assert asked == [(dict(BM=2, BN=3), (4 * 2 + 1, 5 * 3 + 1, 17)), (dict(BM=4, BN=16), (6 * 4 + 1, 6 * 16 + 1, 17))]
     found += [Finding("race", "a", (2,)), Finding("zeros", "b")]
     [finding] = sizes.right_with(k, right, dict(BN=16), dict(BN=2)).findings
-    assert finding.kind == "sizes mixed up" and finding.lines == (2,) and "BN=16" in finding.message
+    assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
     wrong = Report("k", tuple(found), 1)
     assert sizes.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3

@@ -7,9 +7,8 @@ import pytest
 from helpers import opencl_kernel
 from helpers.instruments.annotate import noted_launch
 from helpers.judge import stores
-from helpers.judge.stores import overlap, overlap_on_device
+from helpers.judge.stores import can_be_noted, overlap, overlap_noted
 from helpers.launch import KernelError
-from helpers.sandbox import Job
 
 TILED, NAIVE = opencl_kernel("tiled", TILE=2), opencl_kernel("naive", BM=2, BN=3)
 
@@ -84,30 +83,30 @@ def test_every_block_that_stores_all_is_told_and_one_that_stores_all_is_not():
 SHIFTED = opencl_kernel("tiled").source.replace("get_group_id(0) * TILE", "get_group_id(0) * (TILE - 1)")
 
 
-def job(source, TILE):
-    return Job(overlap_on_device, "OpenCL", source, "tiled", {"TILE": TILE}, None, {})
+def shifted(TILE):
+    return opencl_kernel(SHIFTED, like="tiled", TILE=TILE)
 
 
 def test_on_a_device_three_blocks_a_side_are_looked_at(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        stores, "noted_launch", lambda k, A, B: asked.append((A.shape, B.shape)) or noted_launch(k, A, B)
+        stores, "noted_launch", lambda k, A, B, **how: asked.append((A.shape, B.shape)) or noted_launch(k, A, B, **how)
     )
-    [finding] = overlap_on_device(job(SHIFTED, 3))
+    [finding] = overlap_noted(shifted(3))
     assert asked == [((7, 2), (2, 7))]
     assert finding.message == (
         "blocks (0, 0) and (1, 0) both store C[0, 2]; the blocks begin at the columns 0, 2, 4, and should at block "
         "number times 3"
     )
-    assert overlap_on_device(job(opencl_kernel("tiled").source, 3)) == []
+    assert overlap_noted(opencl_kernel("tiled", TILE=3)) == []
 
 
 def test_a_tile_of_more_accesses_than_are_noted_and_a_source_that_takes_no_notes_are_left_out(monkeypatch):
     monkeypatch.setattr(stores, "MOST", 9)
-    assert overlap_on_device(job(SHIFTED, 3)) and overlap_on_device(job(SHIFTED, 4)) == []
+    assert can_be_noted(shifted(3)) and not can_be_noted(shifted(4))
 
-    def refuses(*_):
+    def refuses(*_, **how):
         raise KernelError("no notes")
 
     monkeypatch.setattr(stores, "noted_launch", refuses)
-    assert overlap_on_device(job(SHIFTED, 3)) == []
+    assert overlap_noted(shifted(3)) == []

@@ -352,6 +352,14 @@ def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):
     assert outcome[:2] == ([], ()) and outcome.elsewhere == ()
 
 
+def test_a_child_that_is_ended_once_all_is_done_has_said_it(monkeypatch):
+    k = opencl_kernel(opencl_kernel("naive").source, like="naive", BM=4, BN=4)
+    hang = Outcome([[], [Finding("wrong numbers", "")]], [Finding("hang", "it still ran")], "", True)
+    monkeypatch.setattr(trials, "in_child", lambda *_, **__: hang)
+    outcome = trial(k, SHAPES, ({"BM": 2, "BN": 4}, SHAPES))
+    assert not outcome.findings and [found[0].kind for _, found in outcome.elsewhere] == ["wrong numbers"]
+
+
 def test_a_hang_at_other_sizes_loses_no_verdict(monkeypatch):
     monkeypatch.setattr(trials, "SECONDS", 3)
     source = opencl_kernel("naive").source

@@ -141,7 +141,7 @@ FORGED = {
     "no entry: its parameters are": entry("eve", parameters={"BM": "4"}),
     "no number: its loads": entry("eve", loads_per_flop=math.inf),
     "no number: one": entry("eve", loads_per_flop=10**400),
-    "not readable: its source is no Python: nested": entry("eve", dialect="CUDA", source="-" * 9000 + "1", tokens=1),
+    "not readable: its source is no": entry("eve", dialect="CUDA", source="-" * 9000 + "1", tokens=1),
     "no entry: it is": ["eve"],
 }
 

@@ -218,7 +218,7 @@ def shared_in_fours(p, M, N, K):
 def packed_shared(p, M, N, K):
     """The elements that `packed` reads from, and writes to, local memory.
 
-    B goes there in whole panels, unless a tile has a single row of patches: that uses each panel once, from where it is.
+    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once.
     """
     if p["BM"] == p["TM"]:
         return 0, 0

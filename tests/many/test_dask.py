@@ -122,7 +122,7 @@ def test_mixed_dtypes_end_with_the_kernels_own_error(client, operands, tmp_path)
 
 
 def test_without_dask_one_line_says_what_adds_it(monkeypatch, capsys):
-    monkeypatch.setattr(devices, "is_installed", lambda package: package != "distributed")
+    monkeypatch.setattr(devices, "version", {"dask": "2024.8"}.get)
     with pytest.raises(many.RunFailed, match=r"there is no distributed. To add it"), many.cluster(2):
         pass
     assert not many.have("Dask") and 'pip install -e ".[many]"' in capsys.readouterr().out

@@ -267,7 +267,7 @@ def test_a_cache_that_cannot_be_written_is_a_line_of_doctors(monkeypatch, capsys
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
     run(monkeypatch, "doctor")
     assert "cannot be written" in capsys.readouterr().out
-    assert kept.entries(devices.opencl_device()) == {}
+    assert kept.read(kept.path_of(devices.opencl_device())) == {}
 
 
 def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys):

@@ -361,7 +361,7 @@ def test_the_first_reason_is_told_where_points_fail(rounds, monkeypatch):
     default = ladder.spell(TILED.defaults_for(DEVICE))
     assert f"failed    first with {default}: 'tiled' was not found" in repr(found)
     assert "No point ran and was right" in repr(found) and "Nothing beat the defaults" not in repr(found)
-    assert kept.entries(DEVICE) == {}, "defaults that failed are nothing to keep"
+    assert kept.read(kept.path_of(DEVICE)) == {}, "defaults that failed are nothing to keep"
 
 
 def test_a_point_that_fails_is_told_beside_a_winner(rounds, monkeypatch):
@@ -428,7 +428,7 @@ def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
 @pytest.mark.parametrize("step", [None, "tiled"])
 def test_the_way_back_from_a_damaged_file(text, step, own_cache):
     kept.path_of(DEVICE).write_text(text)
-    assert forget_tuned(step) == 0 and forget_tuned(step, DEVICE) == 0
+    assert forget_tuned(step) == 0
     assert not kept.path_of(DEVICE).exists()
 
 
@@ -445,7 +445,7 @@ def test_two_notebooks_that_tune_at_once_lose_nothing(own_cache):
     both = [subprocess.Popen([sys.executable, "-c", code, *some], env=environment) for some in names]
     assert [one.wait(120) for one in both] == [0, 0]
     device = devices.Device("OpenCL", "a device", "CPU", "a driver", 1024, 49152, None)
-    stored = kept.entries(device)
+    stored = kept.read(kept.path_of(device))
     assert set(stored) == {*names[0], *names[1]}
     assert all(entry["parameters"] == {"count": 24} for entry in stored.values())
 

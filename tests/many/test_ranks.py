@@ -182,9 +182,9 @@ def test_slurm_is_told_how_its_ranks_find_each_other():
     assert shown_lines("srun") and all("--mpi=pmi2" in line and " -K " in line for line in shown_lines("srun"))
 
 
-def test_ping_pong_measures_two_messages():
-    (short, seconds), (long, longer) = json.loads(mpirun(2, "-m", "helpers.many.pingpong"))
-    assert 0 < seconds < longer and short == 1 < long
+def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
+    here = many.this_machine()
+    assert here.latency > 0 and here.bandwidth > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")

@@ -26,8 +26,8 @@ def test_the_folder_listing_is_the_ladder():
 
 
 def test_every_step_has_wrong_kernels_to_catch():
-    file = ROOT / "tests" / "judge" / "test_planted.py"
-    spec = importlib.util.spec_from_file_location("planted", file)
+    file = "tests/judge/test_planted.py"
+    spec = importlib.util.spec_from_file_location("planted", ROOT / file)
     planted = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(planted)
     caught = {(dialect, step) for dialect, step, *_ in planted.CASES}
@@ -36,8 +36,8 @@ def test_every_step_has_wrong_kernels_to_catch():
 
 
 def test_page_00_lists_every_rung_in_order():
-    page = ROOT / "notebooks" / "00_start_here.ipynb"
-    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    page = "notebooks/00_start_here.ipynb"
+    cells = json.loads((ROOT / page).read_text(encoding="utf-8"))["cells"]
     [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
     listed = re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE)
     assert listed == list(ladder.rungs()), f"the table in {page} needs a row for each rung, in the ladder's order"

@@ -207,7 +207,7 @@ def main(arguments=None):
             update(path)
             continue
         wrong, old = make(path, options.check)
-        print(f"{path.name:40} {'FAILED' if wrong else 'in Chinese'}{f', {len(old)} cells to translate' * bool(old)}")
+        print(f"{path.name:40} {'FAILED' if wrong else 'in Chinese'}{f', to translate: {len(old)}' * bool(old)}")
         for line in (*wrong, *old):
             print(f"    {line}")
         failed = failed or bool(wrong) or (options.check and bool(old))

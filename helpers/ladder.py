@@ -236,23 +236,17 @@ def packed_loads(p, M, N, K):
     return K * (rows * panels + N * ceil_div(M, p["BM"]))
 
 
-# What parameters must fulfil: each condition with the words for one that is broken.
-VECTORS = ((lambda p: p["VW"] in (4, 8, 16), "VW={VW} must be 4, 8 or 16, the vectors that there are"),)
-TM_DIVIDES = (
-    (
-        lambda p: p["BM"] % p["TM"] == 0,
-        "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements",
-    ),
-)
-TN_DIVIDES = (
-    (
-        lambda p: p["BN"] % p["TN"] == 0,
-        "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements",
-    ),
-)
+def divides(small, large, why):
+    """What parameters must fulfil so that one divides another: a condition, and the words for one that is broken."""
+    return lambda p: p[large] % p[small] == 0, f"{small}={{{small}}} must divide {large}={{{large}}}, {why}"
+
+
+EQUAL_SHARES = "so that every thread owns the same number of elements"
+TM_DIVIDES, TN_DIVIDES = divides("TM", "BM", EQUAL_SHARES), divides("TN", "BN", EQUAL_SHARES)
+VECTORS = (lambda p: p["VW"] in (4, 8, 16), "VW={VW} must be 4, 8 or 16, the vectors that there are")
 IN_FOURS = (
-    *TM_DIVIDES,
-    *TN_DIVIDES,
+    TM_DIVIDES,
+    TN_DIVIDES,
     (lambda p: p["TM"] % 4 == 0 and p["TN"] % 4 == 0, "TM={TM} and TN={TN} must be multiples of 4"),
     (lambda p: p["BK"] % 8 == 0, "BK={BK} must be a multiple of 8"),
     (
@@ -323,7 +317,7 @@ STEPS = {
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
             read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
-            needs=TM_DIVIDES,
+            needs=(TM_DIVIDES,),
         ),
         Step(
             "register_2d",
@@ -345,7 +339,7 @@ STEPS = {
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
             read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
-            needs=TM_DIVIDES + TN_DIVIDES,
+            needs=(TM_DIVIDES, TN_DIVIDES),
         ),
         Step(
             "vectorized",
@@ -395,14 +389,10 @@ STEPS = {
             staged=lambda p: 2 * p["BK"] * (p["BM"] + 4 + p["BN"]),
             needs=(
                 *IN_FOURS,
-                (
-                    lambda p: p["BM"] % p["WM"] == 0 and p["BN"] % p["WN"] == 0,
-                    "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps",
-                ),
-                (
-                    lambda p: p["WM"] % p["TM"] == 0 and p["WN"] % p["TN"] == 0,
-                    "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads",
-                ),
+                divides("WM", "BM", "a whole number of warps"),
+                divides("WN", "BN", "a whole number of warps"),
+                divides("TM", "WM", "a whole number of threads"),
+                divides("TN", "WN", "a whole number of threads"),
             ),
             shared=shared_in_fours,
         ),
@@ -429,8 +419,8 @@ STEPS = {
             dialects=("OpenCL",),
             adds=True,
             needs=(
-                *VECTORS,
-                *TM_DIVIDES,
+                VECTORS,
+                TM_DIVIDES,
                 (
                     lambda p: p["BN"] % (p["TN"] * p["VW"]) == 0,
                     "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
@@ -449,7 +439,7 @@ STEPS = {
             block=lambda p: (1, 1),
             tile=lambda p: (p["TM"], 1, p["VW"]),
             dialects=("OpenCL",),
-            needs=VECTORS,
+            needs=(VECTORS,),
         ),
     ]
 }

@@ -265,22 +265,18 @@ class RocKernel:
                 f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."
             )
         for number, (wanted, given) in enumerate(zip(self.types, arguments, strict=True), 1):
-            is_array, dimensions = hasattr(wanted, "ndim"), getattr(given, "ndim", 0)
-            fits = is_array == bool(dimensions) and (
-                not is_array or (wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype))
+            if array_of(given) == array_of(wanted):
+                continue
+            said = array_of(given) or ("a list; make it a NumPy array" if isinstance(given, list) else typeof(given))
+            raise TypeError(
+                f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
+                f"Convert it, with .astype or .reshape, or change the signature."
             )
-            if not fits:
-                said = (
-                    f"{given.dtype} with {dimensions} dimensions"
-                    if dimensions
-                    else "a list; make it a NumPy array"
-                    if isinstance(given, list)
-                    else typeof(given)
-                )
-                raise TypeError(
-                    f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
-                    f"Convert it, with .astype or .reshape, or change the signature."
-                )
+
+
+def array_of(value) -> str:
+    """What an array, or its Numba type, holds: as "float32 with 2 dimensions". Empty for what is no array."""
+    return f"{value.dtype} with {value.ndim} dimensions" if getattr(value, "ndim", 0) else ""
 
 
 @contextmanager

@@ -33,7 +33,8 @@ class Step:
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
-    staged    float32 elements of shared (local) memory a block stages for each K-tile
+    staged    float32 elements of shared (local) memory that a block takes, and fills for each K-tile; a step that does
+              not fill all of it, as where rows are padded, has `shared`, too
     read      elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
@@ -42,8 +43,8 @@ class Step:
     needs     what its parameters must fulfil: pairs of a condition, which takes them, and the words for a broken one
     by_shape  (parameters, device, M, N, K) -> parameters for that product, made from those for large ones; None where
               one choice suits all
-    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
-              spare some of them
+    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps that leave
+              some of it out
     loads     (parameters, M, N, K) -> float32 elements of A and B loaded from global memory; for a step that loads them
               neither once a block nor once a thread
     column    the name of the step that takes over where B is a single column; None where this step does it itself

@@ -18,7 +18,7 @@ VENV := .venv
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
 	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
 
-test: $(VENV)/test.stamp  ## every notebook and every test
+test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew
 	$(VENV)/bin/python -m pytest
 
 quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, within a minute

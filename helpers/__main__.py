@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 
 from . import files
 from .devices import DeviceError
@@ -25,6 +26,23 @@ class Failed(Exception):
     """A command did its work and could not store it; the message says why."""
 
 
+@contextlib.contextmanager
+def counted(done: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr that says how many are done, as "3 timed in 00:04 | NumPy", and goes when the work is over.
+
+    What it gives is called with a name as each begins.
+    """
+    from tqdm import tqdm
+
+    with tqdm(leave=False, file=sys.stderr, bar_format=f"{{n}} {done} in {{elapsed}} | {{desc}}") as bar:
+
+        def each(name):
+            bar.set_description(name)
+            bar.update()
+
+        yield each
+
+
 def look(arguments) -> int:
     """Say what this machine has. Returns 0 where it is ready for class, else 1."""
     return 0 if report(arguments.json) else 1
@@ -32,8 +50,6 @@ def look(arguments) -> int:
 
 def bench(arguments) -> None:
     """Time the ladder beside NumPy, and the libraries if asked; print a table; write rows, or the machine's file."""
-    from tqdm import tqdm
-
     from . import ladder
     from .clock import scoreboard, write_results
     from .clock.contests import numpy_matmul
@@ -53,14 +69,15 @@ def bench(arguments) -> None:
         files.try_writing(arguments.json)
     if folder:
         prepare(folder)
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} timed in {elapsed} | {desc}") as progress:
-
-        def each(k):
-            progress.set_description("NumPy" if k.name == numpy_matmul.__name__ else str(k))
-            progress.update()
-
+    with counted("timed") as each:
         board = scoreboard(
-            size, dialects, arguments.steps, arguments.peers, rounds, "tuned" if arguments.tuned else None, each
+            size,
+            dialects,
+            arguments.steps,
+            arguments.peers,
+            rounds,
+            "tuned" if arguments.tuned else None,
+            lambda k: each("NumPy" if k.name == numpy_matmul.__name__ else str(k)),
         )
     print(board)
     problems = []
@@ -109,18 +126,11 @@ def record(arguments) -> None:
 
 def look_at_progress(arguments) -> None:
     """Judge the exercises in a folder of students' notebooks; print a table, write rows if asked."""
-    from tqdm import tqdm
-
     from .classroom import progress
 
     if arguments.csv:
         files.try_writing(arguments.csv)
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} answers in {elapsed} | {desc}") as bar:
-
-        def each(whose):
-            bar.set_description(whose)
-            bar.update()
-
+    with counted("answers") as each:
         found = progress(arguments.folder, each, arguments.trust)
     print(found)
     if arguments.csv:
@@ -129,18 +139,11 @@ def look_at_progress(arguments) -> None:
 
 def show_board(arguments) -> None:
     """Print the board of a class's entries; write its chart beside them if asked."""
-    from tqdm import tqdm
-
     from .classroom import board
 
     if arguments.chart:
         files.try_writing(arguments.chart)
-    with tqdm(leave=False, file=sys.stderr, bar_format="{n} looked at in {elapsed} | {desc}") as bar:
-
-        def each(name):
-            bar.set_description(name)
-            bar.update()
-
+    with counted("looked at") as each:
         found = board(arguments.folder, arguments.again, each, arguments.trust)
     print(found)
     if arguments.chart:

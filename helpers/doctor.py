@@ -1,7 +1,6 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
 import codecs
-import importlib.metadata
 import json
 import os
 import sys
@@ -24,14 +23,6 @@ def plainly(error):
 codecs.register_error(PLAIN, plainly)
 
 
-def version(package):
-    """The installed version; None if it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
     return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), jailer(), *cache()]
@@ -45,7 +36,7 @@ def row(what, found, used, why):
 def packages():
     """The packages that everything stands on."""
     for package in ("numpy", "numba", "numba-cuda", "pyopencl"):
-        have = version(package)
+        have = devices.version(package)
         yield row(package, have or "missing", bool(have), "" if have else f"pip install {package}")
 
 

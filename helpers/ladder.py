@@ -8,7 +8,7 @@ import itertools
 import numbers
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,20 +18,14 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-class Formula(str):
-    """A formula of a step's parameters, as text; called with them, a dict, it gives its value."""
-
-    def __call__(self, p):
-        """The formula's value for the parameters `p`, a dict of ints: an int, or a tuple of them."""
-        return eval(self, {}, dict(p))
-
-
-NOTHING = Formula("0")
+def nothing(p):
+    """No elements, whatever the parameters are."""
+    return 0
 
 
 @dataclass(frozen=True)
 class Step:
-    """One rung. `block`, `tile`, `staged` and `read` are formulas of its parameters.
+    """One rung. `block`, `tile`, `staged` and `read` are functions of its parameters, a dict.
 
     name      also the name of its file in helpers/cuda and helpers/opencl
     idea      one line
@@ -39,17 +33,18 @@ class Step:
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
-    staged    float32 elements of shared (local) memory a block stages for each K-tile
+    staged    float32 elements of shared (local) memory that a block takes, and fills for each K-tile; a step that does
+              not fill all of it, as where rows are padded, has `shared`, too
     read      elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
     dialects  those it is written in
     adds      True: C is stored after each K-tile, and loaded again for the next
-    needs     what its parameters must fulfil, {expression: why}
+    needs     what its parameters must fulfil: pairs of a condition, which takes them, and the words for a broken one
     by_shape  (parameters, device, M, N, K) -> parameters for that product, made from those for large ones; None where
               one choice suits all
-    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps whose guards
-              spare some of them
+    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps that leave
+              some of it out
     loads     (parameters, M, N, K) -> float32 elements of A and B loaded from global memory; for a step that loads them
               neither once a block nor once a thread
     column    the name of the step that takes over where B is a single column; None where this step does it itself
@@ -59,15 +54,15 @@ class Step:
     idea: str
     defaults: dict
     space: dict
-    block: Formula
-    tile: Formula
-    staged: Formula = NOTHING
-    read: Formula = NOTHING
+    block: Callable
+    tile: Callable
+    staged: Callable = nothing
+    read: Callable = nothing
     x_along: str = "columns"
     reuse: bool = True
     dialects: tuple = ("CUDA", "OpenCL")
     adds: bool = False
-    needs: dict = field(default_factory=dict)
+    needs: tuple = ()
     by_shape: Callable | None = None
     shared: Callable | None = None
     loads: Callable | None = None
@@ -121,7 +116,7 @@ TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others ta
 
 
 def packed_defaults(device):
-    """For a CPU: a patch that fills its vector registers, and tall tiles that are two patches wide."""
+    """The parameters of `packed` on a CPU: a patch fills its vector registers; tiles are tall, and two patches wide."""
     # No more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
     VW, TM = vector(device), 6
     TN = patch_columns(device, TM)
@@ -143,7 +138,7 @@ def patch_columns(device, TM):
 
 
 def column_defaults(device):
-    """For a CPU: as many rows of A at a time as keep its memory busy, a sum for each in registers."""
+    """The parameters of `column` on a CPU: as many rows of A at a time as keep its memory busy, a sum for each."""
     return dict(TM=8, VW=vector(device))
 
 
@@ -169,10 +164,11 @@ def packed_depth(device, BN):
 
 
 def packed_by_shape(p, device, M, N, K):
-    """For one product: a patch with few rows and columns to spare, and the tallest tiles that leave each core enough.
+    """The parameters of `packed` for one product, from `p`, those for large ones.
 
-    What a tall tile packs of B serves many rows. C is cut into tiles of one height, and K into pieces of one depth: a
-    short last one costs a round, too.
+    A patch has few rows and columns to spare, and tiles are the tallest that leave each core enough to do: what a tall
+    tile packs of B serves many rows. C is cut into tiles of one height, and K into pieces of one depth, since a short
+    last one costs a round, too.
     """
     VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
     if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
@@ -195,32 +191,43 @@ def packed_by_shape(p, device, M, N, K):
     BM = ceil_div(ceil_div(M, down), TM) * TM
     # Where K comes in pieces, several strips read the same piece of A, one after the other. That is worth less than
     # even shares of the work: so only while there are twice as many tiles.
-    together = min(p["STRIPS"] * p["BN"] // BN, strips * down // (2 * tiles)) if K > BK else 1
-    return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=evenly(strips, max(1, together)))
+    abreast = min(p["STRIPS"] * p["BN"] // BN, strips * down // (2 * tiles)) if K > BK else 1
+    return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=evenly(strips, max(1, abreast)))
 
 
 def evenly(length, piece):
-    """`piece`, or where `length` needs several, a smaller one: as many, but all of one size."""
+    """The size of a piece, so that as few cover `length` as of size `piece`, and all are of one size.
+
+    A length of 100 takes four pieces of 32, the last of which is short: so it gets 25. One of 20 keeps its piece of 32.
+    """
     pieces = ceil_div(length, piece)
     return ceil_div(length, pieces) if pieces > 1 else piece
 
 
 def doubled(side, covered, most):
-    """`side`, doubled until it covers so many, or would be more than `most`."""
+    """The side of a block, doubled until it reaches `covered`, or until twice of it is more than `most`.
+
+    A side of 4 that should cover 30 becomes 32 where `most` is 32 or more, and 16 where it is 20.
+    """
     while side < covered and 2 * side <= most:
         side *= 2
     return side
 
 
 def shared_in_fours(p, M, N, K):
-    """Elements that steps with wide loads read from, and write to, shared memory: as register_2d, no padding."""
+    """The elements that steps with wide loads read from, and write to, shared memory.
+
+    They are as many as those of register_2d, since the padding of a tile is neither read nor written.
+    """
     tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
-    threads = p["BM"] // p["TM"] * (p["BN"] // p["TN"])
-    return tiles * threads * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
+    return tiles * patches(p) * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
 
 
 def packed_shared(p, M, N, K):
-    """Elements that `packed` reads from, and writes to, local memory: whole panels of B, unless used only once."""
+    """The elements that `packed` reads from, and writes to, local memory.
+
+    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once.
+    """
     if p["BM"] == p["TM"]:
         return 0, 0
     row = ceil_div(N, p["TN"] * p["VW"]) * p["TN"] * p["VW"]  # of all panels
@@ -228,26 +235,39 @@ def packed_shared(p, M, N, K):
 
 
 def packed_loads(p, M, N, K):
-    """Elements of A and B that `packed` loads: a patch all its rows of A, some of them again below C; a tile its B."""
+    """The elements of A and B that `packed` loads from global memory.
+
+    A patch loads all its rows of A; one that reaches below C loads the last row again for each row that C lacks. A tile
+    loads its columns of B.
+    """
     rows, panels = ceil_div(M, p["TM"]) * p["TM"], ceil_div(N, p["TN"] * p["VW"])
     return K * (rows * panels + N * ceil_div(M, p["BM"]))
 
 
-VECTORS = {"VW in (4, 8, 16)": "VW={VW} must be 4, 8 or 16, the vectors that there are"}
-TM_DIVIDES = {"BM % TM == 0": "TM={TM} must divide BM={BM}, so that every thread owns the same number of elements"}
-TN_DIVIDES = {"BN % TN == 0": "TN={TN} must divide BN={BN}, so that every thread owns the same number of elements"}
+def divides(small, large, why):
+    """What parameters must fulfil so that one divides another: a condition, and the words for one that is broken."""
+    return lambda p: p[large] % p[small] == 0, f"{small}={{{small}}} must divide {large}={{{large}}}, {why}"
+
+
+EQUAL_SHARES = "so that every thread owns the same number of elements"
+TM_DIVIDES, TN_DIVIDES = divides("TM", "BM", EQUAL_SHARES), divides("TN", "BN", EQUAL_SHARES)
+VECTORS = (lambda p: p["VW"] in (4, 8, 16), "VW={VW} must be 4, 8 or 16, the vectors that there are")
 IN_FOURS = (
-    TM_DIVIDES
-    | TN_DIVIDES
-    | {
-        "TM % 4 == 0 and TN % 4 == 0": "TM={TM} and TN={TN} must be multiples of 4",
-        "BK % 8 == 0": "BK={BK} must be a multiple of 8",
-        "BM * BK // 4 % (BM // TM * (BN // TN)) == 0 and BK * BN // 4 % (BM // TM * (BN // TN)) == 0": (
-            "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, "
-            "{BM} x {BK} / 4 and {BK} x {BN} / 4"
-        ),
-    }
+    TM_DIVIDES,
+    TN_DIVIDES,
+    (lambda p: p["TM"] % 4 == 0 and p["TN"] % 4 == 0, "TM={TM} and TN={TN} must be multiples of 4"),
+    (lambda p: p["BK"] % 8 == 0, "BK={BK} must be a multiple of 8"),
+    (
+        lambda p: all(side * p["BK"] // 4 % patches(p) == 0 for side in (p["BM"], p["BN"])),
+        "the threads, {BM}//{TM} x {BN}//{TN}, must divide the fours of each tile, {BM} x {BK} / 4 and {BK} x {BN} / 4",
+    ),
 )
+
+
+def patches(p):
+    """How many patches of TM x TN elements a block of BM x BN has, one for each of its threads."""
+    return p["BM"] // p["TM"] * (p["BN"] // p["TN"])
+
 
 STEPS = {
     step.name: step
@@ -262,8 +282,8 @@ STEPS = {
                 "simulator": dict(BM=4, BN=4),
             },
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
-            block=Formula("BM, BN"),
-            tile=Formula("BM, BN, 8"),
+            block=lambda p: (p["BM"], p["BN"]),
+            tile=lambda p: (p["BM"], p["BN"], 8),
             x_along="rows",
             reuse=False,
         ),
@@ -277,8 +297,8 @@ STEPS = {
                 "simulator": dict(BM=4, BN=4),
             },
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
-            block=Formula("BN, BM"),
-            tile=Formula("BM, BN, 8"),
+            block=lambda p: (p["BN"], p["BM"]),
+            tile=lambda p: (p["BM"], p["BN"], 8),
             reuse=False,
         ),
         Step(
@@ -286,10 +306,10 @@ STEPS = {
             "a block stages tiles of A and B in shared memory",
             {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32), "simulator": dict(TILE=4)},
             space=dict(TILE=(4, 8, 16, 32, 64)),
-            block=Formula("TILE, TILE"),
-            tile=Formula("TILE, TILE, TILE"),
-            staged=Formula("2 * TILE ** 2"),
-            read=Formula("TILE ** 2 * 2 * TILE"),
+            block=lambda p: (p["TILE"], p["TILE"]),
+            tile=lambda p: (p["TILE"], p["TILE"], p["TILE"]),
+            staged=lambda p: 2 * p["TILE"] ** 2,
+            read=lambda p: p["TILE"] ** 2 * 2 * p["TILE"],
         ),
         Step(
             "register_1d",
@@ -301,11 +321,11 @@ STEPS = {
                 "simulator": dict(BM=8, BN=4, BK=4, TM=4),
             },
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
-            block=Formula("BN, BM // TM"),
-            tile=Formula("BM, BN, BK"),
-            staged=Formula("BM * BK + BK * BN"),
-            read=Formula("BN * (BM // TM) * BK * (TM + 1)"),
-            needs=TM_DIVIDES,
+            block=lambda p: (p["BN"], p["BM"] // p["TM"]),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
+            read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
+            needs=(TM_DIVIDES,),
         ),
         Step(
             "register_2d",
@@ -323,11 +343,11 @@ STEPS = {
                 TM=(4, 8, 16),
                 TN=(2, 4, 8, 16, 64),
             ),
-            block=Formula("BN // TN, BM // TM"),
-            tile=Formula("BM, BN, BK"),
-            staged=Formula("BM * BK + BK * BN"),
-            read=Formula("(BN // TN) * (BM // TM) * BK * (TM + TN)"),
-            needs=TM_DIVIDES | TN_DIVIDES,
+            block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
+            read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
+            needs=(TM_DIVIDES, TN_DIVIDES),
         ),
         Step(
             "vectorized",
@@ -345,9 +365,9 @@ STEPS = {
                 TM=(4, 8, 16),
                 TN=(4, 8, 16, 64),
             ),
-            block=Formula("BN // TN, BM // TM"),
-            tile=Formula("BM, BN, BK"),
-            staged=Formula("BK * (BM + 4) + BK * BN"),
+            block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
             needs=IN_FOURS,
             shared=shared_in_fours,
         ),
@@ -369,18 +389,16 @@ STEPS = {
                 WM=(4, 8, 32, 64, 128),
                 WN=(32, 64, 128, 256),
             ),
-            block=Formula("WM // TM * (WN // TN), BM // WM * (BN // WN)"),
-            tile=Formula("BM, BN, BK"),
-            staged=Formula("2 * BK * (BM + 4 + BN)"),
-            needs=IN_FOURS
-            | {
-                "BM % WM == 0 and BN % WN == 0": (
-                    "WM={WM} must divide BM={BM}, and WN={WN} BN={BN}, a whole number of warps"
-                ),
-                "WM % TM == 0 and WN % TN == 0": (
-                    "TM={TM} must divide WM={WM}, and TN={TN} WN={WN}, a whole number of threads"
-                ),
-            },
+            block=lambda p: (p["WM"] // p["TM"] * (p["WN"] // p["TN"]), p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: 2 * p["BK"] * (p["BM"] + 4 + p["BN"]),
+            needs=(
+                *IN_FOURS,
+                divides("WM", "BM", "a whole number of warps"),
+                divides("WN", "BN", "a whole number of warps"),
+                divides("TM", "WM", "a whole number of threads"),
+                divides("TN", "WN", "a whole number of threads"),
+            ),
             shared=shared_in_fours,
         ),
         Step(
@@ -400,16 +418,19 @@ STEPS = {
                 VW=(4, 8, 16),
                 STRIPS=(1, 4, 16),
             ),
-            block=Formula("1, 1"),
-            tile=Formula("BM, STRIPS * BN, BK"),
-            staged=Formula("BN * BK"),
+            block=lambda p: (1, 1),
+            tile=lambda p: (p["BM"], p["STRIPS"] * p["BN"], p["BK"]),
+            staged=lambda p: p["BN"] * p["BK"],
             dialects=("OpenCL",),
             adds=True,
-            needs={
-                **VECTORS,
-                **TM_DIVIDES,
-                "BN % (TN * VW) == 0": "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
-            },
+            needs=(
+                VECTORS,
+                TM_DIVIDES,
+                (
+                    lambda p: p["BN"] % (p["TN"] * p["VW"]) == 0,
+                    "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
+                ),
+            ),
             by_shape=packed_by_shape,
             shared=packed_shared,
             loads=packed_loads,
@@ -420,10 +441,10 @@ STEPS = {
             "for CPUs: a B of one column, with the vectors along K",
             {"CPU": column_defaults, "CPU (PoCL)": column_defaults, "simulator": dict(TM=2, VW=4)},
             space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
-            block=Formula("1, 1"),
-            tile=Formula("TM, 1, VW"),
+            block=lambda p: (1, 1),
+            tile=lambda p: (p["TM"], 1, p["VW"]),
             dialects=("OpenCL",),
-            needs=VECTORS,
+            needs=(VECTORS,),
         ),
     ]
 }
@@ -471,8 +492,8 @@ def parameters(step, device, given):
             said = repr(value)[:80] if not isinstance(value, int) or value < 2**31 else "a number beyond 32 bits"
             raise ValueError(f"{step.name}: {key}={said} must be a whole number, 1 or more.")
         p[key] = int(value)
-    for expression, why in step.needs.items():
-        if not eval(expression, {}, dict(p)):
+    for fulfilled, why in step.needs:
+        if not fulfilled(p):
             raise ValueError(f"{step.name}: {why.format(**p)}.")
     x, y = step.block(p)
     if x * y > device.max_threads:

@@ -92,10 +92,7 @@ def table():
             {"step": ("tiled", {"naive"}), "device": (None, {"None", "empty text", "OpenCL's device"})}
             | {"like": (None, MAY_BE_LEFT_OUT), "parameters": (None, MAY_BE_LEFT_OUT), "TILE": (4, NOTHING)},
         ),
-        "forget_tuned": (
-            helpers.forget_tuned,
-            {"step": ("tiled", {"None", "naive"}), "device": (None, {"None", "CUDA's device", "OpenCL's device"})},
-        ),
+        "forget_tuned": (helpers.forget_tuned, {"step": ("tiled", {"None", "naive"})}),
         "dialect": (launch.dialect, {"name": ("CUDA", NOTHING)}),
         "draw": (launch.draw, SIZED),
         "sizes": (launch.sizes, {"size": (8, NOTHING)}),
@@ -270,7 +267,7 @@ EXCUSED = {
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPUS SECTOR WARP CompiledRun CompilerReport Trace Traffic",
     "pictures": "Film Picture",
-    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes pingpong "
+    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",
     "classroom": "Board EXERCISES Exercise NotEntered Progress",
 }

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import helpers
 from helpers import clock, devices, files
 from helpers.__main__ import main
 from helpers.clock.contests import numpy_matmul
@@ -232,14 +233,25 @@ def python(*command, **environment):
     return subprocess.run([sys.executable, *command], env=clean, capture_output=True, timeout=120)
 
 
+def in_encoding(text, encoding):
+    """Whether that is doctor's text, as plainly as the encoding wants it."""
+    begins = text.startswith({"utf-8": "✓ numpy"}.get(encoding, "+ numpy"))
+    return begins and (("\n· " if encoding != "ascii" else "\n- ") in text or "NVIDIA GPU         1" in text)
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-@pytest.mark.parametrize("command", [("-m", "helpers", "doctor"), ("-c", "import helpers; helpers.doctor()")])
-def test_doctor_can_be_written_to_a_file_in_any_encoding(command, encoding):
-    done = python(*command, PYTHONIOENCODING=encoding)
-    text = done.stdout.decode(encoding)
-    assert done.returncode == 0, done.stderr
-    assert text.startswith({"utf-8": "✓ numpy"}.get(encoding, "+ numpy"))
-    assert ("\n· " if encoding != "ascii" else "\n- ") in text or "NVIDIA GPU         1" in text
+@pytest.mark.parametrize("doctor", [main, helpers.doctor], ids=["command", "function"])
+def test_doctor_can_be_written_to_a_file_in_any_encoding(doctor, encoding, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["helpers", "doctor"])
+    with open(tmp_path / "said", "w", encoding=encoding) as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        doctor()
+    assert in_encoding((tmp_path / "said").read_text(encoding), encoding)
+
+
+def test_doctor_is_written_as_python_was_told_to():
+    done = python("-m", "helpers", "doctor", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and in_encoding(done.stdout.decode("ascii"), "ascii"), done.stderr
 
 
 @pytest.mark.skipif(bool(devices.nvidia_gpus()), reason="this machine has a GPU")
@@ -267,7 +279,7 @@ def test_a_cache_that_cannot_be_written_is_a_line_of_doctors(monkeypatch, capsys
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
     run(monkeypatch, "doctor")
     assert "cannot be written" in capsys.readouterr().out
-    assert kept.entries(devices.opencl_device()) == {}
+    assert kept.read(kept.path_of(devices.opencl_device())) == {}
 
 
 def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys):

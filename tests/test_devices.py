@@ -103,7 +103,7 @@ def test_a_runtime_that_cannot_work_is_said_with_its_remedy(monkeypatch, tmp_pat
     remedy = devices.opencl_remedy()
     assert "cannot be loaded" in remedy and remedy.endswith("pip install --force-reinstall intel-cmplr-lib-rt")
     monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
-    monkeypatch.setattr(devices, "is_installed", lambda package: True)  # its record, and no library
+    monkeypatch.setattr(devices, "version", lambda package: "2025.0")  # its record, and no library
     assert "as pip's --target leaves it" in devices.opencl_remedy()
 
 
@@ -142,7 +142,7 @@ def test_a_folder_the_user_named_is_left_alone(tmp_path):
 )
 def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, machine, command):
     monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: None)
-    monkeypatch.setattr(devices, "is_installed", lambda package: False)
+    monkeypatch.setattr(devices, "version", lambda package: None)
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert devices.opencl_remedy().endswith(command)

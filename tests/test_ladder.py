@@ -1,5 +1,7 @@
 """The ladder: one table from which launches, counts and limits follow."""
 
+import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from helpers import ladder
 from helpers.devices import KINDS, Device
 from helpers.launch import DIALECTS
 
+ROOT = Path(__file__).resolve().parent.parent
 GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 # Threads a block and bytes of shared memory, by kind; 256 and 32 KiB are what the least of today's OpenCL GPUs allow.
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (64, 4 << 10)]
@@ -20,6 +23,29 @@ def test_the_folder_listing_is_the_ladder():
     for dialect in DIALECTS.values():
         files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
         assert files == set(ladder.steps(dialect.name))
+
+
+def test_every_step_has_wrong_kernels_to_catch():
+    file = "tests/judge/test_planted.py"
+    spec = importlib.util.spec_from_file_location("planted", ROOT / file)
+    planted = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(planted)
+    caught = {(dialect, step) for dialect, step, *_ in planted.CASES}
+    written = {(dialect, step) for dialect in DIALECTS for step in ladder.steps(dialect)}
+    assert caught == written, f"BUGS in {file} needs a wrong kernel for each step in each dialect, and no others"
+
+
+def test_page_00_lists_every_rung_in_order():
+    page = "notebooks/00_start_here.ipynb"
+    cells = json.loads((ROOT / page).read_text(encoding="utf-8"))["cells"]
+    [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
+    listed = re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE)
+    assert listed == list(ladder.rungs()), f"the table in {page} needs a row for each rung, in the ladder's order"
+
+
+def test_names_fit_into_the_charts():
+    long = [name for name in ladder.STEPS if len(name) > 20]
+    assert long == [], "charts cut off a name of more than 20 characters: choose a shorter one in helpers/ladder.py"
 
 
 # What these mean follows from the step's own launch, or from what its B looks like.

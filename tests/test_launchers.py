@@ -23,8 +23,6 @@ from nbclient import NotebookClient
 
 from helpers import devices
 
-pytestmark = pytest.mark.launchers
-
 # Older than constraints.txt, inside pyproject.toml's bounds; they run together on Python 3.11 to 3.13.
 COLAB_SHIPS = {
     "numpy": "2.1.3",
@@ -99,6 +97,7 @@ def colab_like(tmp_path, monkeypatch):
     return venv
 
 
+@pytest.mark.launchers
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; the notebook installs through it")
 def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
     path = [p for p in notebooks.notebook_paths() if p.name[:2] <= "02"][-1]  # the first with kernels, when written
@@ -123,6 +122,7 @@ def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
     assert not changed, "the course upgraded what Colab ships"
 
 
+@pytest.mark.launchers
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="pip has a CPU runtime for x86-64 Linux"
 )

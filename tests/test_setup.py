@@ -16,8 +16,6 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from helpers import ladder
-
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -145,13 +143,6 @@ def test_the_readmes_table_has_every_page():
     row = re.compile(r"^\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\) \|", re.MULTILINE)
     listed = row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert listed == [(path.stem, path.stem) for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
-
-
-def test_page_00_lists_every_step_of_the_ladder_in_order():
-    cells = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
-    [table] = [text for text in ("".join(cell["source"]) for cell in cells) if "| page | rung |" in text]
-    listed = re.findall(r"^\| \d\d \| `(\w+)` \|", table, flags=re.MULTILINE)
-    assert listed == list(ladder.rungs()), "the table of page 00 needs a row for each rung, in the ladder's order"
 
 
 def test_readme_says_the_minutes_that_each_page_says():

@@ -2,15 +2,19 @@
 
 import importlib
 import inspect
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import helpers
 
 # "" is helpers itself
 ROOMS = ("", "classroom", "clock", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def public_names(room):
@@ -119,3 +123,10 @@ def test_a_docstring_whose_first_line_asks_nothing_is_seen(docstring):
 @pytest.mark.parametrize("docstring", ["What for?", "What for? For this.", "What for? For this.\n\nMore of it."])
 def test_a_docstring_whose_first_line_asks_is_let_through(docstring):
     assert asks_a_question(docstring)
+
+
+def test_the_changes_begin_with_the_version_that_pyproject_names():
+    """The version stands in pyproject.toml; the newest heading of CHANGELOG.md follows it."""
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert Version(newest) == Version(project["version"]), "change the version in pyproject.toml, or the heading"

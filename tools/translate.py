@@ -1,11 +1,12 @@
 """Make the Chinese edition: notebooks/zh_CN/ from the English pages and their translations, po/zh_CN/NN_name.po.
 
-    python tools/translate.py               write the pages of notebooks/zh_CN/ whose translation is whole
-    python tools/translate.py --update 04   bring po/zh_CN/04_*.po in line with the page, and show what to translate
+    python tools/translate.py               bring po/zh_CN/ in line with the pages, and write those of notebooks/zh_CN/
+    python tools/translate.py --update 04   the first of the two, for page 04; show what there is to translate
     python tools/translate.py --check 04    change nothing; say what is missing, wrong or out of date
 
 An entry is one markdown cell, without the badges and the links to the glossary, which are made anew in each language.
-All else of a page is copied byte for byte: code, outputs, ids and tags.
+All else of a page is copied byte for byte: code, outputs, ids and tags. A cell whose English has changed keeps its old
+translation, and a new one its English, each with a note for the reader, until somebody translates it.
 """
 
 import argparse
@@ -22,6 +23,7 @@ PO = ROOT / "po" / "zh_CN"
 PAGES = FOLDER / "zh_CN"
 HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8"}
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
+NOTES = {EMPTY: "> 译注：这一段还没有译文。", CHANGED: "> 译注：这一段的英文已有改动，译文还是旧的。"}
 
 
 def plain(notebook):
@@ -64,18 +66,38 @@ def renewed(po, sources):
     return new
 
 
+def lacks(entry):
+    """Why a translator has still to look at an entry: EMPTY or CHANGED; None where it is translated."""
+    return CHANGED if entry.fuzzy else None if entry.msgstr.strip() else EMPTY
+
+
 def untranslated(po):
     """(entry, why) of each entry that a translator has still to look at."""
-    for entry in po:
-        if entry.fuzzy or not entry.msgstr.strip():
-            yield entry, CHANGED if entry.fuzzy else EMPTY
+    return [(entry, lacks(entry)) for entry in po if lacks(entry)]
+
+
+def behind(path, po):
+    """What of the page is not translated, or not anew since its English has changed, a line each."""
+    return [f"{name(entry)} {why}; run: {shown_by(path)}" for entry, why in untranslated(po)]
+
+
+def shown_by(path):
+    """The command that shows what there is to translate of a page."""
+    return f"python tools/translate.py --update {path.stem[:2]}"
+
+
+def said(entry):
+    """What the Chinese page says in the place of an entry: where its translation is old or missing, with a note."""
+    if why := lacks(entry):
+        return f"{entry.msgstr.strip() or entry.msgid}\n\n{NOTES[why]}"
+    return entry.msgstr
 
 
 def translated(notebook, po, stem):
     """The page in Chinese: its markdown cells as `po` has them, with Chinese badges and links; all else is a copy."""
     page = copy.deepcopy(notebook)
     for number, (cell, source) in enumerate(plain(notebook).items()):
-        chinese = po.find(source).msgstr
+        chinese = said(po.find(source))
         if number == 0:
             heading, *rest = chinese.split("\n\n", 1)
             chinese = "\n\n".join([heading, badges(f"zh_CN/{stem}"), *rest])
@@ -85,20 +107,13 @@ def translated(notebook, po, stem):
 
 
 def problems(notebook, po, stem):
-    """What is missing or wrong in the page's translation, a line each."""
-    new = renewed(po, plain(notebook))
-    command = f"run: python tools/translate.py --update {stem[:2]}"
-    for entry, why in untranslated(new):
-        yield f"{name(entry)} {why}; {command}"
-    left = {entry.msgid for entry in po} - {entry.msgid for entry in new}
-    if not list(untranslated(new)) and str(po) != str(new):
-        yield f"{stem}.po is not as the tool writes it" + f", {len(left)} obsolete" * bool(left) + f"; {command}"
-    for entry in new:
-        if entry.msgstr and not entry.fuzzy:
+    """What is wrong in the page's translation, a line each. `po`: in line with the page."""
+    for entry in po:
+        if not lacks(entry):
             for fault in (*differences(entry.msgid, entry.msgstr, entry.tcomment), *manners(entry.msgstr)):
                 yield f"{name(entry)}: {fault}"
-    if not list(untranslated(new)):
-        lost = set(anchors(notebook)) - set(anchors(translated(notebook, new, stem)))
+    if not untranslated(po):
+        lost = set(anchors(notebook)) - set(anchors(translated(notebook, po, stem)))
         if lost:
             yield f"no place for a link to the glossary at {', '.join(sorted(lost))}: use the term unbolded, too"
 
@@ -107,11 +122,11 @@ def said_first(path):
     """The words of verdicts that no page before this one shows in its outputs."""
     new, before = set(), set()
     for page in notebook_paths():
-        said = {words for cell in read(page).cells for text in output_texts(cell) for words in verdicts_in(text)}
+        shown = {words for cell in read(page).cells for text in output_texts(cell) for words in verdicts_in(text)}
         if page == path:
-            new = said
+            new = shown
         elif page < path:
-            before |= said
+            before |= shown
     return new - before
 
 
@@ -143,29 +158,39 @@ def show(entry, why):
 def update(path):
     """Bring the page's file of translations in line with it, and show what is left to do."""
     po = renewed(stored(path.stem), plain(read(path)))
-    PO.mkdir(parents=True, exist_ok=True)
-    po.save(str(PO / f"{path.stem}.po"))
-    left = list(untranslated(po))
+    keep(po, path.stem)
+    left = untranslated(po)
     print(f"{path.stem}: {len(left)} of {len(po)} entries to translate, in po/zh_CN/{path.stem}.po")
     for entry, why in left:
         show(entry, why)
 
 
+def keep(po, stem):
+    """Write the page's file of translations."""
+    PO.mkdir(parents=True, exist_ok=True)
+    po.save(str(PO / f"{stem}.po"))
+
+
 def make(path, only_check):
-    """Write the Chinese page, or only compare it. Returns what is wrong, a list of lines; then nothing is written."""
-    notebook, po = read(path), stored(path.stem)
-    if not any(entry.msgstr for entry in po):
-        return [f"is not translated; run: python tools/translate.py --update {path.stem[:2]}"]
+    """Write the Chinese page, and its translation as it is in line with the English one; or only compare both.
+
+    Returns what is wrong, a list of lines, and what is `behind`. Where something is wrong, nothing is written.
+    """
+    notebook, before = read(path), stored(path.stem)
+    po = renewed(before, plain(notebook))
     wrong = [*problems(notebook, po, path.stem), *unexplained(path, po)]
-    if wrong:
-        return wrong
     text, file = as_text(translated(notebook, po, path.stem)), PAGES / path.name
-    if not file.exists() or file.read_text("utf-8") != text:
-        if only_check:
-            return [f"notebooks/zh_CN/{path.name} is out of date; run: make zh"]
+    same = {
+        f"po/zh_CN/{path.stem}.po": str(po) == str(before),
+        f"notebooks/zh_CN/{path.name}": file.exists() and file.read_text("utf-8") == text,
+    }
+    if only_check:
+        wrong += [f"{what} is out of date; run: make zh" for what in same if not same[what]]
+    if not wrong and not only_check:
+        keep(po, path.stem)
         PAGES.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return []
+    return wrong, behind(path, po)
 
 
 def main(arguments=None):
@@ -181,11 +206,11 @@ def main(arguments=None):
         if options.update:
             update(path)
             continue
-        wrong = make(path, options.check)
-        print(f"{path.name:40} {'FAILED' if wrong else 'in Chinese'}")
-        for line in wrong:
+        wrong, old = make(path, options.check)
+        print(f"{path.name:40} {'FAILED' if wrong else 'in Chinese'}{f', to translate: {len(old)}' * bool(old)}")
+        for line in (*wrong, *old):
             print(f"    {line}")
-        failed = failed or bool(wrong)
+        failed = failed or bool(wrong) or (options.check and bool(old))
     return int(failed)
 
 

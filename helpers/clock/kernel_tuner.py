@@ -1,6 +1,5 @@
 """Kernel Tuner as a search: it builds, checks and times OpenCL kernels, and `search.order` says what comes next."""
 
-import ast
 from collections.abc import Callable
 
 import numpy as np
@@ -12,25 +11,13 @@ from ..launch.operands import CANARY, GUARD
 from .search import LAUNCHES, Tried, go_through
 
 
-def restricted(rung, device, points) -> tuple[dict, list]:
-    """What Kernel Tuner takes: the space that these points span, {name: values}, and its restrictions, [condition].
+def spanned(points) -> dict:
+    """What Kernel Tuner takes for a space, {name: values}: all values of these points. `Strategy` says which it tries.
 
-    Kernel Tuner takes the block from parameters, so it becomes two more of them, which follow from the others.
+    Kernel Tuner takes the block from two parameters more. They follow from the others, so that 1 stands for each here.
     """
-    blocks = [rung.block(p) for p in points]
     space = {name: sorted({p[name] for p in points}) for name in points[0]}
-    along = zip("xy", zip(*blocks, strict=True), strict=True)
-    space |= {f"block_size_{axis}": sorted(set(threads)) for axis, threads in along}
-    x, y = map(ast.unparse, ast.parse(rung.block, mode="eval").body.elts)
-    # Not "block_size_x == ...": its parser, python-constraint 2.9, takes some products there for another kind of
-    # condition.
-    restrictions = [
-        *rung.needs,
-        f"{x} - block_size_x == 0",
-        f"{y} - block_size_y == 0",
-        f"block_size_x * block_size_y <= {device.max_threads}",
-    ]
-    return space, restrictions + [f"4 * ({rung.staged}) <= {device.shared_bytes}"] * (rung.staged != "0")
+    return space | {"block_size_x": [1], "block_size_y": [1]}
 
 
 def search_with_kernel_tuner(task, until: float, each: Callable) -> tuple[list[Tried], bool]:
@@ -49,14 +36,12 @@ def search_with_kernel_tuner(task, until: float, each: Callable) -> tuple[list[T
     A, B = draw(M, N, K)
     platform = task.device.handle.platform
     strategy = Strategy(task, until, each)
-    space, restrictions = restricted(task.rung, task.device, [task.default, *task.legal])
     tune_kernel(
         task.rung.name,
         dialect("OpenCL").source_of(task.rung.name),
         lambda p: task.rung.grid(p, M, N),
         [np.int32(M), np.int32(N), np.int32(K), *with_guards(A, B)],
-        space,
-        restrictions=restrictions,
+        spanned([task.default, *task.legal]),
         grid_div_x=[],  # the problem is counted in blocks already
         grid_div_y=[],
         defines={name: name for name in task.default},

@@ -42,15 +42,15 @@ def cuda_kernel(
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
-    rung, found, p, own, _ = CUDA.resolve(step, like, device, parameters, given)
+    asked = CUDA.resolve(step, like, device, parameters, given)
     with numba_internals.ONE_LAUNCH:  # the simulator puts another `cuda` into a kernel's module while it runs
-        if not own:
-            function, source = from_ladder(rung.name, p), CUDA.source_of(rung.name)
+        if not asked.own:
+            function, source = from_ladder(asked.step, asked.parameters), CUDA.source_of(asked.step)
         elif isinstance(step, str):
-            function, source = from_text(step, p), step
+            function, source = from_text(step, asked.parameters), step
         else:
             function, source = from_function(step)
-    return CudaKernel(rung.name, p, source, found, own, function)
+    return CudaKernel(asked.step, asked.parameters, source, asked.device, asked.own, function)
 
 
 def only_device(step, name):

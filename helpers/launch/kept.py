@@ -12,7 +12,6 @@ import re
 import warnings
 
 from .. import devices, files, ladder
-from ..devices import Device
 from .given import sizes, takes, told
 
 LARGEST = 1_000_000  # bytes of a file
@@ -38,43 +37,39 @@ def ignored(path, why):
     )
 
 
-def entries(device):
-    """{step: entry} as stored for that device; empty where there is no file or it cannot be read."""
-    path = path_of(device)
-    try:
-        return read(path)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        ignored(path, f"the file cannot be read ({error.strerror or error})")
-    except ValueError:
-        ignored(path, "the file is damaged")
-    return {}
-
-
 def read(path) -> dict:
-    """{step: entry} as that file has it. Raises OSError where it cannot be read, ValueError where it is damaged."""
+    """{step: entry} as that file has it; empty where there is none.
+
+    Raises OSError where it cannot be read, ValueError where it is damaged.
+    """
     try:
         stored = files.plain(files.read_json(path, LARGEST, "tune again"))
         return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
-    except (TypeError, KeyError, AttributeError, RecursionError):
-        raise ValueError(f"{path.name} is damaged") from None
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError("the file is damaged") from None
 
 
 def entry(step, device, source):
-    """What is stored of that step on that device, a dict with its `parameters`; {} where none still counts."""
-    found = entries(device).get(step.name, {})
-    if found and found.get("mark") != mark(source, device):
-        ignored(path_of(device), f"those of {step.name} belong to another version of the kernel or of the driver")
-        return {}
+    """What is stored of that step on that device, a dict with its `parameters`; {} where nothing is that still counts.
+
+    Warns of what is there and does not count.
+    """
+    path = path_of(device)
     try:
-        return found and found | {
-            "parameters": ladder.parameters(step, device, found["parameters"]),
-            "size": list(sizes(found.get("size"))),
-        }
+        found = read(path).get(step.name)
+        if found is None:
+            return {}
+        if found.get("mark") != mark(source, device):
+            raise ValueError(f"those of {step.name} belong to another version of the kernel or of the driver")
+        parameters = ladder.parameters(step, device, found["parameters"])
+        return found | {"parameters": parameters, "size": list(sizes(found.get("size")))}
+    except OSError as error:
+        ignored(path, f"the file cannot be read ({error.strerror or error})")
     except ValueError as error:
-        ignored(path_of(device), str(error).rstrip("."))
-        return {}
+        ignored(path, str(error).rstrip("."))
+    return {}
 
 
 def chosen(word, step, device, source, given):
@@ -110,7 +105,7 @@ def change(path, update):
         with files.locked(path.parent):
             try:
                 stored = read(path)
-            except (FileNotFoundError, ValueError):  # nothing yet, or damaged, which was said when it was first read
+            except ValueError:  # damaged, which was said when it was first read
                 stored = {}
             left = update(stored)
             if left:
@@ -128,16 +123,14 @@ def change(path, update):
 
 
 @takes
-def forget_tuned(step: str | None = None, device: Device | None = None) -> int:
-    """The way back: delete what was tuned, of all steps and devices, or of one. Returns how many entries went.
+def forget_tuned(step: str | None = None) -> int:
+    """The way back: delete what was tuned on all devices, of all steps or of one. Returns how many entries went.
 
     A damaged file goes as a whole. Raises OSError where a file cannot be changed.
     """
     if step is not None:
         ladder.step(step)  # an unknown one is an error, not nothing to do
-    paths = sorted(devices.cache_folder().glob("tuned-*.json")) if device is None else [path_of(device)]
     return sum(
         change(path, lambda stored: {name: e for name, e in stored.items() if step is not None and name != step})
-        for path in paths
-        if path.exists()
+        for path in sorted(devices.cache_folder().glob("tuned-*.json"))
     )

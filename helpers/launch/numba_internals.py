@@ -84,23 +84,27 @@ def let_simulator_align() -> None:
 
 
 class Turn:
-    """Takes the place of the event on which a simulated thread waits at a barrier: it waits for its next turn."""
+    """Takes the place of the event on which a simulated thread waits at a barrier: the thread waits for its next turn.
+
+    A thread waits in `wait`, for the first time before its kernel begins; the manager of its block calls `take`.
+    """
 
     def __init__(self):
         self.mine, self.over, self.ended = threading.Semaphore(0), threading.Semaphore(0), False
 
     def wait(self) -> None:
-        """In the thread: its turn is over until `take`."""
+        """In the thread: end this turn, and wait for the next."""
         self.over.release()
         self.mine.acquire()
 
     def clear(self) -> None:
-        """Nothing to clear."""
+        """Do nothing: the simulator clears an event before it waits for it."""
 
-    def take(self) -> None:
-        """In the block's manager: let the thread run until its next barrier, or its end."""
+    def take(self) -> bool:
+        """In the manager: let the thread run until its next barrier, or its end. Returns whether it has not ended."""
         self.mine.release()
         self.over.acquire()
+        return not self.ended
 
 
 ONE_LAUNCH = threading.RLock()
@@ -133,46 +137,41 @@ def run_in_turns(manager, grid_point, *arguments) -> None:
     times as long, and who comes first differs from run to run. Raises what a thread raised, as it does.
     """
     import numpy as np
+
+    waiting = [waiting_thread(manager, grid_point, point, arguments) for point in np.ndindex(*manager._block_dim)]
+    while waiting:
+        for thread in list(waiting):
+            if thread.syncthreads_event.take():
+                continue
+            thread.join()  # only then its exception is known
+            waiting.remove(thread)
+            if thread.exception:
+                for other in waiting:
+                    other.abort = True  # the simulator ends such a thread at its barrier
+                    other.syncthreads_event.take()
+                raise thread.exception[0].with_traceback(thread.exception[1])
+
+
+def waiting_thread(manager, grid_point, point, arguments):
+    """The thread of a simulated block at that point: started, and waiting for its first turn."""
     from numba.cuda.simulator.kernel import BlockThread
 
-    def started(point):
-        turn = Turn()
+    turn = Turn()
 
-        def target():
-            turn.mine.acquire()
-            try:
-                if not thread.abort:
-                    with no_exit("the kernel"):  # a thread that ends so would say nothing
-                        manager._f(*arguments)
-            finally:
-                turn.ended = True
-                turn.over.release()
+    def compute():
+        turn.mine.acquire()
+        try:
+            if not thread.abort:
+                with no_exit("the kernel"):  # a thread that ends so would say nothing
+                    manager._f(*arguments)
+        finally:
+            turn.ended = True
+            turn.over.release()
 
-        thread = BlockThread(target, manager, grid_point, point, manager._debug)
-        thread.syncthreads_event = turn
-        thread.start()
-        return thread
-
-    def take_turn(thread):
-        """Whether it has further to go."""
-        turn = thread.syncthreads_event
-        turn.take()
-        if turn.ended:
-            thread.join()
-        return not turn.ended
-
-    waiting = [started(point) for point in np.ndindex(*manager._block_dim)]
-    while waiting:
-        going_on = []
-        for place, thread in enumerate(waiting):
-            if take_turn(thread):
-                going_on.append(thread)
-            elif thread.exception:
-                for other in going_on + waiting[place + 1 :]:
-                    other.abort = True
-                    take_turn(other)
-                raise thread.exception[0].with_traceback(thread.exception[1])
-        waiting = going_on
+    thread = BlockThread(compute, manager, grid_point, point, manager._debug)
+    thread.syncthreads_event = turn
+    thread.start()
+    return thread
 
 
 @contextmanager

@@ -42,8 +42,9 @@ def opencl_kernel(
     """
     if not isinstance(step, str):
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
-    rung, found, p, own, by_shape = OPENCL.resolve(step, like, device, parameters, given)
-    return OpenCLKernel(rung.name, p, step if own else OPENCL.source_of(rung.name), found, own, by_shape)
+    asked = OPENCL.resolve(step, like, device, parameters, given)
+    source = step if asked.own else OPENCL.source_of(asked.step)
+    return OpenCLKernel(asked.step, asked.parameters, source, asked.device, asked.own, asked.by_shape)
 
 
 def device_for(step, name):
@@ -258,9 +259,12 @@ def guarded(device, X, behind=np.nan):
     return buffer
 
 
-def aligned(nbytes, page=1 << 21):
+SMALL_PAGE, LARGE_PAGE = 1 << 12, 1 << 21  # bytes
+
+
+def aligned(nbytes):
     """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
-    page = page if nbytes >= page else 1 << 12
+    page = LARGE_PAGE if nbytes >= LARGE_PAGE else SMALL_PAGE
     memory = np.empty(nbytes + page, np.uint8)
     start = -memory.ctypes.data % page
     return memory[start : start + nbytes]

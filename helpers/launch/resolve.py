@@ -7,11 +7,28 @@ from pathlib import Path
 
 from .. import ladder
 from ..devices import Device
-from ..ladder import Step
 from . import kept
 from .given import told
 
 PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call of a builder asks for.
+
+    step        the name of the step that it is, or is launched like
+    device      what it runs on
+    parameters  all of the step's, checked
+    own         whether it is a learner's kernel
+    by_shape    whether the parameters follow from the shape of each product, as some steps' do if none are given
+    """
+
+    step: str
+    device: Device
+    parameters: dict
+    own: bool
+    by_shape: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +61,8 @@ class Dialect:
         """The text of that step's file."""
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
-    def resolve(self, step, like, device, parameters, given) -> tuple[Step, Device, dict, bool, bool]:
-        """What a call of the builder means: the step, the device, the parameters, and whether it is a learner's own.
-
-        And whether the parameters follow from the shape of each product, as some steps' do if none are given.
+    def resolve(self, step, like, device, parameters, given) -> Asked:
+        """What a call of the builder, with these arguments, asks for.
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
@@ -68,4 +83,4 @@ class Dialect:
         found = self.device(rung, device)
         chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)
         by_shape = rung.by_shape is not None and not chosen
-        return rung, found, ladder.parameters(rung, found, chosen), own, by_shape
+        return Asked(rung.name, found, ladder.parameters(rung, found, chosen), own, by_shape)

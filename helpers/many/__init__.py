@@ -5,7 +5,7 @@ import lazy_loader
 # Loaded when first asked for: a rank need not wait for what launched it.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["pingpong", "rank", "summa"],  # scripts for MPI's ranks
+    submodules=["rank", "summa"],  # scripts for MPI's ranks
     submod_attrs={
         "engines": ["RunFailed", "have"],
         "memory": ["peak_bytes"],

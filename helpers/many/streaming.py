@@ -21,9 +21,8 @@ from ..launch.given import takes
 from ..launch.operands import guard_elements, ready
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
-STEPS = (
-    8  # blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing
-)
+# Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
+PASSING = 8
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Plan:
 
     stays       "A" or "B": whose block stays while the other's pass by
     BM, BN, BK  rows of a block of A and C, columns of one of B and C, and what of K they have
-    tracks       pairs of a passing block and its block of C on the device at the same time
+    tracks      pairs of a passing block and its block of C on the device at the same time
     """
 
     M: int
@@ -109,25 +108,29 @@ def cuts(K: int, depth: int) -> list[int]:
 
 
 def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
-    """The plan of that depth whose staying block is the widest, so that the others pass by the fewest times; or None.
+    """The plan of that depth whose staying block is the widest, so that the others pass by the fewest times.
 
-    The passing block's thickness changes no count of bytes. So it is one tile at first, and takes what is left then.
+    Where A stays, its block has `wide` rows, and each track has a block of B with `thick` columns and the block of C of
+    both: wide * BK + tracks * thick * (BK + wide) elements. Where B stays, rows and columns change places. What passes
+    by is as many bytes for thick blocks as for thin ones, so these are one tile at first, and take what is left then.
+    Returns None where there is no room for a tile.
     """
     M, N, K = size
+    end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
     room = budget // 4 - (1 + 2 * tracks) * guard_elements()
-    (end, width), (other_end, thickness) = ((M, tile[0]), (N, tile[1]))[:: 1 if stays == "A" else -1]
-    widest = (room - tracks * thickness * BK) // (BK + tracks * thickness)
-    wide = whole(min(widest, end), width, end)
+    wide = whole((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
     if wide == 0:
         return None
-    wide = min(wide, whole(ceil_div(end, ceil_div(end, wide)) + width - 1, width, end))  # as many passes, as wide each
+    # So many blocks stay, one after the other. All of them are as wide, but for a tile.
+    staying = ceil_div(end, wide)
+    wide = min(wide, whole(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
     thick = (room - wide * BK) // (tracks * (BK + wide))
-    thick = whole(min(thick, ceil_div(other_end, STEPS) + thickness - 1), thickness, other_end)
+    thick = whole(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
     return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
 
 
 def whole(n: int, tile: int, end: int) -> int:
-    """The most elements up to n, and up to `end`, that are whole tiles; or `end`."""
+    """The elements of as many whole tiles as there are in n; or `end`, which may cut a tile, where n reaches it."""
     return end if n >= end else max(0, n // tile * tile)
 
 
@@ -200,12 +203,13 @@ class StreamedWork(Work):
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
         p, self.bytes_up, self.bytes_down, self.peak, self.order = self.plan, 0, 0, 0, []
-        stays = [(k, block) for k in pieces(p.K, p.BK) for block in pieces(*((p.M, p.BM), (p.N, p.BN))[p.stays == "B"])]
-        passes = pieces(*((p.N, p.BN), (p.M, p.BM))[p.stays == "B"])
+        stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
+        if p.stays == "B":
+            stays, passes = passes, stays
         self.tracks = [Track() for _ in range(p.tracks)]
         self.staying, self.stopped = None, False
         with ThreadPoolExecutor(p.tracks) as threads:
-            for done, (k, block) in enumerate(stays):
+            for done, (k, block) in enumerate(product(pieces(p.K, p.BK), stays)):
                 self.stay(self.cut(p.stays, block, k))
                 numbered = list(enumerate(passes, done * len(passes)))
                 turns = [(track, numbered[first :: p.tracks], block, k) for first, track in enumerate(self.tracks)]

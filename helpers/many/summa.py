@@ -55,9 +55,8 @@ def summa(world, A, B, k):
     my_B = np.array(B[of_B[i] : of_B[i + 1], columns[j] : columns[j + 1]])
     C = np.zeros((len(my_A), my_B.shape[1]), np.float32)
     report = {"grid": (p, q), "place": (i, j), "received": 0, "sent": 0, "panels": []}
-    cuts = sorted(
-        {*of_A, *of_B, *range(0, K, WIDTH)}
-    )  # a panel of A has one owner in each row, one of B in each column
+    # No panel crosses a border, so that one of A has one owner in each row of ranks, one of B in each column.
+    cuts = sorted({*of_A, *of_B, *range(0, K, WIDTH)})
     for depth in {k1 - k0 for k0, k1 in pairwise(cuts)}:
         k.ready(*C.shape, depth)
     world.Barrier()

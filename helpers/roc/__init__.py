@@ -9,6 +9,7 @@ Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_
 """
 
 import dis
+import functools
 import importlib.util
 import inspect
 import sys
@@ -54,7 +55,7 @@ MOST_GROUPS = (2**31 - 1, 65535, 65535)  # along x, y, z, as CUDA allows
 def __getattr__(name):
     if name == "shared" and devices.simulating():
         try:
-            return inside("shared.array").shared
+            return in_kernel("shared.array").shared
         except KernelError as error:
             raise AttributeError(str(error)) from None
     if name in ELSEWHERE:
@@ -65,100 +66,81 @@ def __getattr__(name):
     )
 
 
-def outside(word: str) -> KernelError:
-    """What to raise for a word that was used where there is no work-item."""
-    return KernelError(
-        f"roc.{word} works inside a kernel only: a function under @roc.jit, "
-        f"launched as kernel[groups, group_size](...)."
-    )
+def in_kernel(word: str) -> object:
+    """The simulated `cuda` of the work-item that asks. Raises KernelError where that word is used outside a kernel."""
+    running = simulated_thread()
+    if running is None:
+        raise KernelError(
+            f"roc.{word} works inside a kernel only: a function under @roc.jit, "
+            f"launched as kernel[groups, group_size](...)."
+        )
+    return running
 
 
-if devices.simulating():
+def word(function: Callable) -> Callable:
+    """One of the old words, as a function that kernels call. In the simulator it says so where there is no kernel."""
+    called = cuda.jit(function, device=True)
+    if not devices.simulating():
+        return called
 
-    def inside(word: str) -> object:
-        """The simulated `cuda` of the work-item that asks. Raises KernelError outside a kernel."""
-        running = simulated_thread()
-        if running is None:
-            raise outside(word)
-        return running
+    @functools.wraps(function)
+    def checked(*arguments):
+        in_kernel(f"{function.__name__}()")
+        return called(*arguments)
 
-    def get_local_id(dim: int) -> int:
-        """This work-item's place in its group, along dimension 0, 1 or 2."""
-        return tuple(inside("get_local_id()").threadIdx)[dim]
+    return checked
 
-    def get_group_id(dim: int) -> int:
-        """This group's place among the groups."""
-        return tuple(inside("get_group_id()").blockIdx)[dim]
 
-    def get_local_size(dim: int) -> int:
-        """Work-items a group."""
-        return tuple(inside("get_local_size()").blockDim)[dim]
+@word
+def get_local_id(dim: int) -> int:
+    """This work-item's place in its group, along dimension 0, 1 or 2."""
+    return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
 
-    def get_num_groups(dim: int) -> int:
-        """Groups along that dimension."""
-        return tuple(inside("get_num_groups()").gridDim)[dim]
 
-    def get_global_id(dim: int) -> int:
-        """This work-item's place among all."""
-        inside("get_global_id()")
-        return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
+@word
+def get_group_id(dim: int) -> int:
+    """This group's place among the groups."""
+    return cuda.blockIdx.x if dim == 0 else cuda.blockIdx.y if dim == 1 else cuda.blockIdx.z
 
-    def get_global_size(dim: int) -> int:
-        """Work-items along that dimension, over all groups."""
-        return get_num_groups(dim) * get_local_size(dim)
 
-    def get_work_dim() -> int:
-        """Dimensions in use: those along which there is more than one work-item, and at least one."""
-        return max([1, *(dim + 1 for dim in range(3) if get_global_size(dim) > 1)])
+@word
+def get_local_size(dim: int) -> int:
+    """Work-items a group."""
+    return cuda.blockDim.x if dim == 0 else cuda.blockDim.y if dim == 1 else cuda.blockDim.z
 
-    def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
-        """Wait until every work-item of the group is here."""
-        inside("barrier()").syncthreads()
 
-else:
+@word
+def get_num_groups(dim: int) -> int:
+    """Groups along that dimension."""
+    return cuda.gridDim.x if dim == 0 else cuda.gridDim.y if dim == 1 else cuda.gridDim.z
 
-    @cuda.jit(device=True)
-    def get_local_id(dim: int) -> int:
-        """This work-item's place in its group, along dimension 0, 1 or 2."""
-        return cuda.threadIdx.x if dim == 0 else cuda.threadIdx.y if dim == 1 else cuda.threadIdx.z
 
-    @cuda.jit(device=True)
-    def get_group_id(dim: int) -> int:
-        """This group's place among the groups."""
-        return cuda.blockIdx.x if dim == 0 else cuda.blockIdx.y if dim == 1 else cuda.blockIdx.z
+@word
+def get_global_id(dim: int) -> int:
+    """This work-item's place among all."""
+    return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
 
-    @cuda.jit(device=True)
-    def get_local_size(dim: int) -> int:
-        """Work-items a group."""
-        return cuda.blockDim.x if dim == 0 else cuda.blockDim.y if dim == 1 else cuda.blockDim.z
 
-    @cuda.jit(device=True)
-    def get_num_groups(dim: int) -> int:
-        """Groups along that dimension."""
-        return cuda.gridDim.x if dim == 0 else cuda.gridDim.y if dim == 1 else cuda.gridDim.z
+@word
+def get_global_size(dim: int) -> int:
+    """Work-items along that dimension, over all groups."""
+    return get_num_groups(dim) * get_local_size(dim)
 
-    @cuda.jit(device=True)
-    def get_global_id(dim: int) -> int:
-        """This work-item's place among all."""
-        return get_group_id(dim) * get_local_size(dim) + get_local_id(dim)
 
-    @cuda.jit(device=True)
-    def get_global_size(dim: int) -> int:
-        """Work-items along that dimension, over all groups."""
-        return get_num_groups(dim) * get_local_size(dim)
+@word
+def get_work_dim() -> int:
+    """Dimensions in use: those along which there is more than one work-item, and at least one."""
+    return 3 if get_global_size(2) > 1 else 2 if get_global_size(1) > 1 else 1
 
-    @cuda.jit(device=True)
-    def get_work_dim() -> int:
-        """Dimensions in use: those along which there is more than one work-item, and at least one."""
-        return 3 if get_global_size(2) > 1 else 2 if get_global_size(1) > 1 else 1
 
-    @cuda.jit(device=True)
-    def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
-        """Wait until every work-item of the group is here."""
-        cuda.syncthreads()
+@word
+def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
+    """Wait until every work-item of the group is here."""
+    cuda.syncthreads()
 
+
+if not devices.simulating():  # where each work-item has its own, by __getattr__
     shared = cuda.shared
-
     let_compiler_resolve_shared(sys.modules[__name__])
 
 
@@ -180,19 +162,15 @@ def jit(signature: Callable | str | tuple | None = None, device: bool = False) -
 
 def refuse_old_words(function: Callable) -> None:
     """Raise KernelError if the function uses roc.WORD for a word that cannot be had."""
-    line, owner = function.__code__.co_firstlineno, None
+    first, owner = function.__code__.co_firstlineno, None
     for instruction in dis.get_instructions(function):
-        line = instruction.positions.lineno or line
-        loads = instruction.opname.startswith("LOAD_")
-        before, owner = (
-            owner,
-            function.__globals__.get(instruction.argval) if loads and isinstance(instruction.argval, str) else None,
-        )
-        if loads and instruction.argval in ELSEWHERE and before is sys.modules[__name__]:
+        word = instruction.argval
+        if owner is sys.modules[__name__] and word in ELSEWHERE:  # roc.WORD is two instructions: roc, and its WORD
             raise KernelError(
-                f"{function.__name__}, line {line - function.__code__.co_firstlineno + 1}: "
-                f"roc.{instruction.argval} cannot be had here. Port it: {ELSEWHERE[instruction.argval]}."
+                f"{function.__name__}, line {instruction.positions.lineno - first + 1}: "
+                f"roc.{word} cannot be had here. Port it: {ELSEWHERE[word]}."
             )
+        owner = function.__globals__.get(word) if instruction.opname == "LOAD_GLOBAL" else None
 
 
 def parsed(signature: str | tuple | None) -> tuple | None:
@@ -287,22 +265,18 @@ class RocKernel:
                 f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."
             )
         for number, (wanted, given) in enumerate(zip(self.types, arguments, strict=True), 1):
-            is_array, dimensions = hasattr(wanted, "ndim"), getattr(given, "ndim", 0)
-            fits = is_array == bool(dimensions) and (
-                not is_array or (wanted.ndim == dimensions and str(wanted.dtype) == str(given.dtype))
+            if array_of(given) == array_of(wanted):
+                continue
+            said = array_of(given) or ("a list; make it a NumPy array" if isinstance(given, list) else typeof(given))
+            raise TypeError(
+                f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
+                f"Convert it, with .astype or .reshape, or change the signature."
             )
-            if not fits:
-                said = (
-                    f"{given.dtype} with {dimensions} dimensions"
-                    if dimensions
-                    else "a list; make it a NumPy array"
-                    if isinstance(given, list)
-                    else typeof(given)
-                )
-                raise TypeError(
-                    f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
-                    f"Convert it, with .astype or .reshape, or change the signature."
-                )
+
+
+def array_of(value) -> str:
+    """What an array, or its Numba type, holds: as "float32 with 2 dimensions". Empty for what is no array."""
+    return f"{value.dtype} with {value.ndim} dimensions" if getattr(value, "ndim", 0) else ""
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def client():
         begun = set(psutil.Process().children(recursive=True)) - before
         workers = [process for process in begun if "spawn_main" in " ".join(process.cmdline())]
         assert len(workers) >= 2
-    _, alive = psutil.wait_procs(workers, timeout=10)
+    _, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive
 
 
@@ -45,12 +45,9 @@ def product(folder, BK, local):
 
 
 @pytest.mark.parametrize("BK", [90, 40])
-def test_right_and_as_on_mpis_ranks(client, operands, tmp_path, BK):
+def test_right_whether_k_is_cut_or_not(client, operands, tmp_path, BK):
     C = product(tmp_path, BK, many.block_product).compute()
     assert C.dtype == np.float32 and not wrong_elements(C, *operands).any()
-    if BK == 90 and not devices.engines()["MPI"]:
-        bound = 2 * 90 * 2.0**-24 * (abs(operands[0]) @ abs(operands[1]))
-        assert (abs(C - many.on_ranks(*operands, ranks=2).C) <= bound).all()
 
 
 def sizes_it_is_ready_for(dask_worker):
@@ -122,7 +119,7 @@ def test_mixed_dtypes_end_with_the_kernels_own_error(client, operands, tmp_path)
 
 
 def test_without_dask_one_line_says_what_adds_it(monkeypatch, capsys):
-    monkeypatch.setattr(devices, "is_installed", lambda package: package != "distributed")
+    monkeypatch.setattr(devices, "version", {"dask": "2024.8"}.get)
     with pytest.raises(many.RunFailed, match=r"there is no distributed. To add it"), many.cluster(2):
         pass
     assert not many.have("Dask") and 'pip install -e ".[many]"' in capsys.readouterr().out

@@ -1,10 +1,8 @@
 """The model is arithmetic: computing, hops and bytes. So is what a run says of its ranks."""
 
-import types
-
 import pytest
 
-from helpers.many import Network, Run, bytes_moved, memory, model, pingpong, predicted_seconds
+from helpers.many import Network, Run, bytes_moved, memory, model, predicted_seconds
 
 SLOW = Network("a network", 3.0, 8.0)
 
@@ -33,19 +31,14 @@ def test_a_panel_ends_where_the_part_of_a_row_or_of_a_column_does():
     assert moving == pytest.approx(4 * (1 + 2) * 3.0 + received / 8.0)
 
 
-def test_a_message_takes_half_of_the_fastest_way_there_and_back(monkeypatch):
-    world = types.SimpleNamespace(
-        rank=0, Barrier=lambda: None, Send=lambda *_, dest: None, Recv=lambda *_, source: None
-    )
-    clock = iter([0.0, 6.0, 10.0, 12.0, 20.0, 25.0])
-    monkeypatch.setattr(pingpong, "perf_counter", lambda: next(clock))
-    assert pingpong.ping_pong(world, 8, rounds=3) == 1.0
-
-
 def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch):
-    said = {(2, "-m", "helpers.many.pingpong"): "[[1, 2.0], [80, 12.0]]"}
-    monkeypatch.setattr(model, "mpirun", lambda *asked: said[asked])
-    assert model.this_machine() == Network("this machine", 2.0, 8.0)
+    table = "# Size [B]  Bandwidth [MB/s] | Time Mean [s] ± StdDev [s]  Samples\n"
+    table += "         1   0.00 | 2.0e+00 ± 1.2e-05  10\n        16   0.00 | 7.0e+00 ± 1.2e-05  10\n"
+    asked = []
+    monkeypatch.setattr(model, "LONG", 16)
+    monkeypatch.setattr(model, "mpirun", lambda *command: asked.append(command) or table)
+    assert model.this_machine() == Network("this machine", 2.0, 16 / 5.0)
+    assert asked == [(2, "-m", "mpi4py.bench", "pingpong", "--max-size", "16")]
 
 
 def test_a_run_takes_as_long_as_its_slowest_rank():

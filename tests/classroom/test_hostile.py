@@ -59,16 +59,25 @@ REFUSED = {
     "limits the teacher": "resource.prlimit(teacher, resource.RLIMIT_NOFILE, (1, 1))",
     "shares memory": "libc('shmget', 4711, 4096, 0o1600)",
     "asks by a ring": "libc('syscall', 425, 8, 0)",
+    "signals by a socket": "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, teacher)",
+    "signals by a pipe": "fcntl.fcntl(os.pipe()[0], 15, struct.pack('ii', 1, teacher))",
+    "signals as a socket's owner": "fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack('i', teacher))",
+    "asks for an address": "fcntl.ioctl(socket.socketpair()[0], 0x8915, bytes(40))",
+    "watches the hand-ins": "libc('inotify_add_watch', libc('inotify_init1', 0), place.encode(), 0xfff)",
+    "pins the teacher": "os.sched_setaffinity(teacher, {0})",
+    "makes a process of another's": "libc('syscall', {'x86_64': 56}.get(os.uname().machine, 220), 0x8011, 0, 0, 0, 0)",
+    "writes into shared memory": "open('/dev/shm/mine', 'w')",
     "changes its mode, newly": "libc('syscall', 452, -100, (place + '/kept').encode(), 0o777, 0)",
 }
 BEGIN = """
-import ctypes, os, resource, signal, socket, sys
+import ctypes, fcntl, os, resource, signal, socket, struct, sys
 home, place, teacher, port, server = {about!r}
 done = []
 def libc(name, *said):
     library = ctypes.CDLL(None, use_errno=True)
-    if getattr(library, name)(*said) == -1:
+    if (given := getattr(library, name)(*said)) == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return given
 """
 
 
@@ -132,6 +141,7 @@ def home():
         "os.environ['LD_PRELOAD'] = './boo.so'; os.environ['PYTHONPATH'] = '.'; open('numpy.py', 'w').write('boo')",
         "os.makedirs('/'.join(['d'] * 900)); os.mkdir('locked', 0)",
         "open('answer', 'w').write('[1, 2'); open('err', 'w').write('x')",
+        "os.chdir(os.environ['HOME']); os.remove('out'); os.mkdir('out'); os.makedirs('oclgrind.log')",
     ],
 )
 def test_what_an_answer_leaves_in_its_folder_goes_with_it(place, what, tmp_path, monkeypatch):
@@ -172,6 +182,28 @@ def test_what_an_answer_starts_ends_with_it(place):
 def test_a_fork_bomb_costs_its_own_verdict(place):
     [finding] = tried(place, "while True: os.fork()").findings
     assert finding.kind in ("too many processes", "error", "crash") and judge_source("00.1", HONEST)
+
+
+def test_processes_whose_parents_have_ended_are_counted_too(place):
+    what = "import time\n    for _ in range(200):\n        if not os.fork():\n            os.fork() or time.sleep(60)\n"
+    [finding] = tried(place, what + "            os._exit(0)\n    time.sleep(60)").findings
+    assert finding.kind == "too many processes"
+
+
+def test_where_memory_runs_out_the_answer_is_ended_and_not_the_teacher(place):
+    assert tried(place, "assert open('/proc/self/oom_score_adj').read() == '1000\\n'")
+
+
+def test_an_answer_holds_no_socket_but_its_lines(place):
+    what = """import json, stat
+    held = set()
+    for number in range(100):
+        try:
+            held |= {number} if stat.S_ISSOCK(os.fstat(number).st_mode) else set()
+        except OSError:
+            pass
+    assert held == set(json.loads(os.environ['HELPERS_LINES']).values()), held"""
+    assert tried(place, what)
 
 
 CHILDREN = """

@@ -61,9 +61,15 @@ REFUSED = {
     "asks by a ring": "libc('syscall', 425, 8, 0)",
     "signals by a socket": "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, teacher)",
     "signals by a pipe": "fcntl.fcntl(os.pipe()[0], 15, struct.pack('ii', 1, teacher))",
+    "signals by a queue": "libc('sigqueue', teacher, 9, None)",
+    "signals a thread": "libc('tgkill', teacher, teacher, 9)",
     "signals as a socket's owner": "fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack('i', teacher))",
     "asks for an address": "fcntl.ioctl(socket.socketpair()[0], 0x8915, bytes(40))",
     "watches the hand-ins": "libc('inotify_add_watch', libc('inotify_init1', 0), place.encode(), 0xfff)",
+    "leaves a pipe": "os.mkfifo('pipe')",
+    "leaves messages": "libc('msgget', 4711, 0o1600)",
+    "leaves semaphores": "libc('semget', 4711, 1, 0o1600)",
+    "puts the teacher last": "os.sched_setscheduler(teacher, os.SCHED_IDLE, os.sched_param(0))",
     "pins the teacher": "os.sched_setaffinity(teacher, {0})",
     "makes a process of another's": "libc('syscall', {'x86_64': 56}.get(os.uname().machine, 220), 0x8011, 0, 0, 0, 0)",
     "writes into shared memory": "open('/dev/shm/mine', 'w')",
@@ -249,6 +255,17 @@ def test_an_entry_cannot_do_either_what_an_answer_cannot(place):
     assert "Permission denied" in entries.run_again(entry)
     assert "not timed: its process ended with status 1" in entries.timed_again(entry)
     assert state_of(place) == before
+
+
+def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_none_of_the_teachers_variables(monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    source = """import glob, os
+said = [line.split() for task in glob.glob('/proc/self/task/*/status') for line in open(task)]
+os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})}".encode())
+os._exit(1)
+"""
+    entry = {"dialect": "CUDA", "like": "naive", "parameters": {}, "source": source, "answer": [], "name": "boo"}
+    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2']"
 
 
 def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path):

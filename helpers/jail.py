@@ -99,6 +99,8 @@ def lacking() -> str:
             return "this kernel has no Landlock"
     except Exception as error:  # each of the two says in a way of its own that something is missing
         said = (str(error).splitlines() or [type(error).__name__])[0]
+        if "landlock_create_ruleset" in said:
+            return "this kernel, or this container, has no Landlock"
         return f"{said}; install libseccomp2" if "libseccomp" in said else said
     return ""
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -130,6 +131,7 @@ def test_what_reaches_outside_of_the_jail_is_refused(place, what):
 
 def test_no_variable_of_the_teachers_goes_in(place, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    monkeypatch.setenv(process.FOLDER, tempfile.mkdtemp())  # so that a server begins that might know it
     seen = (
         tried(place, "raise ValueError(repr(dict(os.environ)) + open('/proc/self/environ').read())").findings[0].message
     )
@@ -278,6 +280,17 @@ def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path)
         with pytest.raises(jail.NoJail, match=r"this kernel has no Landlock.*container.*--trust"):
             call()
     assert judge_source("00.1", HONEST, trust=True) and progress(tmp_path, trust=True).rows == []
+
+
+def test_a_kernel_without_landlock_is_told_in_plain_words(monkeypatch):
+    landlock = pytest.importorskip("landlock")
+
+    def fails():
+        raise OSError(38, "Function not implemented", "Error calling landlock_create_ruleset: syscall(444) = -1")
+
+    for version in (fails, lambda: 0):
+        monkeypatch.setattr(landlock, "landlock_abi_version", version)
+        assert re.fullmatch("this kernel(, or this container,)? has no Landlock", jail.lacking())
 
 
 def test_the_command_says_it_in_a_line(tmp_path):

@@ -167,6 +167,9 @@ FORGED = {
     "none": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[null, []]')",
     "another": "import json\n    forged = ['Report', {'findings': [7]}, 0], []\n"
     "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps(forged))",
+    "lines that are none": "import json\n    said = {'kind': 'x', 'message': 'x', 'lines': ['one']}\n"
+    "    about = {'subject': 'x', 'findings': [said], 'shapes': 0, 'source': '', 'not_looked_for': [], 'largest': []}\n"
+    "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps((['Report', about, 0], [])))",
     "a deep one": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[' * 99999)",
 }
 

@@ -15,6 +15,7 @@ import importlib.util
 import os
 import signal
 import site
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ IN_FOLDER = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR", "MPLCONFIGDIR
 
 # What seccomp refuses, by the name that the system call has; by number those that an old libseccomp has no name for.
 REFUSED = """
-    socket socketcall
+    socket socketcall connect bind listen accept accept4
     ptrace process_vm_readv process_vm_writev kcmp tkill rt_sigqueueinfo rt_tgsigqueueinfo
     inotify_add_watch fanotify_init fanotify_mark
     setsid setpgid setpriority ioprio_set sched_setscheduler sched_setparam sched_setattr migrate_pages move_pages
@@ -80,6 +81,8 @@ REFUSED_WITH = [
     ("ioctl", 1, 0xFFFFFF00, [0x8900]),
     # Who gets the signals of a file, of any file: F_SETOWN and F_SETOWN_EX.
     ("fcntl", 1, WORD, [8, 15]),
+    # A pair of sockets that is no stream: either of them can send to any other socket of the machine.
+    ("socketpair", 1, 0xF, [2, 3, 4, 5, 6, 10]),
 ]
 
 
@@ -170,8 +173,9 @@ def keep_calls():
     for number in NUMBERED.values():
         calls.add_rule(no, number)
     # A signal goes to this very process, as abort() sends it; limits and processors are those of itself.
-    for name, itself in (("kill", os.getpid()), ("tgkill", os.getpid()), ("prlimit64", 0), ("sched_setaffinity", 0)):
-        calls.add_rule(no, name, seccomp.Arg(0, seccomp.NE, itself))
+    only = {"kill": os.getpid(), "tgkill": os.getpid(), "prlimit64": 0, "sched_setaffinity": 0}
+    for name, first in (only | {"socketpair": socket.AF_UNIX}).items():
+        calls.add_rule(no, name, seccomp.Arg(0, seccomp.NE, first))
     for name, argument, mask, values in REFUSED_WITH:
         for value in values:
             calls.add_rule(no, name, seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value))

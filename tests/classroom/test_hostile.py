@@ -1,7 +1,9 @@
 """What a hostile answer or entry tries: nothing happens outside of its jail, and honest ones beside it get their ✓."""
 
+import functools
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -62,6 +64,9 @@ REFUSED = {
     "asks by a ring": "libc('syscall', 425, 8, 0)",
     "signals by a socket": "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, teacher)",
     "signals by a pipe": "fcntl.fcntl(os.pipe()[0], 15, struct.pack('ii', 1, teacher))",
+    "sends out of a pair": "socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', letters)",
+    "sends out of a raw pair": "socket.socketpair(type=socket.SOCK_RAW)[0].sendto(b'x', letters)",
+    "connects one of a pair": "socket.socketpair()[0].connect(letters)",
     "signals by a queue": "libc('sigqueue', teacher, 0, None)",
     "signals a thread": "libc('tgkill', teacher, teacher, 0)",
     "signals as a socket's owner": "fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack('i', teacher))",
@@ -78,7 +83,7 @@ REFUSED = {
 }
 BEGIN = """
 import ctypes, fcntl, os, resource, signal, socket, struct, sys
-home, place, teacher, port, server = {about!r}
+home, place, teacher, port, server, letters = {about!r}
 done = []
 def libc(name, *said):
     library = ctypes.CDLL(None, use_errno=True)
@@ -86,6 +91,14 @@ def libc(name, *said):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return given
 """
+
+
+@functools.cache
+def letters():
+    """A socket of the machine's, in no folder, to which anybody may send."""
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    found.bind("")  # the system gives it a name
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +118,7 @@ def state_of(folder):
 def tried(place, what):
     """What became of it: an answer that says it by a wrong number's message."""
     server = next((str(path) for path in Path(os.environ.get(process.FOLDER, "/nowhere")).glob("*")), "/nowhere")
-    about = os.path.expanduser("~"), str(place), os.getpid(), 80, server
+    about = os.path.expanduser("~"), str(place), os.getpid(), 80, server, letters().getsockname().decode()
     source = BEGIN.format(about=about) + f"def act():\n    {what}\n"
     source += "def multiply_adds(M, N, K):\n    if not done:\n        done.append(act())\n    return M * N * K\n"
     return judge_source("00.1", source)

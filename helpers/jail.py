@@ -15,8 +15,10 @@ import importlib.util
 import os
 import signal
 import site
+import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,13 +37,14 @@ IN_FOLDER = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR", "MPLCONFIGDIR
 
 # What seccomp refuses, by the name that the system call has; by number those that an old libseccomp has no name for.
 REFUSED = """
-    socket socketcall
+    socket socketcall connect bind listen accept accept4
     ptrace process_vm_readv process_vm_writev kcmp tkill rt_sigqueueinfo rt_tgsigqueueinfo
+    inotify_add_watch fanotify_init fanotify_mark
     setsid setpgid setpriority ioprio_set sched_setscheduler sched_setparam sched_setattr migrate_pages move_pages
     truncate truncate64 chmod fchmod fchmodat chown fchown lchown fchownat chown32 fchown32 lchown32
     setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr utime utimes utimensat futimesat
     shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink
-    mount umount umount2 pivot_root chroot unshare setns open_by_handle_at name_to_handle_at fanotify_init
+    mount umount umount2 pivot_root chroot unshare setns open_by_handle_at name_to_handle_at
     bpf perf_event_open userfaultfd keyctl add_key request_key init_module finit_module delete_module
     kexec_load kexec_file_load reboot settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
     swapon swapoff acct quotactl syslog iopl ioperm modify_ldt vhangup
@@ -67,9 +70,20 @@ NUMBERED = {
     "open_tree_attr": 467,
     "file_setattr": 469,
 }
-NEW_NAMESPACES = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
-# Characters typed into a terminal, twice, and a file's flags, twice.
-IOCTLS = (0x5412, 0x541C, 0x40086602, 0x401C5820)
+# Calls that are refused where this argument, seen through this mask, is one of these.
+WORD = 0xFFFFFFFF
+REFUSED_WITH = [
+    # New namespaces, and a process whose parent is another than who makes it.
+    *(("clone", 0, 1 << bit, [1 << bit]) for bit in (7, 15, 17, 25, 26, 27, 28, 29, 30)),
+    # Characters typed into a terminal, twice, and a file's flags, twice.
+    ("ioctl", 1, WORD, [0x5412, 0x541C, 0x40086602, 0x401C5820]),
+    # All that is asked of a socket: who gets its signals, and the machine's addresses.
+    ("ioctl", 1, 0xFFFFFF00, [0x8900]),
+    # Who gets the signals of a file, of any file: F_SETOWN and F_SETOWN_EX.
+    ("fcntl", 1, WORD, [8, 15]),
+    # A pair of sockets that is no stream: either of them can send to any other socket of the machine.
+    ("socketpair", 1, 0xF, [2, 3, 4, 5, 6, 10]),
+]
 
 
 class NoJail(RuntimeError):
@@ -88,6 +102,8 @@ def lacking() -> str:
             return "this kernel has no Landlock"
     except Exception as error:  # each of the two says in a way of its own that something is missing
         said = (str(error).splitlines() or [type(error).__name__])[0]
+        if "landlock_create_ruleset" in said:
+            return "this kernel, or this container, has no Landlock"
         return f"{said}; install libseccomp2" if "libseccomp" in said else said
     return ""
 
@@ -109,6 +125,8 @@ def environment(folder: str | Path) -> dict[str, str]:
 
 def enter(folder: str | Path) -> None:
     """Lock this process in, for good, with that folder as the only one it may write to. It must have one thread."""
+    with suppress(OSError):  # where memory runs out, the system ends this one, and none of the teacher's
+        Path("/proc/self/oom_score_adj").write_text("1000")
     keep_files(str(folder))
     keep_calls()
 
@@ -154,15 +172,14 @@ def keep_calls():
             continue
     for number in NUMBERED.values():
         calls.add_rule(no, number)
-    # A signal goes to this very process, as abort() sends it, and limits are those of itself.
-    for name in ("kill", "tgkill"):
-        calls.add_rule(no, name, seccomp.Arg(0, seccomp.NE, os.getpid()))
-    calls.add_rule(no, "prlimit64", seccomp.Arg(0, seccomp.NE, 0))
-    for flag in NEW_NAMESPACES:
-        calls.add_rule(no, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
+    # A signal goes to this very process, as abort() sends it; limits and processors are those of itself.
+    only = {"kill": os.getpid(), "tgkill": os.getpid(), "prlimit64": 0, "sched_setaffinity": 0}
+    for name, first in (only | {"socketpair": socket.AF_UNIX}).items():
+        calls.add_rule(no, name, seccomp.Arg(0, seccomp.NE, first))
+    for name, argument, mask, values in REFUSED_WITH:
+        for value in values:
+            calls.add_rule(no, name, seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value))
     calls.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # its flags cannot be seen; libraries use clone instead
-    for request in IOCTLS:
-        calls.add_rule(no, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request))
     calls.load()
 
 
@@ -174,7 +191,7 @@ def run(module: str, function: str, folder: Path, path: str, seconds: float, tru
     """
     variables = os.environ if trust else environment(folder)
     command = [sys.executable, __file__, str(folder), module, function, *["--trust"] * trust]
-    with open(folder / "err", "wb") as err:
+    with tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
             command,
             env={**variables, "PYTHONPATH": path},
@@ -183,15 +200,16 @@ def run(module: str, function: str, folder: Path, path: str, seconds: float, tru
             stderr=err,
             start_new_session=True,
         )
-    try:
-        status = process.wait(seconds)
-    finally:
-        if hasattr(os, "killpg"):  # what it started, too
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        process.wait()
-    return status, (folder / "err").read_text(errors="replace").strip()[-1000:]
+        try:
+            status = process.wait(seconds)
+        finally:
+            if hasattr(os, "killpg"):  # what it started, too
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        err.seek(max(0, err.seek(0, os.SEEK_END) - 1000))
+        return status, err.read(1000).decode(errors="replace").strip()
 
 
 if __name__ == "__main__":

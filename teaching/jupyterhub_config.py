@@ -32,6 +32,9 @@ for place in COURSE:
     if closed := [folder for folder in place.parents if not folder.stat().st_mode & 0o001]:
         print(f"warning: students' accounts cannot use {place}: {closed[-1]} is closed to them", file=sys.stderr)
 
+# The hub's database holds who is logged in. What a student's server writes is the student's alone, too.
+os.umask(0o077)
+
 c = get_config()  # noqa: F821, JupyterHub defines it
 
 c.JupyterHub.bind_url = os.environ.get("COURSE_URL", "http://:8000")

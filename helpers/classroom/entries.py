@@ -35,7 +35,6 @@ SEED = 15
 MORE_SHAPES = 6  # beside those that suit the tiles, drawn anew for each entry
 SECONDS = 300  # of computing, to judge one entry again
 TIMING_SECONDS = 1200  # to time one again
-RATES = ("gflops", "of_numpy", "of_rung")  # of each size
 LONGEST = 60  # characters of a name
 LARGEST = 100_000  # bytes of an entry
 JIT = "from numba import cuda, float32, uint32\n\n\n"  # what a `@cuda.jit` function found on its page
@@ -71,7 +70,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = {
         "name": name,
-        "machine": machine_of(again),
+        "machine": "simulator" if again.simulated else machine_here(),
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "versions": versions(),
         "dialect": k.dialect,
@@ -157,11 +156,6 @@ def wrong_with(k: Kernel) -> Report | None:
     return None
 
 
-def machine_of(k: Kernel) -> str:
-    """What the machine is called whose times these are; "simulator" where there are none."""
-    return "simulator" if k.simulated else machine_here()
-
-
 def machine_here() -> str:
     """What this machine is called."""
     return results_file(".").stem
@@ -233,24 +227,22 @@ def seal(entry: dict) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def run_again(entry: dict, trust: bool = False) -> str | dict:
-    """Build an entry's source and judge it again, in a child process: why it is refused, or what can be counted.
+def run_again(entry: dict, trust: bool = False) -> str | float | None:
+    """Build an entry's source and judge it again, in a child process: why it is refused, or its loads for each flop.
 
-    `trust`: without the jail.
+    They are None where nothing can count them. `trust`: without the jail.
     """
     about = {key: entry[key] for key in ("dialect", "like", "parameters", "source", "answer")}
     outcome = apart(judge_again, f"the entry of {entry['name']}", SECONDS, trust, **about)
     if outcome.findings:
         return spelled(outcome.findings[0])
-    try:
-        loads = outcome.value["loads_per_flop"]
-        return {"loads_per_flop": loads and float(loads)}
-    except (ValueError, TypeError, LookupError):
-        return str(outcome.value)
+    return outcome.value
 
 
-def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, source: str, answer: list) -> str | dict:
-    """In the child: why that entry is refused, or {"loads_per_flop": as counted here}."""
+def judge_again(
+    errand: Errand, dialect: str, like: str, parameters: dict, source: str, answer: list
+) -> str | float | None:
+    """In the child: what `run_again` returns."""
     build: Callable = DIALECTS[dialect].build
     try:
         k = build(source, like=like, **parameters)
@@ -262,13 +254,14 @@ def judge_again(errand: Errand, dialect: str, like: str, parameters: dict, sourc
     claimed = np.broadcast_to(np.asarray(answer, np.float32), (1, ANSWER[1]))
     if wrong_elements(claimed, A[:1], B).any() or not np.allclose(claimed, answer_of(k), rtol=1e-3, atol=1e-4):
         return "another answer: its source does not give the answer that it claims"
-    return {"loads_per_flop": loads_per_flop(k)}
+    return loads_per_flop(k)
 
 
-def timed_again(entry: dict, trust: bool = False) -> str | dict:
+def timed_again(entry: dict, trust: bool = False) -> object:
     """An entry's kernel, which has been judged again, timed here in a process of its own: its times, or why not.
 
-    The child that judges would not do: CUDA is simulated there, and NumPy has one thread. `trust`: without the jail.
+    Whatever else its source has made that process say comes back, too. The child that judges would not do: CUDA is
+    simulated there, and NumPy has one thread. `trust`: without the jail.
     """
     with folder_of_a_stranger() as folder:
         about = folder / "entry.json"
@@ -282,21 +275,10 @@ def timed_again(entry: dict, trust: bool = False) -> str | dict:
         if status:
             last = (said.splitlines() or ["it said nothing"])[-1]
             return f"not timed: its process ended with status {status}: {last}"
-        return times_in(about)
-
-
-def times_in(path: Path) -> str | dict:
-    """What that process left there: times as `times_of` gives them, or why not."""
-    try:
-        found = files.read_json(path, LARGEST, "times are a few lines")
-        if isinstance(found, str):
-            return found
-        times = {
-            what: {"shape": shape, **{key: float(found[what][key]) for key in RATES}} for what, shape in SIZES.items()
-        }
-        return times | {"peak_gflops": found["peak_gflops"] and float(found["peak_gflops"])}
-    except (OSError, ValueError, TypeError, LookupError):
-        return "not timed: its process left something else than times"
+        try:
+            return files.read_json(about, LARGEST, "times are a few lines")
+        except (OSError, ValueError):
+            return "not timed: its process left something else than times"
 
 
 def time_in_child(folder: str) -> None:

@@ -38,14 +38,14 @@ from ..judge import (
     wrong_elements,
 )
 from ..judge.checking import wrong_at
+from ..judge.exercises import Answer as NoKernel
 from ..launch import DIALECTS, KernelError, cuda_kernel, draw, opencl_kernel
 from ..launch.given import takes, told
 from ..sandbox import Errand, Finding, allow, apart, folder_of_a_stranger
 from .cells import Cell, names_of, needed
 
-SECONDS = (
-    20  # of computing, for one answer and all trials of its kernels; those of the pages' solutions take six at most
-)
+# Of computing, for one answer and all trials of its kernels; those of the pages' solutions take six at most.
+SECONDS = 20
 LONGEST = 100_000  # characters of the cells of one answer
 
 # What answers may use without importing it, as on their pages.
@@ -207,14 +207,8 @@ def own_rung(k):
 
 def wishes(subject, met):
     """A Report: right if every wish, {what: whether it is met}, is met; "wrong" names those that are not."""
-    return Right(subject, tuple(Finding("not met", wish) for wish, done in met.items() if not done), len(met))
-
-
-class Right(Report):
-    """The verdict on an answer that is no kernel."""
-
-    def __repr__(self):
-        return f"✓ {self.subject} is right." if self else super().__repr__()
+    missed = tuple(Finding("not met", wish) for wish, done in met.items() if not done)
+    return Report(subject, missed, len(met)) if missed else NoKernel(subject, (), len(met))
 
 
 def number(label, cell, name, exercise=None):

@@ -97,20 +97,20 @@ def board(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds the entry-*.json files of the class.")
     read = {str(path.relative_to(folder)): looked_at(path, folder) for path in sorted(folder.rglob("entry-*.json"))}
-    refused = {file: why for file, (_, why) in read.items() if why}
+    refused = {file: entry for file, entry in read.items() if isinstance(entry, str)}
     ranked, ideas, notes = {}, {}, []
-    for file in sorted(read.keys() - refused.keys(), key=lambda file: (read[file][0]["date"], file)):
+    for file in sorted(read.keys() - refused.keys(), key=lambda file: (read[file]["date"], file)):
         each(files.plain(file))
-        entry = read[file][0]
+        entry = read[file]
         said = idea(entry["source"], entry["dialect"])
-        found = f"copied: {ideas[said]} entered this source earlier" if said in ideas else ""
-        if not found and again:
-            found = run_again(entry, trust)
-        now = entry | ({"loads_per_flop": found["loads_per_flop"]} if isinstance(found, dict) else {})
-        if why := found if isinstance(found, str) else problem(now, FOUND_HERE):
-            refused[file] = why
+        if said in ideas:
+            entry = f"copied: {ideas[said]} entered this source earlier"
+        elif again:
+            entry = with_found(entry, "loads_per_flop", run_again(entry, trust))
+        if isinstance(entry, str):
+            refused[file] = entry
         else:
-            ideas[said], ranked[file] = entry["name"], now
+            ideas[said], ranked[file] = entry["name"], entry
     if again:
         time_leaders(ranked, refused, notes, each, trust)
     machines = {}
@@ -127,15 +127,13 @@ def time_leaders(ranked, refused, notes, each, trust):
     for size in PRIZES.values():
         while mine and (leader := max(mine, key=lambda file: rate(ranked[file], size))) in untimed:
             each(files.plain(f"{leader}, timed again"))
-            entry, found = ranked[leader], timed_again(ranked[leader], trust)
+            entry = ranked[leader]
+            ranked[leader] = now = with_found(entry, "times", timed_again(entry, trust))
             untimed.remove(leader)
-            now = entry | {"times": found}
-            if why := found if isinstance(found, str) else problem(now, FOUND_HERE):
-                refused[leader] = why
+            if isinstance(now, str):
+                refused[leader] = ranked.pop(leader)
                 mine.remove(leader)
-                del ranked[leader]
                 continue
-            ranked[leader] = now
             rates = (f"{rate(entry, s):.2f}x and {rate(now, s):.2f}x at the {s} shape" for s in PRIZES.values())
             notes.append(f"timed again, {entry['name']}: in the file and now, {', '.join(rates)}")
     for machine in sorted({entry["machine"] for entry in ranked.values() if entry["times"]} - {here}):
@@ -165,16 +163,24 @@ def width(text):
     return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
-def looked_at(path: Path, folder: Path) -> tuple[dict, str]:
-    """(the entry, "") or ({}, why it is refused)."""
+def looked_at(path: Path, folder: Path) -> dict | str:
+    """The entry, or why it is refused."""
     try:
         entry = read_entry(path, folder)
     except files.Refused as error:
-        return {}, f"not readable: {error}"
+        return f"not readable: {error}"
     except (OSError, ValueError):
-        return {}, "not readable: it is not JSON"
-    why = problem(entry, (shape_problem, edited, impossible, not_own))
-    return ({}, why) if why else (entry, "")
+        return "not readable: it is not JSON"
+    return problem(entry, (shape_problem, edited, impossible, not_own)) or entry
+
+
+def with_found(entry, field, found):
+    """The entry with what was found here in place of what its file says there, or why it is refused.
+
+    A text says why. What a source made its process say is looked at like a file, but that it is not sealed.
+    """
+    now = entry | {field: found}
+    return found if isinstance(found, str) else problem(now, (shape_problem, impossible)) or now
 
 
 def problem(entry, looks):
@@ -242,9 +248,6 @@ def impossible(entry):
     if entry["machine"] == "simulator" and times:
         return "timed in a simulator: that is no time"
     return ""
-
-
-FOUND_HERE = shape_problem, impossible  # what a source made its process say here is not sealed
 
 
 def not_own(entry):

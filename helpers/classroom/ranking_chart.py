@@ -1,8 +1,6 @@
 """The board as a chart."""
 
-import base64
 import itertools
-from pathlib import Path
 
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
@@ -14,15 +12,7 @@ NO_LETTERS = "Last Resort High-Efficiency"  # Matplotlib's own, which has a box 
 COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
 
 
-class BoardChart(Picture):
-    """A picture that can be written to a file."""
-
-    def save(self, path: Path | str) -> None:
-        """Write the PNG."""
-        Path(path).write_bytes(base64.b64decode(self.png))
-
-
-def board_chart(board: Board) -> BoardChart:
+def board_chart(board: Board) -> Picture:
     """Bars for each machine's entries, in times NumPy, in one panel a machine. Raises ValueError without times."""
     timed = {m: [e for e in entries if e["times"]] for m, entries in board.machines.items()}
     timed = {machine: entries for machine, entries in timed.items() if entries}
@@ -53,7 +43,7 @@ def board_chart(board: Board) -> BoardChart:
         ax.set_axisbelow(True)
         listed = ", ".join(f"{e['name']} {e['times']['square']['of_numpy']:.2f}" for e in entries)
         said.append(f"on {machine}: {listed}")
-    return BoardChart(figure, f"Bar chart, times as fast as NumPy; {'; '.join(said)}.")
+    return Picture(figure, f"Bar chart, times as fast as NumPy; {'; '.join(said)}.")
 
 
 def fonts_for(text: str) -> list[str]:

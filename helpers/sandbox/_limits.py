@@ -3,7 +3,9 @@
 The limits are those of one process, which the system holds. `child` counts the processes, and ends them all.
 """
 
+import os
 import threading
+from contextlib import suppress
 
 import psutil
 
@@ -42,10 +44,23 @@ def used_by(pid: int) -> tuple[float, float, int, int]:
     """
     try:
         process = psutil.Process(pid)
-        below, waits = process.children(recursive=True), process.num_ctx_switches().voluntary
+        below, waits = {child.pid for child in process.children(recursive=True)}, process.num_ctx_switches().voluntary
     except psutil.Error:
-        below, waits = [], 0
-    return cpu_seconds(pid), sum(cpu_seconds(process.pid) for process in below), len(below), waits
+        below, waits = set(), 0
+    below |= group_of(pid)
+    return cpu_seconds(pid), sum(map(cpu_seconds, below)), len(below), waits
+
+
+def group_of(leader):
+    """The other processes of that process's group, also those whose parents have ended."""
+    if not hasattr(os, "getpgid"):
+        return set()
+    found = set()
+    for pid in psutil.pids():
+        with suppress(OSError):
+            if pid != leader and os.getpgid(pid) == leader:
+                found.add(pid)
+    return found
 
 
 def cpu_seconds(pid):

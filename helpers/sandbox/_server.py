@@ -106,6 +106,7 @@ class Server:
         """Fork a child, into the jail that has that folder, or into none. `lines`: file numbers, which it gets."""
         pid = os.fork()
         if pid == 0:
+            asker.close()  # who holds it could answer in the server's place
             self.forget()
             do(request, folder, lines)
         for line in lines:

@@ -5,7 +5,6 @@ work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
 """
 
 import ast
-import json
 import math
 import os
 import pickle
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import devices, jail
+from .. import devices, files, jail
 from ..launch import Kernel
 from ..launch.cuda_source import TEXT, came_as_text
 from ..launch.numba_internals import plain_function
@@ -36,6 +35,7 @@ LOOK = 0.25  # seconds between two looks at how a child is doing
 LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
 READ = 64_000_000  # bytes of what it leaves in a file
+LARGEST = 1_000_000  # bytes of the answer of an errand
 
 
 class Purse:
@@ -203,7 +203,7 @@ def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
                 stopped = Finding("hang", f"it still ran after {seconds:.0f} s of computing", where(child, folder))
         except Crowd as error:
             stopped = Finding("too many processes", str(error))
-    read = data_of if isinstance(job, Errand) else pickle.loads
+    read = data_of if isinstance(job, Errand) else unpickled
     if stopped:
         return Outcome(so_far(folder, read), [stopped], "", oclgrind)
     return outcome(folder, child.status, oclgrind, read)
@@ -248,16 +248,21 @@ def child_environment(simulated, variables=None):
     )
 
 
-def data_of(answer):
-    """The value and the findings that came of an errand, from their JSON."""
-    value, findings = json.loads(answer)
+def unpickled(path):
+    """The value and the findings that came of a job."""
+    return pickle.loads(path.read_bytes())
+
+
+def data_of(path):
+    """The value and the findings that came of an errand, from their JSON, which somebody else may have written."""
+    value, findings = files.read_json(path, LARGEST, "an answer is a few kB")
     return value, [Finding(str(f["kind"]), str(f["message"]), ()) for f in findings]
 
 
 def read_answer(path, read):
     """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
     try:
-        value, findings = read(path.read_bytes())
+        value, findings = read(path)
         return value, findings
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
         said = f"{type(error).__name__}: {error}"
@@ -265,11 +270,10 @@ def read_answer(path, read):
 
 
 def read_text(path):
-    """The file's text, "" if there is none; of a flood its beginning."""
-    if not path.exists():
-        return ""
-    with path.open("rb") as file:
+    """The file's text, "" if there is none, or none that can be read; of a flood its beginning."""
+    with suppress(OSError), path.open("rb") as file:
         return file.read(READ).decode(errors="replace")
+    return ""
 
 
 def wait_patiently(what, child, seconds, errand=False):

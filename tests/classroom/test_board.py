@@ -196,7 +196,7 @@ def test_an_entry_that_is_no_file_of_the_folder_is_refused(tmp_path):
     said = {file: why[: len(link)] for file, why in found.refused.items()}
     assert said.pop("eve/entry-pipe.json") == pipe
     [path] = (tmp_path / "class").glob("all/entry-*.json")
-    assert ranking.looked_at(path, tmp_path / "class")[1].startswith(link)
+    assert ranking.looked_at(path, tmp_path / "class").startswith(link)
     assert said == dict.fromkeys(("entry-nothing.json", "entry-out.json", "entry-passwd.json"), link)
 
 
@@ -238,10 +238,11 @@ def test_no_text_of_an_entry_steers_the_screen(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "said, why",
     [
-        ({"loads_per_flop": 1e-9}, "too few loads"),
-        ({"loads_per_flop": 10**400}, "no number: one"),
-        ({"loads_per_flop": "\x1b"}, "no entry: its field 'loads_per_flop'"),
-        ({"loads_per_flop": 0.5, "name": "ada", "of_numpy": 9.0}, ""),
+        (1e-9, "too few loads"),
+        (10**400, "no number: one"),
+        ({"name": "ada"}, "no entry: its field 'loads_per_flop'"),
+        (0.5, ""),
+        (None, ""),
     ],
 )
 def test_what_a_source_makes_its_judge_say_is_looked_at_too(tmp_path, monkeypatch, said, why):
@@ -254,7 +255,7 @@ def test_what_a_source_makes_its_judge_say_is_looked_at_too(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("times", [[], {"square": 3}, {"square": {"gflops": 1}}])
 def test_times_that_a_source_makes_up_are_looked_at_too(tmp_path, monkeypatch, times):
-    monkeypatch.setattr(ranking, "run_again", lambda one, trust: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: 0.5)
     monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
     monkeypatch.setattr(ranking, "timed_again", lambda one, trust: times)
     put(tmp_path, entry("eve"))
@@ -429,7 +430,7 @@ def test_a_renewed_seal_brings_nothing_when_it_is_timed_again(tmp_path, monkeypa
     said = {"ada": times(2.0), "eve": times(9.0), "bob": times(1.0, 3.0), "cyd": times(0.5), "dan": times(3.0)}
     here = {"ada": times(1.9), "eve": times(1.1, 1.2), "bob": times(0.9, 2.5), "dan": "not timed: it ended"}
     timed = []
-    monkeypatch.setattr(ranking, "run_again", lambda one, trust: {"loads_per_flop": 0.5})
+    monkeypatch.setattr(ranking, "run_again", lambda one, trust: 0.5)
     monkeypatch.setattr(ranking, "timed_again", lambda one, trust: timed.append(one["name"]) or here[one["name"]])
     monkeypatch.setattr(ranking, "machine_here", lambda: "Some-CPU-2-cores")
     put(tmp_path, *(entry(n, times=said[n], loads_per_flop=0.01) for n in said), entry("fay", "Another"))

@@ -1,9 +1,12 @@
 """What a hostile answer or entry tries: nothing happens outside of its jail, and honest ones beside it get their ✓."""
 
+import functools
 import os
 import re
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -59,17 +62,43 @@ REFUSED = {
     "limits the teacher": "resource.prlimit(teacher, resource.RLIMIT_NOFILE, (1, 1))",
     "shares memory": "libc('shmget', 4711, 4096, 0o1600)",
     "asks by a ring": "libc('syscall', 425, 8, 0)",
+    "signals by a socket": "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, teacher)",
+    "signals by a pipe": "fcntl.fcntl(os.pipe()[0], 15, struct.pack('ii', 1, teacher))",
+    "sends out of a pair": "socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', letters)",
+    "sends out of a raw pair": "socket.socketpair(type=socket.SOCK_RAW)[0].sendto(b'x', letters)",
+    "connects one of a pair": "socket.socketpair()[0].connect(letters)",
+    "signals by a queue": "libc('sigqueue', teacher, 0, None)",
+    "signals a thread": "libc('tgkill', teacher, teacher, 0)",
+    "signals as a socket's owner": "fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack('i', teacher))",
+    "asks for an address": "fcntl.ioctl(socket.socketpair()[0], 0x8915, bytes(40))",
+    "watches the hand-ins": "libc('inotify_add_watch', libc('inotify_init1', 0), place.encode(), 0xfff)",
+    "leaves a pipe": "os.mkfifo('pipe')",
+    "leaves messages": "libc('msgget', 4711, 0o1600)",
+    "leaves semaphores": "libc('semget', 4711, 1, 0o1600)",
+    "puts the teacher last": "os.sched_setscheduler(teacher, os.SCHED_IDLE, os.sched_param(0))",
+    "pins the teacher": "os.sched_setaffinity(teacher, {0})",
+    "makes a process of another's": "libc('syscall', {'x86_64': 56}.get(os.uname().machine, 220), 0x8011, 0, 0, 0, 0)",
+    "writes into shared memory": "open('/dev/shm/mine', 'w')",
     "changes its mode, newly": "libc('syscall', 452, -100, (place + '/kept').encode(), 0o777, 0)",
 }
 BEGIN = """
-import ctypes, os, resource, signal, socket, sys
-home, place, teacher, port, server = {about!r}
+import ctypes, fcntl, os, resource, signal, socket, struct, sys
+home, place, teacher, port, server, letters = {about!r}
 done = []
 def libc(name, *said):
     library = ctypes.CDLL(None, use_errno=True)
-    if getattr(library, name)(*said) == -1:
+    if (given := getattr(library, name)(*said)) == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return given
 """
+
+
+@functools.cache
+def letters():
+    """A socket of the machine's, in no folder, to which anybody may send."""
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    found.bind("")  # the system gives it a name
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +118,7 @@ def state_of(folder):
 def tried(place, what):
     """What became of it: an answer that says it by a wrong number's message."""
     server = next((str(path) for path in Path(os.environ.get(process.FOLDER, "/nowhere")).glob("*")), "/nowhere")
-    about = os.path.expanduser("~"), str(place), os.getpid(), 80, server
+    about = os.path.expanduser("~"), str(place), os.getpid(), 80, server, letters().getsockname().decode()
     source = BEGIN.format(about=about) + f"def act():\n    {what}\n"
     source += "def multiply_adds(M, N, K):\n    if not done:\n        done.append(act())\n    return M * N * K\n"
     return judge_source("00.1", source)
@@ -115,6 +144,7 @@ def test_what_reaches_outside_of_the_jail_is_refused(place, what):
 
 def test_no_variable_of_the_teachers_goes_in(place, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    monkeypatch.setenv(process.FOLDER, tempfile.mkdtemp())  # so that a server begins that might know it
     seen = (
         tried(place, "raise ValueError(repr(dict(os.environ)) + open('/proc/self/environ').read())").findings[0].message
     )
@@ -132,6 +162,7 @@ def home():
         "os.environ['LD_PRELOAD'] = './boo.so'; os.environ['PYTHONPATH'] = '.'; open('numpy.py', 'w').write('boo')",
         "os.makedirs('/'.join(['d'] * 900)); os.mkdir('locked', 0)",
         "open('answer', 'w').write('[1, 2'); open('err', 'w').write('x')",
+        "os.chdir(os.environ['HOME']); os.remove('out'); os.mkdir('out'); os.makedirs('oclgrind.log')",
     ],
 )
 def test_what_an_answer_leaves_in_its_folder_goes_with_it(place, what, tmp_path, monkeypatch):
@@ -149,6 +180,9 @@ FORGED = {
     "none": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[null, []]')",
     "another": "import json\n    forged = ['Report', {'findings': [7]}, 0], []\n"
     "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps(forged))",
+    "lines that are none": "import json\n    said = {'kind': 'x', 'message': 'x', 'lines': ['one']}\n"
+    "    about = {'subject': 'x', 'findings': [said], 'shapes': 0, 'source': '', 'not_looked_for': [], 'largest': []}\n"
+    "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps((['Report', about, 0], [])))",
     "a deep one": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[' * 99999)",
 }
 
@@ -172,6 +206,28 @@ def test_what_an_answer_starts_ends_with_it(place):
 def test_a_fork_bomb_costs_its_own_verdict(place):
     [finding] = tried(place, "while True: os.fork()").findings
     assert finding.kind in ("too many processes", "error", "crash") and judge_source("00.1", HONEST)
+
+
+def test_processes_whose_parents_have_ended_are_counted_too(place):
+    what = "import time\n    for _ in range(200):\n        if not os.fork():\n            os.fork() or time.sleep(60)\n"
+    [finding] = tried(place, what + "            os._exit(0)\n    time.sleep(60)").findings
+    assert finding.kind == "too many processes"
+
+
+def test_where_memory_runs_out_the_answer_is_ended_and_not_the_teacher(place):
+    assert tried(place, "assert open('/proc/self/oom_score_adj').read() == '1000\\n'")
+
+
+def test_an_answer_holds_no_socket_but_its_lines(place):
+    what = """import json, stat
+    held = set()
+    for number in range(100):
+        try:
+            held |= {number} if stat.S_ISSOCK(os.fstat(number).st_mode) else set()
+        except OSError:
+            pass
+    assert held == set(json.loads(os.environ['HELPERS_LINES']).values()), held"""
+    assert tried(place, what)
 
 
 CHILDREN = """
@@ -219,6 +275,17 @@ def test_an_entry_cannot_do_either_what_an_answer_cannot(place):
     assert state_of(place) == before
 
 
+def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_none_of_the_teachers_variables(monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    source = """import glob, os
+said = [line.split() for task in glob.glob('/proc/self/task/*/status') for line in open(task)]
+os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})}".encode())
+os._exit(1)
+"""
+    entry = {"dialect": "CUDA", "like": "naive", "parameters": {}, "source": source, "answer": [], "name": "boo"}
+    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2']"
+
+
 def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path):
     monkeypatch.setattr(jail, "lacking", lambda: "this kernel has no Landlock")
     for call in (
@@ -229,6 +296,17 @@ def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path)
         with pytest.raises(jail.NoJail, match=r"this kernel has no Landlock.*container.*--trust"):
             call()
     assert judge_source("00.1", HONEST, trust=True) and progress(tmp_path, trust=True).rows == []
+
+
+def test_a_kernel_without_landlock_is_told_in_plain_words(monkeypatch):
+    landlock = pytest.importorskip("landlock")
+
+    def fails():
+        raise OSError(38, "Function not implemented", "Error calling landlock_create_ruleset: syscall(444) = -1")
+
+    for version in (fails, lambda: 0):
+        monkeypatch.setattr(landlock, "landlock_abi_version", version)
+        assert re.fullmatch("this kernel(, or this container,)? has no Landlock", jail.lacking())
 
 
 def test_the_command_says_it_in_a_line(tmp_path):

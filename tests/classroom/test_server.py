@@ -41,6 +41,7 @@ def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
     hub = try_server.Hub(tmp_path)
     try:
         done = asyncio.run(try_server.afternoon(hub, 2, {"99": PAGE}))
+        assert (tmp_path / "hub.sqlite").stat().st_mode & 0o077 == 0
     finally:
         left = hub.end()
     assert left == [] and list(done) == ["student00", "student01"]
@@ -87,8 +88,18 @@ def configured(monkeypatch, handout):
     monkeypatch.setenv("COURSE_HANDOUT", str(handout))
     settings = Settings()
     code = (TEACHING / "jupyterhub_config.py").read_text(encoding="utf-8")
-    exec(compile(code, "jupyterhub_config.py", "exec"), {"get_config": lambda: settings})
+    umask = os.umask(0)
+    try:
+        exec(compile(code, "jupyterhub_config.py", "exec"), {"get_config": lambda: settings})
+    finally:
+        settings.umask = os.umask(umask)
     return settings
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of a POSIX system")
+def test_what_the_hub_writes_is_for_nobody_else(monkeypatch, tmp_path):
+    (tmp_path / "00.ipynb").write_text("{}")
+    assert configured(monkeypatch, tmp_path).umask == 0o077
 
 
 def test_a_server_opens_the_first_page_and_does_not_start_without_pages(monkeypatch, tmp_path):

@@ -88,8 +88,9 @@ def test_computing_is_counted_in_seconds_of_this_process():
 
 
 UNREADABLE = [
-    *((pickle.loads, answer) for answer in (b"", pickle.dumps((list(range(99)), []))[:50], b"no", pickle.dumps(1))),
+    *((children.unpickled, answer) for answer in (b"", pickle.dumps((list("many"), []))[:20], b"no", pickle.dumps(1))),
     *((children.data_of, answer) for answer in (b"", b"{}", b"[1, [2]]", b"[" * 9999, pickle.dumps((1, [])))),
+    (children.data_of, b"[1, []]" + b" " * children.LARGEST),
 ]
 
 

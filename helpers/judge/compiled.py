@@ -15,7 +15,7 @@ from ..instruments.ptx_machine import CompiledRun, run_text
 from ..launch import Contestant, Kernel, KernelError, draw
 from ..launch.contestant import Work
 from ..launch.numba_internals import is_complaint
-from ..sandbox import SECONDS, Finding, Job, in_child, prepare, source_line
+from ..sandbox import Finding, Job, in_child, source_line
 from .examine import examine
 from .reference import wrong_elements
 from .trials import Trial
@@ -35,7 +35,7 @@ def trial_compiled(k: Kernel, shapes: list, more: list = ()) -> Trial:
 
     Ask `compiles` first.
     """
-    outcome = in_child(k, examine_compiled, SECONDS, None, simulated=False, step=k.step, shapes=shapes, more=list(more))
+    outcome = in_child(k, examine_compiled, simulated=False, step=k.step, shapes=shapes, more=list(more))
     if outcome.findings:
         message = outcome.findings[0].message
         return Trial([], () if lacks_a_part(message) else (f"the compiled code ({message.splitlines()[0]})",), shapes)
@@ -45,12 +45,6 @@ def trial_compiled(k: Kernel, shapes: list, more: list = ()) -> Trial:
 def compiles(k: Kernel) -> bool:
     """Whether this machine has a compiler for the kernel that the PTX machine can follow."""
     return k.dialect == "CUDA" and devices.nvidia_tool("ptxas") is not None
-
-
-def get_ready(k: Kernel) -> None:
-    """Begin, while the simulator is at work, with what `trial_compiled` will need."""
-    if compiles(k):
-        prepare(simulated=False)
 
 
 def at_lines_of(k, finding):

@@ -46,7 +46,7 @@ def grouped(*columns):
 
 
 def turns(*columns):
-    """How many rows before it have the same in all columns, for each row; an int array."""
+    """For each row the number of earlier ones with the same in all columns: [0, 0, 1] for the column [7, 3, 7]."""
     number = grouped(*columns)
     order = np.argsort(number, kind="stable")
     result = np.empty(len(number), int)

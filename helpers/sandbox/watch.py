@@ -210,10 +210,8 @@ def at_odds(one, other):
 
 def unordered(some, others):
     """Whether two threads of one block, one of `some` and one of `others`, come there between the same barriers."""
-    for phase in {phase for _, phase, _ in some} & {phase for _, phase, _ in others}:
-        if len({thread for _, at, thread in some | others if at == phase}) > 1:
-            return True
-    return False
+    phases = {phase for _, phase, _ in some} & {phase for _, phase, _ in others}
+    return any(len({thread for _, at, thread in some | others if at == phase}) > 1 for phase in phases)
 
 
 class Simulated:
@@ -245,9 +243,8 @@ class Simulated:
         """A barrier that is noted."""
 
         def syncthreads(thread):
-            self.watch.barrier(
-                thread, sys._getframe(2).f_lineno
-            )  # past the simulator's cuda.syncthreads, in the kernel
+            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
+            self.watch.barrier(thread, kernels.f_lineno)
             own(thread)
 
         return syncthreads

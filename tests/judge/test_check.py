@@ -8,7 +8,7 @@ from planted import CUDA, OPENCL, planted
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import diagnosis, error_bound, wrong_elements
-from helpers.judge.reference import right_within_bound, run
+from helpers.judge.reference import launched, right_within_bound
 from helpers.launch import Contestant, draw
 
 # What the verdict on each planted bug must begin with.
@@ -155,7 +155,7 @@ def test_one_launch_is_judged_by_the_c_that_it_leaves():
             return SimpleNamespace(launch=lambda: asked.append("launch"), download=lambda: self.C)
 
     right = A @ B
-    assert run(Answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
+    assert launched(Answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
     assert right_within_bound(Answering(right), A, B) and asked[2][:2] == (A, B) and np.isnan(asked[2][2])
     assert not right_within_bound(Answering(right + 1), A, B)
 

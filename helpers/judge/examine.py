@@ -37,7 +37,7 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else lines_of(k, error)
+    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else line_raised(k, error)
     if isinstance(error, NegativeIndex):
         message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
         return Finding("negative index", message, lines)
@@ -52,7 +52,7 @@ def failure(k, error):
     return Finding("error", f"{type(error).__name__}: {said}", lines)
 
 
-def lines_of(k, error):
+def line_raised(k, error):
     """The line of k.source that raised the error, as a tuple; () where the simulator gives none.
 
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:

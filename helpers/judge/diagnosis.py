@@ -439,47 +439,58 @@ def stays_zero_in_part(k, launches):
 # ------------------------------------------------------------- no such pattern: ask the kernel with an identity matrix
 
 
-def skips_products(k, launches):
+def shows_with_identity(k, launches):
+    """What C holds for a matrix X times the identity, and for the identity times X: products missing, or other ones.
+
+    Each element of X is another number, and no sum of a few of them is one, so that C shows which the kernel took.
+    """
+    n = max(tile_of(k)) + 1
+    if n > LARGEST:
+        return None
+    X = 1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32)
+    identity = np.eye(n, dtype=np.float32)
+    try:
+        of_A, of_B = launched(k, X, identity), launched(k, identity, X)
+    except Exception:  # it did well at other sizes; this was only to say more
+        return None
+    return skips_products(k, X, of_A, of_B) or takes_other_elements(k, X, of_A, of_B)
+
+
+def skips_products(k, X, of_A, of_B):
     """For some k the products are missing: the same one of every K-tile, whole K-tiles, or others."""
-    asked = ask_with_identity(k)
-    if asked is None:
+    K, depth = len(X), tile_of(k)[2]
+    missing = [n for n in range(K) if not of_A[:, n].any() and not of_B[n].any()]
+    kept = [n for n in range(K) if n not in missing]
+    if not missing or (of_A != X)[:, kept].any() or (of_B != X)[kept].any():
         return None
-    (A, of_A), (B, of_B) = asked
-    missing = [n for n in range(len(B)) if not of_A[:, n].any() and not of_B[n].any()]
-    kept = [n for n in range(len(B)) if n not in missing]
-    if not missing or (of_A != A)[:, kept].any() or (of_B != B)[kept].any():
-        return None
-    depth = tile_of(k)[2]
-    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, len(B), depth))
-    whole = all(n in missing for m in missing for n in range(m // depth * depth, min(len(B), (m // depth + 1) * depth)))
+    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, K, depth))
+    whole = all(n in missing for m in missing for n in range(m // depth * depth, min(K, (m // depth + 1) * depth)))
     which, advice = "products are missing", "which elements of A and B each round takes"
     if whole:
         which, advice = "whole K-tiles are missing", "which tile each round takes"
     elif same:
         which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
-    return Finding("K is cut", f"{which}, those for k = {some} of {len(B)}; look at {advice}")
+    return Finding("K is cut", f"{which}, those for k = {some} of {K}; look at {advice}")
 
 
-def takes_other_elements(k, launches):
+def takes_other_elements(k, X, of_A, of_B):
     """Where one element of A or B belongs it takes another one of the same matrix, or none.
 
     They meet in one sum, so both may seem to be read so. Then what one holds is asked again, times a random matrix.
     """
-    asked = ask_with_identity(k)
-    if asked is None:
-        return None
-    seem = []
-    for name, (X, found) in zip("AB", asked, strict=True):
-        wrong, places = found != X, {value: place for place, value in np.ndenumerate(X)}
+    places, seem = {value: place for place, value in np.ndenumerate(X)}, []
+    for name, found in (("A", of_A), ("B", of_B)):
+        wrong = found != X
         taken = [place for place in map(tuple, np.argwhere(wrong).tolist()) if found[place] != 0]
         if taken and all(value == 0 or value in places for value in found[wrong].tolist()):
-            seem.append((name, X, found, taken[0], places[found[taken[0]].item()]))
+            seem.append((name, found, taken[0]))
     if len(seem) == 2:
-        seem = [one for one in seem if explains(k, *one[:3])]
+        seem = [(name, found, first) for name, found, first in seem if explains(k, name, X, found)]
     if not seem:
         return None
-    name, X, _, (row, col), (other_row, other_col) = seem[0]
+    name, found, (row, col) = seem[0]
+    other_row, other_col = places[found[row, col].item()]
     return Finding(
         "wrong index",
         f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
@@ -498,23 +509,6 @@ def explains(k, name, X, found):
         return False
 
 
-def ask_with_identity(k):
-    """((A, what C holds for A times the identity), (B, what it holds for the identity times B)), float32, square.
-
-    Each element of A and of B is another number, and no sum of a few of them is one, so that C shows which the kernel
-    took. None where it fails or would take long.
-    """
-    n = max(tile_of(k)) + 1
-    if n > LARGEST:
-        return None
-    X = 1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32)
-    identity = np.eye(n, dtype=np.float32)
-    try:
-        return (X, launched(k, X, identity)), (X, launched(k, identity, X))
-    except Exception:  # it did well at other sizes; this was only to say more
-        return None
-
-
 # In this order: each looks at what the ones before it did not explain.
 SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
     adds_to_c,
@@ -528,8 +522,7 @@ SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
     starts_off_zero,
     adds_for_multiplies,
     stays_zero_in_part,
-    skips_products,
-    takes_other_elements,
+    shows_with_identity,
 )
 # Those that take no longer than the product itself.
 QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

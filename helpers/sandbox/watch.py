@@ -81,26 +81,16 @@ class Watch:
     def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
         """Count one access."""
         self.counts[memory, writes] += 1
-        if self.accesses is not None:
-            thread = threading.current_thread()
-            block, line = block_of(thread), frame.f_lineno
-            name, flat = name_of(array, frame), flat_index(index, array.shape)
-            before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
-            self.shapes[name] = tuple(map(int, array.shape))
-            self.accesses.append(
-                Access(
-                    memory,
-                    name,
-                    writes,
-                    line,
-                    block,
-                    thread.thread_id,
-                    flat,
-                    before,
-                    self.epoch(thread)[1],
-                    flat % 4 if in_fours else 0,
-                )
-            )
+        if self.accesses is None:
+            return
+        thread, line, name = threading.current_thread(), frame.f_lineno, name_of(array, frame)
+        block, flat = block_of(thread), flat_index(index, array.shape)
+        self.shapes[name] = tuple(map(int, array.shape))
+        times_before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
+        phase, part = self.epoch(thread)[1], flat % 4 if in_fours else 0
+        self.accesses.append(
+            Access(memory, name, writes, line, block, thread.thread_id, flat, times_before, phase, part)
+        )
 
     def trace_lines(self, frame: FrameType, event: str, arg: object) -> Callable | None:
         """For threading.settrace: count how often each thread runs each line of its kernel."""

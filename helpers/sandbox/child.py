@@ -265,7 +265,7 @@ def read_answer(path, read):
 
 
 def read_text(path):
-    """The file's text, "" if there is none; of a flood its beginning."""
+    """The text of a file, "" if there is none; of a flood the first `READ` bytes."""
     if not path.exists():
         return ""
     with path.open("rb") as file:

@@ -127,7 +127,7 @@ class Watch:
         self.clear()
 
     def lines_in_order(self, line: int, other: int, epoch: tuple | None = None) -> list[int]:
-        """The two lines in the order in which a thread ran them, in that epoch or, with none, in any."""
+        """The two lines in the order in which some thread ran them in that epoch; in any epoch if none is given."""
         return next(
             (o for (e, _), o in self.order.items() if epoch in (None, e) and line in o and other in o), [line, other]
         )
@@ -182,7 +182,7 @@ def block_of(thread):
 
 
 def flat_index(index, shape):
-    """Elements from the array's start to that one."""
+    """The number of elements before that one: 7 for the index (1, 3) in an array of 2 x 4."""
     flat = 0
     for i, n in zip(index, shape, strict=True):
         flat = flat * n + int(i)
@@ -264,7 +264,7 @@ class Simulated:
 
 @contextmanager
 def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> Iterator[Watch]:
-    """Within it, every launch of a simulated kernel is watched; yields the `Watch`.
+    """A context in which every launch of a simulated kernel is watched; it yields the `Watch`.
 
     Writes to global memory are watched for races, and reads of the launch's arguments at the places `note_reads_of`.
     The others are read only, and read so often that noting who does would take most of the time.

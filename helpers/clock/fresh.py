@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..judge.reference import error_bound, run
+from ..judge.reference import error_bound, launched
 from ..launch import Contestant, KernelError, draw
 from ..launch.contestant import Work
 
@@ -80,7 +80,7 @@ class FreshWork(Work):
             spoilt, rng = C.copy(), np.random.default_rng()
             spoilt[rng.random(C.shape) < SPOILT] = 2.0
             spoilt[tuple(rng.integers(C.shape))] = 2.0
-            if unlikely(run(self.k, A, B, spoilt), A, B).any():
+            if unlikely(launched(self.k, A, B, spoilt), A, B).any():
                 self.refuse("looks at some numbers of C, and leaves the others as they are where those are right")
         return C
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import devices, ladder
-from ..judge.reference import run, wrong_for
+from ..judge.reference import launched, wrong_for
 from ..launch import DIALECTS, Contestant, draw, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
@@ -156,4 +156,4 @@ def wrong_contestants(contestants, M, N, K):
     """Those whose product is not right within the rounding bound; a list. What is simulated is not run."""
     A, B = draw(M, N, K)
     wrong = wrong_for(A, B)
-    return [k for k in contestants if not k.simulated and wrong(run(k, A, B)).any()]
+    return [k for k in contestants if not k.simulated and wrong(launched(k, A, B)).any()]

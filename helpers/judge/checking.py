@@ -10,14 +10,14 @@ from ..launch import Contestant, Kernel, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, Job, in_child
-from .compiled import compiles, get_ready, trial_compiled
+from ..sandbox import SECONDS, Finding, Job, in_child, prepare
+from .compiled import compiles, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .trials import QUICK, Trial, examine_watched, quick, small_enough, smallest, trial
+from .trials import QUICK, Trial, examine_watched, quick, small_enough, trial
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -66,7 +66,8 @@ def try_out(k: Kernel, given: list) -> Trial:
 
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
-    get_ready(k)
+    if compiles(k):
+        prepare(simulated=False)  # its server begins while the simulator is at work
     shapes, long = given or shapes_for(k), long_shapes(k)
     outcome = in_simulator(k, shapes)
     findings, not_looked_for, tried = outcome.findings, outcome.not_looked_for, outcome.shapes
@@ -85,7 +86,7 @@ def on_device(k: Kernel, stages: list) -> list[Finding]:
     """Run the kernel on its own device on each shape; an OpenCL one in a child, since at large sizes it may crash."""
     if k.dialect == "CUDA":
         return in_stages(k, stages)
-    outcome = in_child(k, examine_there, SECONDS / 3, None, stages=stages)
+    outcome = in_child(k, examine_there, SECONDS / 3, stages=stages)
     return outcome.findings or outcome.value
 
 
@@ -127,7 +128,7 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     few = [(other, few_shapes(k, other)) for other in other_sizes(k)]
     if large_tiles(k, shapes):
         there = at_sizes(k, few[0][0])
-        own = [(k.parameters, [smallest(k, shapes)])] if may_be_outgrown(k) else []
+        own = [(k.parameters, small_enough(k, shapes)[0][:1])] if may_be_outgrown(k) else []
         small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own, stores=True)
         found = [(there.parameters, small.findings)] * bool(small.findings) + [*small.elsewhere]
         if not found:
@@ -172,3 +173,18 @@ def of_the_device(k: Kernel, findings: list) -> list[Finding]:
 def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
     """What is wrong at more shapes (M, N, K) with a kernel that is right at others."""
     return of_the_device(k, trial(k, list(shapes)).findings)
+
+
+def right_with(k: Kernel, report: Report, *others: dict) -> Report:
+    """The report; where that says right, also of the kernel with each of these sizes, such as dict(TILE=5), instead.
+
+    C has three blocks more along a side than a block has threads there, or than four if those are fewer; K has two
+    tiles and a part.
+    """
+    for other in others if report else ():
+        there = at_sizes(k, k.parameters | other)
+        rows, columns, depth = ladder.STEPS[k.step].tile(there.parameters)
+        down, across = (min(side, 4) for side in there.block)
+        for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
+            return replace(report, findings=(wrong_at_other_sizes(k.parameters, there.parameters, finding),))
+    return report

@@ -15,7 +15,7 @@ from ..instruments.ptx_machine import CompiledRun, run_text
 from ..launch import Contestant, Kernel, KernelError, draw
 from ..launch.contestant import Work
 from ..launch.numba_internals import is_complaint
-from ..sandbox import SECONDS, Finding, Job, in_child, prepare, source_line
+from ..sandbox import Finding, Job, in_child, source_line
 from .examine import examine
 from .reference import wrong_elements
 from .trials import Trial
@@ -31,15 +31,15 @@ HARMLESS = {"stored twice"}  # as when a kernel sums in C itself
 def trial_compiled(k: Kernel, shapes: list, more: list = ()) -> Trial:
     """Compile the kernel, which did well in the simulator, and run what came out on those shapes (M, N, K), in a child.
 
-    `more`: shapes that were too large for the simulator.
-
-    Ask `compiles` first.
+    `more`: shapes that were too large for the simulator. Ask `compiles` first.
     """
-    outcome = in_child(k, examine_compiled, SECONDS, None, simulated=False, step=k.step, shapes=shapes, more=list(more))
+    outcome = in_child(k, examine_compiled, simulated=False, step=k.step, shapes=shapes, more=list(more))
     if outcome.findings:
         message = outcome.findings[0].message
         return Trial([], () if lacks_a_part(message) else (f"the compiled code ({message.splitlines()[0]})",), shapes)
-    return Trial(list(dict.fromkeys(at_lines_of(k, finding) for finding in outcome.value)), (), [*shapes, *more])
+    lines = [tuple(source_line(k, line) for line in finding.lines if line) for finding in outcome.value]
+    findings = [replace(finding, lines=own) for finding, own in zip(outcome.value, lines, strict=True)]
+    return Trial(list(dict.fromkeys(findings)), (), [*shapes, *more])
 
 
 def compiles(k: Kernel) -> bool:
@@ -47,18 +47,7 @@ def compiles(k: Kernel) -> bool:
     return k.dialect == "CUDA" and devices.nvidia_tool("ptxas") is not None
 
 
-def get_ready(k: Kernel) -> None:
-    """Begin, while the simulator is at work, with what `trial_compiled` will need."""
-    if compiles(k):
-        prepare(simulated=False)
-
-
-def at_lines_of(k, finding):
-    """The finding with lines of k.source."""
-    return replace(finding, lines=tuple(source_line(k, line) for line in finding.lines if line))
-
-
-def told(finding):
+def only_compiled(finding):
     """The finding as the learner is told it, at a shape that the simulator did as well."""
     return replace(finding, kind="compiled", message=f"right in the simulator, wrong compiled: {finding.message}")
 
@@ -73,17 +62,17 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
         k = Compiled(ptx(job, CAPABILITY, lines=True), step, job.parameters)
     except KernelError as error:
         if is_complaint(error.__cause__):
-            return [told(refused(str(error)))]
+            return [only_compiled(refused(str(error)))]
         raise
     for shape in shapes:
         A, B = draw(*shape)
         run, wrong = k.run(A, B)
         if findings := [located(run, one) for one in run.findings if counts(run, one, wrong)]:
-            return [told(finding) for finding in findings]
+            return [only_compiled(finding) for finding in findings]
         if wrong:
             example = " x ".join(map(str, shape))
             text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
-            return [told(Finding("wrong numbers", text))]
+            return [only_compiled(Finding("wrong numbers", text))]
     for shape in more:
         A, B = draw(*shape)
         run, wrong = k.run(A, B)

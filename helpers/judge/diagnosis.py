@@ -12,18 +12,16 @@ from ..launch import Contestant, draw
 from ..launch.operands import guard_elements
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
-from .reference import error_bound, run, wrong_elements
+from .reference import error_bound, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
 LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
-
-
 SMALL = 1 << 18  # products, such as 64 x 64 x 64
 
 
 @dataclass(frozen=True)
-class Run:
+class Launch:
     """One launch: A (M, K), B (K, N), the C (M, N) that came of it, and where that is wrong, bool (M, N)."""
 
     A: np.ndarray
@@ -32,29 +30,48 @@ class Run:
     wrong: np.ndarray
 
     @property
+    def K(self) -> int:
+        """The products of one sum."""
+        return self.A.shape[1]
+
+    @property
+    def products(self) -> int:
+        """The products of all sums."""
+        return self.C.size * self.K
+
+    @property
     def shape(self) -> str:
         """Its sizes as one reads them."""
-        return f"{self.A.shape[0]} x {self.B.shape[1]} x {self.A.shape[1]} (M x N x K)"
+        return f"{self.C.shape[0]} x {self.C.shape[1]} x {self.K} (M x N x K)"
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The row and the column of the first wrong element."""
+        return tuple(np.argwhere(self.wrong)[0].tolist())
+
+    def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
+        """Whether C is the product of these two, in place of its own A and B."""
+        return not wrong_elements(self.C, A, B).any()
 
 
-def diagnose(k: Contestant, runs: list[Run]) -> Finding:
-    """What the wrong elements of all runs have in common: the first suspicion that fits. At least one run is wrong."""
+def diagnose(k: Contestant, launches: list[Launch]) -> Finding:
+    """What the wrong elements of all launches have in common: the first suspicion that fits. At least one is wrong."""
     # Some look for each wrong element among all of C, or try each part of a sum: in seconds where the product is small.
-    small = any(r.C.size * r.A.shape[1] <= SMALL for r in bad(runs))
-    looked_at = [r for r in runs if r.C.size * r.A.shape[1] <= SMALL] if small else runs
-    for suspicion in SUSPICIONS if small else QUICK:
+    small = [r for r in launches if r.products <= SMALL]
+    looked_at, suspicions = (small, SUSPICIONS) if bad(small) else (launches, QUICK)
+    for suspicion in suspicions:
         if found := suspicion(k, looked_at):
             return found
-    first = min(bad(runs), key=lambda r: r.C.size * r.A.shape[1])
-    row, col = map(int, np.argwhere(first.wrong)[0])
-    right = len(runs) - len(bad(runs))
+    first = min(bad(launches), key=lambda r: r.products)
+    row, col = first.first
+    right = len(launches) - len(bad(launches))
     some = f"right at {right} shape{'s' * (right > 1)}, and " if right else ""
     return Finding("wrong numbers", f"{some}wrong at {first.shape}, where C[{row}, {col}] is the first wrong element")
 
 
-def bad(runs):
-    """Those of the runs that are wrong."""
-    return [r for r in runs if r.wrong.any()]
+def bad(launches):
+    """Those of the launches that are wrong."""
+    return [r for r in launches if r.wrong.any()]
 
 
 def tile_of(k):
@@ -65,11 +82,11 @@ def tile_of(k):
 # --------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
-def adds_to_c(k, runs):
+def adds_to_c(k, launches):
     """NaN everywhere, and right when C held zeros: C was read."""
-    if not all(np.isnan(r.C).all() for r in runs):
+    if not all(np.isnan(r.C).all() for r in launches):
         return None
-    again = [(r, run(k, r.A, r.B, 0)) for r in runs]
+    again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
     if not any(wrong_elements(C, r.A, r.B).any() for r, C in again):
         return Finding("adds to C", "it adds to what C held before it ran; start from zero and store the sum")
     if not any(C.any() for _, C in again):
@@ -77,9 +94,9 @@ def adds_to_c(k, runs):
     return None
 
 
-def sums_nothing(k, runs):
+def sums_nothing(k, launches):
     """Zeros everywhere."""
-    return None if any(r.C.any() for r in runs) else Finding("zeros", "every element of C is zero")
+    return None if any(r.C.any() for r in launches) else Finding("zeros", "every element of C is zero")
 
 
 def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
@@ -103,122 +120,117 @@ def source_of(k):
         return ""
 
 
-def leaves_holes(k, runs):
+def leaves_holes(k, launches):
     """NaN in C: never stored there, or read from behind the end of A or B?"""
-    holes = [Run(r.A, r.B, r.C, np.isnan(r.C)) for r in bad(runs) if np.isnan(r.C).any()]
+    wrong = bad(launches)
+    holes = [Launch(r.A, r.B, r.C, np.isnan(r.C)) for r in wrong if np.isnan(r.C).any()]
     if not holes:
         return None
-    shape = holes[-1].shape
-    if np.isnan(run(k, holes[-1].A, holes[-1].B, 0)).any():
+    example = f"for example at {holes[-1].shape}"
+    if np.isnan(launched(k, holes[-1].A, holes[-1].B, 0)).any():
         if guard_elements() == 0:  # watched in the simulator, where NaN stands for what was never set
             return Finding("uninitialised", UNSET)
-        return Finding(
-            "out of bounds", f"it reads past the end of A or B, for example at {shape}: a load guard is missing"
-        )
-    if right_with_x_and_y_swapped(k, bad(runs)):
-        return Finding("x and y swapped", f"right when it is launched with x and y exchanged, and wrong at {shape}")
-    if any((r.wrong & ~np.isnan(r.C)).any() for r in bad(runs)):
-        return Finding(
-            "wrong index", f"part of C is never stored and of the rest some is wrong, for example at {shape}"
-        )
-    if said := blocks_begin(k, bad(runs)):
-        return Finding("unwritten", f"part of C is never stored, for example at {shape}: {said}")
-    return Finding("unwritten", f"{place_of(k, holes)} never stored, for example at {shape}; {look_at(k, holes)}")
+        return Finding("out of bounds", f"it reads past the end of A or B, {example}: a load guard is missing")
+    if right_with_x_and_y_swapped(k, wrong):
+        text = f"right when it is launched with x and y exchanged, and wrong at {holes[-1].shape}"
+        return Finding("x and y swapped", text)
+    if any((r.wrong & ~np.isnan(r.C)).any() for r in wrong):
+        return Finding("wrong index", f"part of C is never stored and of the rest some is wrong, {example}")
+    if said := blocks_begin(k, wrong):
+        return Finding("unwritten", f"part of C is never stored, {example}: {said}")
+    return Finding("unwritten", f"{place_of(k, holes)} never stored, {example}; {look_at(k, holes)}")
 
 
-def place_of(k, runs):
-    """What is wrong in all of the runs: the last rows, whole rows, or columns, else a part with its first element."""
-    if where := edge(k, runs):
-        return where
-    row, col = map(int, np.argwhere(runs[-1].wrong)[0])
+def place_of(k, launches):
+    """What is wrong in all of the launches: the last rows, whole rows, or columns, else a part with its first element.
+
+    An example: "whole rows, row 4 first,".
+    """
+    row, col = launches[-1].first
     firsts = {"rows": f"whole rows, row {row} first,", "columns": f"whole columns, column {col} first,"}
-    return firsts.get(lines_in(runs), f"part of C, C[{row}, {col}] first,")
+    return edge(k, launches) or firsts.get(lines_in(launches), f"part of C, C[{row}, {col}] first,")
 
 
-def look_at(k, runs):
+def look_at(k, launches):
     """Where such a place may come from: from what a thread takes for its own, or from a guard."""
-    lines = (edge(k, runs) or "").removeprefix("the last ") or lines_in(runs) or "elements"
+    lines = (edge(k, launches) or "").removeprefix("the last ") or lines_in(launches) or "elements"
     return f"look at which {lines} a thread takes, and at the guards"
 
 
-def lines_in(runs):
-    """Whether all that is wrong is whole "rows", or whole "columns", in all of the runs; None for neither."""
+def lines_in(launches):
+    """Whether all that is wrong is whole "rows", or whole "columns", in all of the launches; None for neither."""
     for name, axis in (("rows", 1), ("columns", 0)):
-        if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in runs):
+        if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in launches):
             return name
     return None
 
 
-def right_with_x_and_y_swapped(k, runs):
+def right_with_x_and_y_swapped(k, launches):
     """Whether a kernel is right where x counts what y did, and the other way round."""
     if not hasattr(k, "grid"):
         return False
     swapped = copy.copy(k)
     swapped.grid = lambda M, N: k.grid(N, M)
     try:
-        return not any(wrong_elements(run(swapped, r.A, r.B), r.A, r.B).any() for r in runs)
+        return all(right_within_bound(swapped, r.A, r.B) for r in launches)
     except Exception:  # that launch may fail in any way; it was only to say more
         return False
 
 
-def blocks_begin(k, runs):
-    """Which wrong number the block's number was multiplied by, if that explains exactly what was stored; else None."""
+def blocks_begin(k, launches):
+    """Which wrong number the block's number was multiplied by, if that explains exactly what was stored; else None.
+
+    With tiles of 4 rows, of which only rows 0 to 5 of 12 are stored, blocks 0, 1 and 2 begin at their number times 1.
+    """
     rows, columns, _ = tile_of(k)
     said = []
     for name, axis, size, other in (("rows", 0, rows, columns), ("columns", 1, columns, rows)):
-        stored = [np.flatnonzero((~np.isnan(r.C)).any(axis=1 - axis)).tolist() for r in runs]
-        counts = [ladder.ceil_div(r.C.shape[axis], size) for r in runs]
-        if all(len(some) == r.C.shape[axis] for some, r in zip(stored, runs, strict=True)):
+        if all((~np.isnan(r.C)).any(axis=1 - axis).all() for r in launches):
             continue
-        factors = {
-            0: lambda n: 0,
-            1: lambda n: 1,
-            other: lambda n, other=other: other,
-            "the number of blocks": lambda n: n,
-        }
-        explain = [
-            what
-            for what, factor in factors.items()
-            if all(
-                sorted({b * factor(n) + i for b in range(n) for i in range(size)} & set(range(r.C.shape[axis]))) == was
-                for n, was, r in zip(counts, stored, runs, strict=True)
-            )
-        ]
-        if len(explain) != 1:
+        factors = dict.fromkeys((0, 1, other, "the number of blocks"))
+        factors = [factor for factor in factors if all(stores_as_if(factor, r, axis, size) for r in launches)]
+        if len(factors) != 1:
             return None
         said.append(
-            f"the {name} that are stored are those of blocks that begin at their number times {explain[0]}, not {size}"
+            f"the {name} that are stored are those of blocks that begin at their number times {factors[0]}, not {size}"
         )
     return "; ".join(said) or None
+
+
+def stores_as_if(factor, r, axis, size):
+    """Whether exactly those rows, or columns, are stored of blocks of that size that begin at number times factor."""
+    blocks = ladder.ceil_div(r.C.shape[axis], size)
+    times = blocks if isinstance(factor, str) else factor
+    covered = {block * times + i for block in range(blocks) for i in range(size)}
+    stored = np.flatnonzero((~np.isnan(r.C)).any(axis=1 - axis)).tolist()
+    return stored == sorted(covered & set(range(r.C.shape[axis])))
 
 
 # --------------------------------------------------------------------- every element is stored: which numbers are they?
 
 
-def transposed(k, runs):
+def transposed(k, launches):
     """C.T is right where C is square."""
-    square = [r for r in bad(runs) if r.A.shape[0] == r.B.shape[1] > 1]
-    if square and all(not wrong_elements(r.C.T, r.A, r.B).any() for r in square):
-        return Finding(
-            "transposed", "C holds the transpose of A @ B: row and column are swapped, in the store or in all before it"
-        )
-    return None
+    square = [r for r in bad(launches) if r.C.shape[0] == r.C.shape[1] > 1]
+    if not square or any(wrong_elements(r.C.T, r.A, r.B).any() for r in square):
+        return None
+    text = "C holds the transpose of A @ B: row and column are swapped, in the store or in all before it"
+    return Finding("transposed", text)
 
 
-def sums_a_part(k, runs):
+def sums_a_part(k, launches):
     """Each wrong C is a sum over part of K, a part of one kind in all of them."""
     depth = tile_of(k)[2]
-    if not any(r.C.any() for r in bad(runs)):  # zeros only: any part may be left out
+    if not any(r.C.any() for r in bad(launches)):  # zeros only: any part may be left out
         return None
     for advice, parts_of in PARTS.items():
-        said = []
-        for r in bad(runs):
-            parts = parts_of(r.A.shape[1], depth)
-            said.append(next((t for part, t in parts if not wrong_elements(r.C, r.A[:, part], r.B[part]).any()), None))
-            if not said[-1]:
+        for r in bad(launches):
+            parts = parts_of(r.K, depth)
+            said = next((text for part, text in parts if r.holds(r.A[:, part], r.B[part])), None)
+            if not said:
                 break
         else:
-            return Finding("K is cut", f"{said[-1]}{advice}")
+            return Finding("K is cut", f"{said}{advice}")
     return None
 
 
@@ -252,47 +264,39 @@ PARTS = {
 }
 
 
-def sums_a_remainder(k, runs):
+def sums_a_remainder(k, launches):
     """Each wrong C is a sum over the first K % 256, or K % 65,536, products: a counter that starts again."""
     for bits in (8, 16):
-        if all(not wrong_elements(r.C, r.A[:, : r.A.shape[1] % 2**bits], r.B[: r.A.shape[1] % 2**bits]).any()
-               for r in bad(runs)):  # fmt: skip
-            K = bad(runs)[-1].A.shape[1]
+        if all(r.holds(r.A[:, : r.K % 2**bits], r.B[: r.K % 2**bits]) for r in bad(launches)):
+            K = bad(launches)[-1].K
             text = f"of K = {K} only the first {K % 2**bits} products are summed, as a number of {bits} bits has it"
             return Finding("K is cut", text)
     return None
 
 
-def begins_beyond(k, runs):
+def begins_beyond(k, launches):
     """Right in all that lies before some row, some column or some K, and wrong in all from there on."""
-    wrong = bad(runs)
     for name, axis in (("row", 0), ("column", 1)):
-        at = [np.flatnonzero(r.wrong.any(axis=1 - axis)) for r in wrong]
-        first = min(int(rows[0]) for rows in at)
-        reaches = [r for r in runs if r.C.shape[axis] > first]
-        if (
-            first > 0
-            and len(reaches) == len(wrong)
-            and all(len(rows) == r.C.shape[axis] - first for rows, r in zip(at, wrong, strict=True))
-        ):
-            return Finding(
-                "wrong from a bound on", f"right before {name} {first}, and wrong in each {name} from there on"
-            )
-    depths = [r.A.shape[1] for r in wrong]
-    short = [r.A.shape[1] for r in runs if not r.wrong.any()]
-    if short and min(depths) > max(short):
-        return Finding("wrong from a bound on", f"right up to K = {max(short)}, and wrong at K = {min(depths)}")
+        first = min(np.nonzero(r.wrong)[axis].min() for r in bad(launches))
+        from_there = [np.moveaxis(r.wrong, axis, 0)[first:].any(axis=1) for r in launches]
+        if first > 0 and all(lines.all() for lines in from_there):
+            text = f"right before {name} {first}, and wrong in each {name} from there on"
+            return Finding("wrong from a bound on", text)
+    shortest = min(r.K for r in bad(launches))
+    right = [r.K for r in launches if not r.wrong.any()]
+    if right and shortest > max(right):
+        return Finding("wrong from a bound on", f"right up to K = {max(right)}, and wrong at K = {shortest}")
     return None
 
 
-def holds_anothers(k, runs):
+def holds_anothers(k, launches):
     """Each wrong element holds what belongs to another row, column or place."""
     for what, advice in (
         ("row", "which row of A it reads, and which row of C it stores"),
         ("column", "which column of B it reads, and which column of C it stores"),
         ("place", "where it stores, and which row and column it sums"),
     ):
-        taken = [(r, taken_from(what, r)) for r in bad(runs)]
+        taken = [(r, taken_from(what, r)) for r in bad(launches)]
         examples = [(r, example) for r, example in taken if example]
         if examples and all(example is not None for _, example in taken):
             r, (to, source) = examples[-1]
@@ -305,57 +309,54 @@ def holds_anothers(k, runs):
 
 
 def taken_from(what, r):
-    """((row, column), (row, column)): a wrong element, and whose value it holds, if that explains all; else None.
+    """A wrong element and whose value it holds, such as ((0, 0), (1, 0)), if that explains all; else None.
 
     `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge; () if all that is
     wrong is zero.
     """
     right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B)
     example = ()
-    for row, col in zip(*np.nonzero(r.wrong), strict=True):
-        places = {"row": np.s_[:, col : col + 1], "column": np.s_[row : row + 1, :], "place": np.s_[:, :]}[what]
-        at = np.argwhere(np.abs(r.C[row, col] - right[places]) <= bound[places])
+    for row, col in np.argwhere(r.wrong).tolist():
+        rows = slice(None) if what != "column" else slice(row, row + 1)
+        columns = slice(None) if what != "row" else slice(col, col + 1)
+        at = np.argwhere(np.abs(r.C[row, col] - right[rows, columns]) <= bound[rows, columns])
         if len(at):
-            first = tuple(map(int, at[0]))
-            source = {"row": (first[0], int(col)), "column": (int(row), first[1]), "place": first}[what]
-            example = example or ((int(row), int(col)), source)
+            down, across = at[0].tolist()
+            example = example or ((row, col), (down + (rows.start or 0), across + (columns.start or 0)))
         elif r.C[row, col] != 0:
             return None
     return example
 
 
-def misreads_a_tile(k, runs):
+def misreads(k, launches):
     """The product of A and B as a mistaken index would read them."""
-    rows, columns, depth = tile_of(k)
-    mistakes = {
-        "A is read one column too far to the left or right of B's row": lambda A, B: (A[:, 1:], B[:-1]),
-        "B is read one row too far above or below A's column": lambda A, B: (A[:, :-1], B[1:]),
-        "the tile of A is transposed: compare how it is stored and how it is read": lambda A, B: (
-            turned(A, rows, depth),
-            B,
-        ),
-        "the tile of B is transposed: compare how it is stored and how it is read": lambda A, B: (
-            A,
-            turned(B, depth, columns),
-        ),
-        "the tile of A is the first one in every round: its index does not move on": lambda A, B: (
-            repeated(A.T, depth).T,
-            B,
-        ),
-        "the tile of B is the first one in every round: its index does not move on": lambda A, B: (
-            A,
-            repeated(B, depth),
-        ),
-    }
-    for text, mistake in mistakes.items():
-        if all(not wrong_elements(r.C, *mistake(r.A, r.B)).any() for r in bad(runs)):
-            return Finding("wrong index", f"{text}; for example at {bad(runs)[-1].shape}")
+    wrong = bad(launches)
+    read = [misread(r, tile_of(k)) for r in wrong]
+    for text in read[0]:
+        if all(r.holds(*operands[text]) for r, operands in zip(wrong, read, strict=True)):
+            return Finding("wrong index", text.format(f"for example at {wrong[-1].shape}"))
     return None
 
 
-def repeated(X, depth):
-    """X with its first `depth` rows again and again in place of all others."""
-    return np.resize(X[:depth], X.shape)
+def misread(r, tile):
+    """What mistaken indices would read for A and for B: {what to say, with {} for an example: (A, B)}."""
+    A, B, (rows, columns, depth) = r.A, r.B, tile
+    turn = "is transposed: compare how it is stored and how it is read; {}"
+    stay = "is the first one in every round: its index does not move on; {}"
+    long = "{0} is read as if its rows had {1} elements, not {2}, {{}}: the rows of {0} begin {2} apart"
+    M, N = r.C.shape
+    return {
+        "A is read one column too far to the left or right of B's row; {}": (A[:, 1:], B[:-1]),
+        "B is read one row too far above or below A's column; {}": (A[:, :-1], B[1:]),
+        f"the tile of A {turn}": (turned(A, rows, depth), B),
+        f"the tile of B {turn}": (A, turned(B, depth, columns)),
+        f"the tile of A {stay}": (np.resize(A.T[:depth], A.T.shape).T, B),
+        f"the tile of B {stay}": (A, np.resize(B[:depth], B.shape)),
+        long.format("A", "M", "K"): (reread(A, M), B),
+        long.format("A", "N", "K"): (reread(A, N), B),
+        long.format("B", "M", "N"): (A, reread(B, M)),
+        long.format("B", "K", "N"): (A, reread(B, r.K)),
+    }
 
 
 def turned(X, rows, columns):
@@ -369,22 +370,30 @@ def turned(X, rows, columns):
     return tiles.transpose(0, 3, 2, 1).reshape(m, n)[: X.shape[0], : X.shape[1]]
 
 
-def wrong_at_the_edge(k, runs):
+def reread(X, length):
+    """X read with another row length, such as A[row * M + k] for A[row * K + k]; zeros beyond the end."""
+    flat = np.append(X.ravel(), np.float32(0))
+    rows, columns = np.indices(X.shape)
+    return flat[np.minimum(rows * length + columns, X.size)]
+
+
+def wrong_at_the_edge(k, launches):
     """All that is wrong lies in the last tiles."""
-    where = edge(k, bad(runs))
+    where = edge(k, bad(launches))
     if not where:
         return None
-    return Finding("edge", f"wrong only in {where}, for example at {bad(runs)[-1].shape}; {look_at(k, bad(runs))}")
+    example = f"for example at {bad(launches)[-1].shape}"
+    return Finding("edge", f"wrong only in {where}, {example}; {look_at(k, bad(launches))}")
 
 
-def edge(k, runs):
+def edge(k, launches):
     """'the last rows' or 'the last columns', if all that is wrong lies in the last tile's share; else None.
 
     At least one C must have others: where the last tile has all there is, that says nothing.
     """
     for name, axis, side in (("rows", 0, tile_of(k)[0]), ("columns", 1, tile_of(k)[1])):
-        begins = [r.C.shape[axis] - (r.C.shape[axis] % side or 1) for r in runs]
-        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(runs, begins, strict=True)):
+        begins = [r.C.shape[axis] - (r.C.shape[axis] % side or 1) for r in launches]
+        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(launches, begins, strict=True)):
             return f"the last {name}"
     return None
 
@@ -392,35 +401,34 @@ def edge(k, runs):
 # ------------------------------------------------------------------------------ every element is some other sum
 
 
-def starts_off_zero(k, runs):
+def starts_off_zero(k, launches):
     """Every element of a wrong C is too large or too small by the same whole number."""
     off = 0
-    for r in bad(runs):
+    for r in bad(launches):
         excess = r.C - r.A.astype(np.float64) @ r.B.astype(np.float64)
         off = round(float(np.median(excess))) if np.isfinite(excess).all() else 0
         if off == 0 or not (np.abs(excess - off) <= 2 * error_bound(r.A, r.B) + 1e-5 * abs(off)).all():
             return None
-    return Finding(
-        "wrong start", f"every element is {off:+d} off, for example at {bad(runs)[-1].shape}: where does its sum start?"
-    )
+    example = f"for example at {bad(launches)[-1].shape}"
+    return Finding("wrong start", f"every element is {off:+d} off, {example}: where does its sum start?")
 
 
-def adds_for_multiplies(k, runs):
+def adds_for_multiplies(k, launches):
     """Sums of A + B in place of sums of A * B, wherever C is wrong."""
-    for r in bad(runs):
+    for r in bad(launches):
         A, B = np.hstack([r.A, np.ones_like(r.A)]), np.vstack([np.ones_like(r.B), r.B])
         if wrong_elements(r.C, A, B)[r.wrong].any():
             return None
-    which = "each element" if all(r.wrong.all() for r in runs) else "each wrong element"
+    which = "each element" if all(r.wrong.all() for r in launches) else "each wrong element"
     return Finding("wrong operator", f"{which} is the sum of A[row, k] + B[k, col]; it takes their products")
 
 
-def stays_zero_in_part(k, runs):
+def stays_zero_in_part(k, launches):
     """All that is wrong is zero: nothing was summed there."""
-    if any(r.C[r.wrong].any() for r in bad(runs)):
+    if any(r.C[r.wrong].any() for r in bad(launches)):
         return None
-    r = bad(runs)[-1]
-    row, col = map(int, np.argwhere(r.wrong)[0])
+    r = bad(launches)[-1]
+    row, col = r.first
     return Finding(
         "part is zero",
         f"part of C is zero, the rest is right: at {r.shape}, C[{row}, {col}] is the first; look at the loops over a "
@@ -431,72 +439,58 @@ def stays_zero_in_part(k, runs):
 # ------------------------------------------------------------- no such pattern: ask the kernel with an identity matrix
 
 
-def takes_another_row_length(k, runs):
-    """A or B read with another row length, such as A[row * M + k] for A[row * K + k]; zeros beyond the end."""
+def shows_with_identity(k, launches):
+    """What C holds for a matrix X times the identity, and for the identity times X: products missing, or other ones.
 
-    def reread(X, length):
-        flat = np.append(X.ravel(), np.float32(0))
-        rows, columns = np.indices(X.shape)
-        return flat[np.minimum(rows * length + columns, X.size)]
-
-    for name, sizes in (("A", "MN"), ("B", "MK")):
-        for size in sizes:
-            for r in bad(runs):
-                length = dict(M=r.A.shape[0], N=r.B.shape[1], K=r.A.shape[1])[size]
-                A, B = (reread(r.A, length), r.B) if name == "A" else (r.A, reread(r.B, length))
-                if wrong_elements(r.C, A, B).any():
-                    break
-            else:
-                right = "K" if name == "A" else "N"
-                return Finding(
-                    "wrong index",
-                    f"{name} is read as if its rows had {size} elements, not {right}, for example at "
-                    f"{bad(runs)[-1].shape}: the rows of {name} begin {right} apart",
-                )
-    return None
+    Each element of X is another number, and no sum of a few of them is one, so that C shows which the kernel took.
+    """
+    n = max(tile_of(k)) + 1
+    if n > LARGEST:
+        return None
+    X = 1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32)
+    identity = np.eye(n, dtype=np.float32)
+    try:
+        of_A, of_B = launched(k, X, identity), launched(k, identity, X)
+    except Exception:  # it did well at other sizes; this was only to say more
+        return None
+    return skips_products(k, X, of_A, of_B) or takes_other_elements(k, X, of_A, of_B)
 
 
-def skips_products(k, runs):
+def skips_products(k, X, of_A, of_B):
     """For some k the products are missing: the same one of every K-tile, whole K-tiles, or others."""
-    asked = ask_with_identity(k)
-    if asked is None:
+    K, depth = len(X), tile_of(k)[2]
+    missing = [n for n in range(K) if not of_A[:, n].any() and not of_B[n].any()]
+    kept = [n for n in range(K) if n not in missing]
+    if not missing or (of_A != X)[:, kept].any() or (of_B != X)[kept].any():
         return None
-    (A, of_A), (B, of_B) = asked
-    missing = [n for n in range(len(B)) if not of_A[:, n].any() and not of_B[n].any()]
-    kept = [n for n in range(len(B)) if n not in missing]
-    if not missing or (of_A != A)[:, kept].any() or (of_B != B)[kept].any():
-        return None
-    depth = tile_of(k)[2]
-    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, len(B), depth))
-    whole = all(n in missing for m in missing for n in range(m // depth * depth, min(len(B), (m // depth + 1) * depth)))
+    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, K, depth))
+    whole = all(n in missing for m in missing for n in range(m // depth * depth, min(K, (m // depth + 1) * depth)))
     which, advice = "products are missing", "which elements of A and B each round takes"
     if whole:
         which, advice = "whole K-tiles are missing", "which tile each round takes"
     elif same:
         which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
-    return Finding("K is cut", f"{which}, those for k = {some} of {len(B)}; look at {advice}")
+    return Finding("K is cut", f"{which}, those for k = {some} of {K}; look at {advice}")
 
 
-def takes_other_elements(k, runs):
+def takes_other_elements(k, X, of_A, of_B):
     """Where one element of A or B belongs it takes another one of the same matrix, or none.
 
     They meet in one sum, so both may seem to be read so. Then what one holds is asked again, times a random matrix.
     """
-    asked = ask_with_identity(k)
-    if asked is None:
-        return None
-    seem = []
-    for name, (X, found) in zip("AB", asked, strict=True):
-        wrong, places = found != X, {value: place for place, value in np.ndenumerate(X)}
+    places, seem = {value: place for place, value in np.ndenumerate(X)}, []
+    for name, found in (("A", of_A), ("B", of_B)):
+        wrong = found != X
         taken = [place for place in map(tuple, np.argwhere(wrong).tolist()) if found[place] != 0]
         if taken and all(value == 0 or value in places for value in found[wrong].tolist()):
-            seem.append((name, X, found, taken[0], places[found[taken[0]].item()]))
+            seem.append((name, found, taken[0]))
     if len(seem) == 2:
-        seem = [one for one in seem if explains(k, *one[:3])]
+        seem = [(name, found, first) for name, found, first in seem if explains(k, name, X, found)]
     if not seem:
         return None
-    name, X, _, (row, col), (other_row, other_col) = seem[0]
+    name, found, (row, col) = seem[0]
+    other_row, other_col = places[found[row, col].item()]
     return Finding(
         "wrong index",
         f"where {name}[{row}, {col}] belongs it takes {name}[{other_row}, {other_col}], at "
@@ -509,47 +503,26 @@ def explains(k, name, X, found):
     other = draw(*X.shape, len(X))[0]
     try:
         if name == "A":
-            return not wrong_elements(run(k, X, other), found, other).any()
-        return not wrong_elements(run(k, other, X), other, found).any()
+            return not wrong_elements(launched(k, X, other), found, other).any()
+        return not wrong_elements(launched(k, other, X), other, found).any()
     except Exception:  # it did well at other sizes; this was only to say more
         return False
 
 
-def ask_with_identity(k):
-    """((A, what C holds for A times the identity), (B, what it holds for the identity times B)), float32, square.
-
-    Each element of A and of B is another number, and no sum of a few of them is one, so that C shows which the kernel
-    took. None where it fails or would take long.
-    """
-    n = max(tile_of(k)) + 1
-    if n > LARGEST:
-        return None
-    X, identity = (
-        1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32),
-        np.eye(n, dtype=np.float32),
-    )
-    try:
-        return (X, run(k, X, identity)), (X, run(k, identity, X))
-    except Exception:  # it did well at other sizes; this was only to say more
-        return None
-
-
 # In this order: each looks at what the ones before it did not explain.
-SUSPICIONS: tuple[Callable[[Contestant, list[Run]], Finding | None], ...] = (
+SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
     adds_to_c,
     sums_nothing,
     leaves_holes,
     transposed,
     sums_a_part,
     holds_anothers,
-    misreads_a_tile,
+    misreads,
     wrong_at_the_edge,
     starts_off_zero,
     adds_for_multiplies,
-    takes_another_row_length,
     stays_zero_in_part,
-    skips_products,
-    takes_other_elements,
+    shows_with_identity,
 )
 # Those that take no longer than the product itself.
 QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

@@ -7,14 +7,14 @@ import numpy as np
 
 from ..instruments import trace
 from ..instruments.traces import Trace
-from ..launch import Kernel, KernelError, draw
+from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
-from ..sandbox import SECONDS, Finding, Job, in_child
+from ..sandbox import Finding, Job, in_child
 from .checking import check_also_at
-from .reference import run, wrong_elements
+from .reference import launched, wrong_elements
 from .report import Report
-from .touched import BY_NUMBERS, answered, lines_of, misses
+from .touched import BY_NUMBERS, answered, lines_of, misses, traced
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 
@@ -30,17 +30,13 @@ def judge_prefetching(k: Kernel) -> Report:
     shape = tile, tile, TILES * tile
     report = answered(k, check_also_at(k, shape, "its order is looked at"))
     if not report:
-        return replace(report, findings=asks_for_others(k, shape) or report.findings) if by_numbers(report) else report
+        cause = asks_for_others(k, shape) if report.findings[0].kind in BY_NUMBERS else ()
+        return replace(report, findings=cause or report.findings)
     seen = trace(k, *shape)
     for thread in range(tile * tile):
         if finding := waits(k, seen.where(thread=thread), tile):
             return misses(report, finding)
     return report
-
-
-def by_numbers(report: Report) -> bool:
-    """Whether nothing but wrong numbers was seen."""
-    return report.findings[0].kind in BY_NUMBERS
 
 
 def waits(k: Kernel, a: np.ndarray, tile: int) -> Finding | None:
@@ -69,9 +65,8 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     """Why the numbers are wrong, as far as what the first thread asks for explains them: one `Finding`, or none."""
     _, N, K = shape
     tile = K // TILES
-    try:
-        seen = trace(k, *shape)
-    except (KernelError, ValueError):
+    seen = traced(k, *shape)
+    if seen is None:
         return ()
     if found := asks_too_soon(k, seen):
         return (found,)
@@ -79,7 +74,7 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     asks = {name: mine[mine["array"] == name] for name in "AB"}
     tiles = {"A": asks["A"]["index"] % K // tile, "B": asks["B"]["index"] // N // tile}
     order = {name: [n for n in found.tolist() if n < TILES][:TILES] for name, found in tiles.items()}
-    outcome = in_child(k, product, SECONDS, None if k.dialect == "OpenCL" else {}, shape=shape)
+    outcome = in_child(k, product, shape=shape)
     if outcome.value is None or all(found == list(range(TILES)) for found in order.values()):
         return ()
     A, B, C = outcome.value
@@ -113,4 +108,4 @@ def product(job: Job, shape: tuple) -> tuple:
     """In the child: A, B and the C that the kernel makes of them."""
     k = job.build()
     A, B = draw(*shape)
-    return A, B, run(k, A, B)
+    return A, B, launched(k, A, B)

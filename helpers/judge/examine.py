@@ -12,32 +12,32 @@ from ..launch import Contestant, KernelError, NotYet, draw
 from ..launch.cuda_source import came_as_text
 from ..launch.errors import DeviceLost
 from ..sandbox import Finding, NegativeIndex, OutsideArray, source_line
-from .diagnosis import Run, diagnose
-from .reference import run, wrong_elements
+from .diagnosis import Launch, diagnose
+from .reference import launched, wrong_elements
 
 LONG = 10_000  # products of one sum, of which a third may go missing within the bound if their signs differ
 
 
 def examine(k: Contestant, shapes: list) -> list[Finding]:
     """Run k on each shape and compare. Returns findings, the clearest first, empty when right."""
-    runs = []
+    launches = []
     for M, N, K in shapes:
         A, B = draw(M, N, K)
         if K > LONG:
             A, B = np.abs(A), np.abs(B)
         try:
-            C = run(k, A, B, np.nan)
+            C = launched(k, A, B)
         except NotYet as error:
             return [Finding("no answer", str(error))]
         except Exception as error:  # whatever a learner's kernel raises is a finding, not our failure
             return [failure(k, error)]
-        runs.append(Run(A, B, C, wrong_elements(C, A, B)))
-    return [diagnose(k, runs)] if any(r.wrong.any() for r in runs) else []
+        launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
+    return [diagnose(k, launches)] if any(r.wrong.any() for r in launches) else []
 
 
 def failure(k, error):
     """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else lines_of(k, error)
+    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else line_raised(k, error)
     if isinstance(error, NegativeIndex):
         message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
         return Finding("negative index", message, lines)
@@ -52,7 +52,7 @@ def failure(k, error):
     return Finding("error", f"{type(error).__name__}: {said}", lines)
 
 
-def lines_of(k, error):
+def line_raised(k, error):
     """The line of k.source that raised the error, as a tuple; () where the simulator gives none.
 
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:

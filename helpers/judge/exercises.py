@@ -25,7 +25,7 @@ class Question(NamedTuple):
     """What an exercise asks of a function.
 
     right  the right answer, as a function
-    cases  those that every answer is asked: small ones, and those where likely slips differ
+    cases  those that every answer is asked first: small ones, and those where likely slips differ
     draw   (random.Random) -> one more case. Sensible ones, small enough for an answer that counts in loops
     """
 
@@ -102,110 +102,67 @@ ANSWERS = {
     # 01: the n for which n x n matrices, each moved once in float32, have `ridge` flop per byte
     "size_at_the_ridge": Question(
         lambda ridge: 6 * ridge,
-        [(1,), (8,), (12.5,), (40,), (5.1,), (4.9,), (0.3,)],
+        [(1,), (8,), (12.5,), (0.3,)],
         lambda dice: (dice.choice([round(10 ** dice.uniform(-1, 2.7), 2), size(dice, 500)]),),
     ),
     # 03: 32-byte sectors that 32 threads touch, when neighbours are `stride` float32 apart
     "sectors": Question(
         lambda stride: len({4 * stride * lane // 32 for lane in range(32)}),
-        [(0,), (1,), (2,), (3,), (4,), (5,), (6,), (7,), (8,), (9,), (1024,)],
+        [(0,), (1,), (2,), (3,), (8,)],
         lambda dice: (dice.choice([dice.randint(0, 40), size(dice, 5000)]),),
     ),
     # 06: the side of the largest square patch whose sums and two lists fit into so many registers
     "largest_side": Question(
         lambda registers: isqrt(registers + 1) - 1,
-        [(3,), (24,), (79,), (80,), (128,), (255,)],
+        [(3,), (24,), (79,), (80,)],
         lambda dice: (dice.choice([dice.randint(3, 400), dice.randint(2, 20) ** 2 + dice.randint(-1, 1)]),),
     ),
     # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
     "rounds_needed": Question(
         lambda stride: gcd(stride, 32),
-        [(1,), (2,), (3,), (4,), (8,), (12,), (16,), (24,), (32,), (33,), (64,), (96,)],
+        [(1,), (2,), (12,), (32,), (33,)],
         lambda dice: (dice.randint(1, 60) * 2 ** dice.randint(0, 7),),
     ),
     # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": Question(
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
-        [(32, 8), (33, 8), (16, 4), (5, 4), (81, 8), (123, 8), (255, 4), (43, 12)],
+        [(32, 8), (33, 8), (5, 4), (43, 12)],
         lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
     ),
     # 09: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
     "trap": Question(
         lambda stack, spilled, fma, whole: 1 if spilled else 2 if stack else 3 if 2 * whole > fma else 0,
-        [
-            (0, 0, 64, 8),
-            (288, 0, 4, 58),
-            (1168, 440, 256, 11),
-            (0, 0, 64, 46),
-            (64, 0, 64, 8),
-            (0, 0, 256, 6),
-            (0, 0, 64, 32),
-            (64, 8, 64, 8),
-            (2000, 0, 64, 8),
-            (0, 0, 256, 46),
-            (0, 0, 16, 12),
-            (1168, 440, 64, 46),
-        ],
+        [(0, 0, 64, 8), (288, 0, 4, 58), (64, 8, 64, 8), (0, 0, 64, 46), (0, 0, 64, 32), (2000, 0, 64, 8)],
         draw_report,
     ),
     # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": Question(
         lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
-        [
-            (128, 128, 16, 8, 8),
-            (128, 128, 32, 8, 8),
-            (256, 256, 8, 4, 4),
-            (128, 124, 24, 8, 4),
-            (128, 124, 16, 4, 4),
-            (128, 128, 8, 4, 4),
-            (128, 128, 24, 8, 8),
-            (28, 28, 104, 4, 4),
-        ],
+        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (28, 28, 104, 4, 4)],
         draw_block,
     ),
     # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": Question(
         lambda cycles, starts: cycles * starts,
-        [(4, 1), (4, 2), (4, 3), (5, 2), (3, 1), (1, 1)],
+        [(4, 1), (4, 2), (5, 2)],
         lambda dice: (size(dice, 20), size(dice, 8)),
     ),
     # 11: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
     "tiles_down": Question(
         tiles_down,
-        [
-            (64, 64, 64, 2),
-            (256, 64, 128, 2),
-            (512, 32, 4000, 2),
-            (2048, 70, 1000, 2),
-            (1026, 3000, 50, 2),
-            (4000, 3000, 9, 2),
-            (2000, 16, 160, 8),
-        ],
+        [(64, 64, 64, 2), (512, 32, 4000, 2), (2048, 70, 1000, 2), (1026, 3000, 50, 2), (4000, 3000, 9, 2)],
         draw_tiles,
     ),
     # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": Question(
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
-        [
-            (1024, 1024, 1024, 5e11, 2e10),
-            (4096, 1, 4096, 5e11, 2e10),
-            (16, 64, 8, 1e9, 1e9),
-            (512, 512, 16, 6e13, 4e12),
-        ],
+        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
         draw_product,
     ),
     # 14: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
     "largest_block": Question(
         lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
-        [
-            (4096, 4096, 4096, 64e6),
-            (700, 900, 800, 1e6),
-            (100, 50, 9, 1e9),
-            (50, 100, 9, 1e9),
-            (100, 100, 4, 132),
-            (100, 100, 4, 131),
-            (100, 100, 1000, 4000),
-        ],
+        [(4096, 4096, 4096, 64e6), (100, 50, 9, 1e9), (50, 100, 9, 1e9), (100, 100, 4, 132), (100, 100, 4, 131)],
         draw_limit,
     ),
 }

@@ -61,7 +61,7 @@ def code_of(k: Kernel) -> str:
 
 
 def larger_than_one(k: Kernel) -> set[str]:
-    """The names of its parameters that are."""
+    """The names of the kernel's parameters whose value is larger than 1: of BM=8, TM=1 that is BM."""
     return {name for name, value in k.parameters.items() if value > 1}
 
 
@@ -80,9 +80,10 @@ def taken_by(k: Kernel) -> set[str]:
 
 
 def asked_of_launch(k: Kernel) -> set[str]:
-    """The sides of its block that a kernel asks the launch for, where they are all its sizes: naive, coalesced.
+    """Which sides of its block a kernel reads from the launch, where it has no other sizes: naive, coalesced.
 
-    One that stages tiles has a size of its own that its block must keep to.
+    `cuda.blockDim.x` in a kernel launched like coalesced, whose x counts columns, gives {"BN"}. A kernel that stages
+    tiles has a size of its own, to which its block must keep.
     """
     if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
         return set()
@@ -112,10 +113,12 @@ def compared_in(code: str, taken: set[str]) -> list[tuple[str, str]]:
 def most_telling(
     name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = (), compared: tuple = ()
 ) -> tuple[dict, ...]:
-    """Of the points near the simulator's defaults, those that one after the other show most of what none before did.
+    """The few points near the simulator's defaults that are worth a try: each shows most of what none before it did.
 
-    `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. () if they go with no others.
-    `padded`: pairs of a size and what the source adds to it. `compared`: pairs of sizes that the source compares.
+    The kernel's own BM = BN = 8 shows nothing of a mix-up of the two; a point with BM < BN and one with BN < BM do, and
+    a third that shows no more is left out. `own`: the kernel's parameters as pairs; those not in `taken` stay as they
+    are. `padded`: pairs of a size and what the source adds to it. `compared`: pairs of sizes that the source compares.
+    The result is () if `own` goes with no other points.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
@@ -144,9 +147,10 @@ def most_telling(
 
 
 def shown_by(step: ladder.Step, p: dict, taken: frozenset, padded: tuple, compared: tuple) -> set:
-    """What can come to light at p: which of two sizes is the smaller one, and what the block is no whole part of.
+    """What can come to light at the point p, as a set of tuples, each with the path that the kernel takes at p.
 
-    And what is larger than a padded size by more than its padding. Each on the path that the kernel takes at p.
+    (path, "BM", "BN") says that BM is the smaller one; (path, "BM", "BN", 4) that it is so even with a padding of 4;
+    (path, 0, "y") that the tile's rows are no whole number of the block's threads along y.
     """
     x, y = step.block(p)
     sizes = {key: p[key] for key in taken} | {"x": x, "y": y}

@@ -8,11 +8,10 @@ import numpy as np
 from .. import ladder
 from ..launch import Kernel, draw
 from ..launch.given import takes
-from ..sandbox import SECONDS, Finding, Job, in_child
-from .checking import check
-from .reference import run, wrong_elements
+from ..sandbox import Finding, Job, in_child
+from .checking import check, right_with
+from .reference import launched, wrong_elements
 from .report import Report
-from .sizes import right_with
 from .touched import NOTHING, answered
 
 # Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
@@ -29,7 +28,7 @@ def judge_packing(k: Kernel) -> Report:
     report = right_with(k, answered(k, check(k)), *OTHERS)
     if report or report.findings[0].kind in (*NOTHING, "does not compile"):
         return report
-    outcome = in_child(k, one_number, SECONDS, None)
+    outcome = in_child(k, one_number)
     if not outcome.value:
         return report
     lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(r"\bBs\s*\[.*[^=!<>]=[^=]", line + " ")]
@@ -44,4 +43,4 @@ def one_number(job: Job) -> bool:
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     A, B = draw(rows, columns, depth)
     first = np.arange(columns) // k.parameters["VW"] * k.parameters["VW"]
-    return not wrong_elements(run(k, A, B), A, B[:, first]).any()
+    return not wrong_elements(launched(k, A, B), A, B[:, first]).any()

@@ -44,7 +44,7 @@ def wrong_for(A: np.ndarray, B: np.ndarray) -> Callable[[np.ndarray], np.ndarray
     return wrong
 
 
-def run(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
+def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
     """C (M, N) of one launch, which found C full of `fill`."""
     work = k.upload(A, B, fill)
     work.launch()
@@ -53,4 +53,4 @@ def run(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np
 
 def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
     """Whether one launch gives A @ B within the bound, each element."""
-    return not wrong_elements(run(contestant(k), A, B), A, B).any()
+    return not wrong_elements(launched(contestant(k), A, B), A, B).any()

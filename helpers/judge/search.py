@@ -26,20 +26,9 @@ def judge_search(search: Callable) -> Report:
     for kind in (SmoothHill, HiddenHill):
         found = 0
         for _ in range(SEARCHES):
-            land, tried, runs = kind(dice), [], runs + 1
-
-            def rate(p, land=land, tried=tried):
-                at = place(p)
-                tried.append((at, land.rate(at)))
-                return tried[-1][1]
-
-            try:
-                best = search([dict(zip(SIZES, at, strict=True)) for at in PLACES], rate, TRIES)
-            except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-                return Report(name, (Finding("error", f"it raises {type(error).__name__}: {error}"),), runs)
-            if best is None and is_stub(search):
-                return Report(name, (NOT_YET,), runs)
-            if wrong := wrong_search(best, tried):
+            land, runs = kind(dice), runs + 1
+            best, wrong = searched(search, land)
+            if wrong:
                 return Report(name, (wrong,), runs)
             found += place(best) == land.peak
             if found == ENOUGH:
@@ -47,6 +36,24 @@ def judge_search(search: Callable) -> Report:
         else:
             return Report(name, (Finding("weak search", kind.weak.format(found, SEARCHES)),), runs)
     return Answer(name, (), runs)
+
+
+def searched(search, land):
+    """One run of the search on a landscape: (what it returns, what is wrong with it as a `Finding`, or None)."""
+    tried = []
+
+    def rate(p):
+        at = place(p)
+        tried.append((at, land.rate(at)))
+        return tried[-1][1]
+
+    try:
+        best = search([dict(zip(SIZES, at, strict=True)) for at in PLACES], rate, TRIES)
+    except (Exception, SystemExit) as error:  # a learner's function may fail in any way
+        return None, Finding("error", f"it raises {type(error).__name__}: {error}")
+    if best is None:
+        return None, NOT_YET if is_stub(search) else Finding("error", "it returns nothing")
+    return best, wrong_search(best, tried)
 
 
 def place(p):
@@ -59,8 +66,6 @@ def place(p):
 def wrong_search(best, tried):
     """What is wrong with a search that returned `best`: a Finding, or None. `tried`: [(place, rate or None)]."""
     rates = {at: rate or 0 for at, rate in tried}
-    if best is None:
-        return Finding("error", "it returns nothing")
     if len(tried) > TRIES:
         return Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
     if len(rates) < len(tried):

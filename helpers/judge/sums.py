@@ -5,12 +5,11 @@ import numpy as np
 from ..launch import Kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
-from ..sandbox import SECONDS, Finding, Job, in_child
-from .checking import check_also_at
+from ..sandbox import Finding, Job, in_child
+from .checking import check_also_at, right_with
 from .other_sizes import at_sizes, taken_by
-from .reference import run
+from .reference import launched
 from .report import Report
-from .sizes import right_with
 from .touched import answered, misses
 
 HUGE = np.float32(2.0**100)  # beside it a 1 is lost, in float64 as well
@@ -32,7 +31,7 @@ def check_two_sums(k: Kernel) -> Report:
         return report
     for one in (k, at_sizes(k, ODD)) if takes_any else (k,):
         tile = one.parameters["TILE"]
-        outcome = in_child(one, sums_kept, SECONDS, None if k.dialect == "OpenCL" else {}, tile=tile)
+        outcome = in_child(one, sums_kept, tile=tile)
         if outcome.findings:
             return misses(report, *outcome.findings)
         for odd, kept in enumerate(outcome.value):
@@ -42,14 +41,14 @@ def check_two_sums(k: Kernel) -> Report:
                 text = (
                     f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is {kept:g}, not {wanted:g}"
                 )
-                return misses(report, Finding("not two sums", text + f", at TILE={tile}"))
+                return misses(report, Finding("not two sums", f"{text}, at TILE={tile}"))
     return report
 
 
 def sums_kept(job: Job, tile: int) -> list[float]:
     """In the child: the least number of C with huge numbers at even k and ones at odd k, then the other way round."""
     k, ones = job.build(), np.ones((tile, tile), np.float32)
-    return [float(run(k, ones_beside_huge(tile, odd), ones).min()) for odd in (0, 1)]
+    return [float(launched(k, ones_beside_huge(tile, odd), ones).min()) for odd in (0, 1)]
 
 
 def ones_beside_huge(tile: int, odd: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -14,25 +15,17 @@ from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
 from ..sandbox.accesses import grouped
-from .checking import check, check_also_at
+from .checking import check, check_also_at, right_with
 from .other_sizes import without_comments
-from .reference import run, wrong_elements
+from .reference import launched, wrong_elements
 from .report import Report
-from .sizes import right_with
 
 # What the numbers alone showed. Of the other kinds, somebody watched the cause.
-BY_NUMBERS = {
-    "wrong numbers",
-    "wrong index",
-    "wrong row",
-    "wrong column",
-    "wrong place",
+BY_NUMBERS = {f"wrong {what}" for what in ("numbers", "index", "row", "column", "place")} | {
     "K is cut",
     "edge",
     "transposed",
 }
-
-
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
 
@@ -57,21 +50,26 @@ def answered(k: Kernel, report: Report) -> Report:
     if report or report.findings[0].kind not in NOTHING or not reads(k):
         return report
     said = report.findings[0].message.rstrip(".")
-    outcome = in_child(k, multiply_thousands, SECONDS, None if k.dialect == "OpenCL" else {})
+    outcome = in_child(k, multiply_thousands)
+    found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
     if outcome.value:
-        found = Finding(
-            "whole numbers", f"{said}, but not with numbers a thousand times as large: an int cuts them off"
-        )
-    else:
-        found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
+        text = f"{said}, but not with numbers a thousand times as large: an int cuts them off"
+        found = Finding("whole numbers", text)
     return replace(report, findings=(found,))
+
+
+def traced(k: Kernel, *shape: int) -> Trace | None:
+    """The kernel's `Trace` at that shape M, N, K; None where nothing can follow it."""
+    try:
+        return trace(k, *shape)
+    except (KernelError, ValueError):
+        return None
 
 
 def reads(k: Kernel) -> bool:
     """Whether threads read A, B and, if the rung does that, shared memory, in a product of one tile."""
-    try:
-        seen = trace(k, *ladder.STEPS[k.step].tile(k.parameters))
-    except (KernelError, ValueError):
+    seen = traced(k, *ladder.STEPS[k.step].tile(k.parameters))
+    if seen is None:
         return False
     shared = predicted_traffic(k, 8, 8, 8).shared_loads == 0 or len(seen.where(memory="shared", writes=False))
     return all(len(seen.where(array=name, writes=False)) for name in "AB") and bool(shared)
@@ -81,7 +79,7 @@ def multiply_thousands(job: Job) -> bool:
     """In the child: whether C is more than zeros where A and B hold numbers of a thousand and more."""
     k = job.build()
     A, B = (1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters)))
-    return bool(np.nan_to_num(run(k, A, B)).any())
+    return bool(np.nan_to_num(launched(k, A, B)).any())
 
 
 # ------------------------------------------------------------------------------------------------------- addresses
@@ -94,10 +92,10 @@ def judge_transposed(k: Kernel) -> Report:
     `check` knows A @ B only. Returns a `Report`, true when right. Addresses explain wrong numbers; where the numbers
     are right, they may still miss the idea.
     """
-    # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
-    strays = [stray for stray in (misread(k, 5, 5, 7) or misread(k, 5, 7, 3),) if stray]
     if idle(k, (5, 5, 7), (5, 7, 3)):
         return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
+    # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
+    stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
     for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
         outcome = in_child(k, multiply_transposed, limit, {}, shapes=shapes)
         wrong = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
@@ -106,11 +104,10 @@ def judge_transposed(k: Kernel) -> Report:
     if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
         text = "right where M, N and K are up to 101, and never done where they are 300: can its counters hold 300?"
         wrong = [Finding("hang", text)]
-    shapes = SHAPES + LONG
-    report = Report(str(k), tuple(wrong), len(shapes), k.source)
-    if not report:
-        return replace(report, findings=tuple(strays)) if strays else report
-    return misses(report, *strays)
+    report = Report(str(k), tuple(wrong), len(SHAPES + LONG), k.source)
+    if stray and report:
+        return misses(report, stray)
+    return replace(report, findings=(stray,)) if stray else report
 
 
 SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 101)]
@@ -120,10 +117,8 @@ QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for t
 
 def idle(k: Kernel, *shapes: tuple) -> bool:
     """Whether it touches nothing, whatever the shape."""
-    try:
-        return not any(len(trace(k, *shape).accesses) for shape in shapes)
-    except (KernelError, ValueError):
-        return False
+    seen = [traced(k, *shape) for shape in shapes]
+    return not any(one is None or len(one.accesses) for one in seen)
 
 
 def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
@@ -131,10 +126,9 @@ def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
     try:
         touched = trace(k, M, N, K).accesses
     except (KernelError, ValueError) as error:
-        at = re.search(r"line (\d+) (.*)", str(error))
-        return (
-            Finding("out of bounds", f"it {at[2].rstrip('.')}", (int(at[1]),)) if at else Finding("error", str(error))
-        )
+        if at := re.search(r"line (\d+) (.*)", str(error)):
+            return Finding("out of bounds", f"it {at[2].rstrip('.')}", (int(at[1]),))
+        return Finding("error", str(error))
     if not len(touched):
         return Finding("unwritten", f"nothing is read or stored at {M} x {N} x {K} (M x N x K)")
     number = grouped(*touched["block"].T, touched["thread"])
@@ -176,7 +170,7 @@ def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
     k = job.build()
     for M, N, K in shapes:
         A, B = draw(M, N, K)
-        if wrong_elements(run(k, A, B), A, B.reshape(N, K).T).any():
+        if wrong_elements(launched(k, A, B), A, B.reshape(N, K).T).any():
             return [Finding("wrong numbers", f"numbers of C are not right, for example at {M} x {N} x {K} (M x N x K)")]
     return []
 
@@ -225,12 +219,10 @@ def reads_apart(k: Kernel) -> list[Finding]:
     for name, (_, length) in zip("AB", ((0, depth), (0, columns)), strict=True):
         if mine[name][0] > most[name][0]:
             first, second = (divmod(index, length) for index in mine[name][1])
-            text = (
-                f"of two threads beside each other in x, one reads {name}[{first[0]}, {first[1]}] and the other "
-                f"{name}[{second[0]}, {second[1]}]"
-                if first != second
-                else f"neighbours in x do not read {name} together"
-            )
+            text = f"neighbours in x do not read {name} together"
+            if first != second:
+                text = f"of two threads beside each other in x, one reads {name}[{first[0]}, {first[1]}]"
+                text += f" and the other {name}[{second[0]}, {second[1]}]"
             return [Finding("not coalesced", f"{text}; {mine[name][0]} pieces of 16 bytes, where {most[name][0]} do")]
     return []
 
@@ -262,7 +254,7 @@ def takes_anothers_row(k: Kernel) -> list[Finding]:
         return []
     A, B = draw(2, columns, depth + 1)
     A[1] = np.inf
-    C = run(k, A, B)
+    C = launched(k, A, B)
     if not wrong_elements(C[:1], A[:1], B).any():
         return []
     text = (
@@ -283,13 +275,8 @@ def judge_coalesced(k: Kernel) -> Report:
     if not report:
         return exchanged(k, report)
     apart = [row for row in coalescing(k, tile, tile, tile).rows if row.pieces > row.fewest]
-    return misses(
-        report,
-        *(
-            Finding("not coalesced", f"{row.what}: {row.pieces} sectors, where {row.fewest} do", (row.line,))
-            for row in apart
-        ),
-    )
+    text = "{0.what}: {0.pieces} sectors, where {0.fewest} do"
+    return misses(report, *(Finding("not coalesced", text.format(row), (row.line,)) for row in apart))
 
 
 def exchanged(k: Kernel, report: Report) -> Report:
@@ -298,18 +285,17 @@ def exchanged(k: Kernel, report: Report) -> Report:
         return report
     code = without_comments(k.source)
     both = [
-        n
-        for n, line in enumerate(code.splitlines(), 1)
+        number
+        for number, line in enumerate(code.splitlines(), 1)
         if re.search(r"\btx\b", line) and re.search(r"\bty\b", line) and "get_local_id" not in line
     ]
-    choices = [
-        c for bits in range(1, 1 << min(len(both), 4)) if (c := [n for i, n in enumerate(both) if bits >> i & 1])
-    ]
-    sources = [with_exchanged(k.source, set(lines)) for lines in sorted(choices, key=len)]
-    outcome = in_child(k, first_right, SECONDS, None, sources=sources)
+    some = both[:4]
+    choices = [lines for count in range(1, len(some) + 1) for lines in combinations(some, count)]
+    sources = [with_exchanged(k.source, set(lines)) for lines in choices]
+    outcome = in_child(k, first_right, sources=sources)
     if outcome.value is None:
         return report
-    lines = tuple(sorted(choices, key=len)[outcome.value])
+    lines = choices[outcome.value]
     where = "this line" if len(lines) == 1 else "these lines"
     return replace(report, findings=(Finding("x and y swapped", f"right with tx and ty exchanged in {where}", lines),))
 
@@ -329,7 +315,7 @@ def first_right(job: Job, sources: list[str]) -> int | None:
         k = replace(job, kernel=source).build()
         tile = k.parameters["TILE"]
         A, B = draw(tile + 1, 2 * tile + 1, 2 * tile + 3)
-        if not wrong_elements(run(k, A, B), A, B).any():
+        if not wrong_elements(launched(k, A, B), A, B).any():
             return number
     return None
 
@@ -343,10 +329,7 @@ def judge_naive(k: Kernel) -> Report:
 
     It has to be right with blocks of other shapes, too, and without the words that give the element away.
     """
-    try:
-        seen = trace(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
-    except (KernelError, ValueError):
-        seen = None  # `check` says it better
+    seen = traced(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)
     report = right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2))
@@ -378,16 +361,16 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
 def judge_rounds(k: Kernel) -> Report:
     """Check a tiled kernel launched like `naive`, whose rounds shall come from K: as many as K has tiles."""
     tile = k.parameters["BM"]
-    try:
-        seen = trace(k, tile, tile, tile + 1).where(memory="shared", writes=True, thread=0)
-    except (KernelError, ValueError):
+    seen = traced(k, tile, tile, tile + 1)
+    if seen is None:
         return check(k)
-    rounds = int((seen["array"] == seen["array"][0]).sum()) if len(seen) else 0
+    staged = seen.where(memory="shared", writes=True, thread=0)
+    rounds = int((staged["array"] == staged["array"][0]).sum()) if len(staged) else 0
     report = check(k) if rounds <= 2 else Report(str(k), (), 1, k.source)
     if rounds == 2 or not report:
         return report
     text = f"it stages {rounds} tiles of a matrix where K is {tile + 1} and the tile {tile} wide, so 2 do"
-    return replace(report, findings=(Finding("rounds", text, lines_of(k, seen)),))
+    return replace(report, findings=(Finding("rounds", text, lines_of(k, staged)),))
 
 
 # ----------------------------------------------------------------------------------------------- page 07: a turned tile

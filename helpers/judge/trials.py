@@ -155,12 +155,6 @@ def quick(k: Kernel, shapes: list) -> bool:
     return sum(products_of(k, shapes).values()) <= QUICK[k.dialect]
 
 
-def smallest(k: Kernel, shapes: list) -> tuple[int, int, int]:
-    """The shape with the fewest products."""
-    cost = products_of(k, shapes)
-    return min(cost, key=cost.get)
-
-
 def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
     """In the child: try the parts one after the other, until something is wrong. Yields the findings of each."""
     log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
@@ -203,7 +197,8 @@ def examined(k: Kernel, shapes: list) -> list[Finding]:
     if watch.read_and_written:  # few kernels read what they write, so the others need not wait for this
         with watching(note_reads_of=watch.read_and_written) as watch:
             findings = examine(k, shapes)
-    return watched_findings(k, watch) or findings or overlapping(k, watch)
+    overlaps = (overlap(k, stores) for stores in watch.stores)  # of each launch
+    return watched_findings(k, watch) or findings or next(filter(None, overlaps), [])
 
 
 def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
@@ -222,8 +217,3 @@ def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
         message = "only some threads of a block reach this barrier"
         findings.append(Finding("divergent barrier", message, (source_line(k, line),)))
     return findings
-
-
-def overlapping(k: Kernel, watch: Watch) -> list[Finding]:
-    """Blocks that store the same elements, seen in any launch."""
-    return next(filter(None, (overlap(k, stores) for stores in watch.stores)), [])

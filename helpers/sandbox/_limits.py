@@ -17,9 +17,8 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: the simulator's threads and an OpenCL driver reserve gigabytes that they never touch
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-TASKS = (
-    4096  # of one user, threads among them; the simulator starts a thread for each of a block. Root has no such limit
-)
+# Tasks of one user, threads among them, of which the simulator starts one for each of a block. Root has no such limit.
+TASKS = 4096
 STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
 
 

@@ -14,20 +14,8 @@ Access = namedtuple("Access", "memory array writes line block thread index round
 def record_type(names):
     """The dtype of an array with the fields of `Access`, for accesses to arrays of those names."""
     longest = max(map(len, names), default=1)
-    return np.dtype(
-        [
-            ("memory", "U6"),
-            ("array", f"U{longest}"),
-            ("writes", bool),
-            ("line", "i4"),
-            ("block", "i4", 3),
-            ("thread", "i4"),
-            ("index", "i4"),
-            ("round", "i4"),
-            ("phase", "i4"),
-            ("part", "i1"),
-        ]
-    )
+    types = "U6", f"U{longest}", bool, "i4", "3i4", "i4", "i4", "i4", "i4", "i1"
+    return np.dtype(list(zip(Access._fields, types, strict=True)))
 
 
 def records(accesses):
@@ -46,7 +34,7 @@ def grouped(*columns):
 
 
 def turns(*columns):
-    """How many rows before it have the same in all columns, for each row; an int array."""
+    """For each row the number of earlier ones with the same in all columns: [0, 0, 1] for the column [7, 3, 7]."""
     number = grouped(*columns)
     order = np.argsort(number, kind="stable")
     result = np.empty(len(number), int)

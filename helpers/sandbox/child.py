@@ -99,8 +99,8 @@ class Outcome:
 def in_child(
     k: Kernel,
     task: Callable,
-    seconds: float,
-    oclgrind_options: dict | None,
+    seconds: float = SECONDS,
+    oclgrind_options: dict | None = None,
     simulated: bool = True,
     **arguments: object,
 ) -> Outcome:
@@ -150,7 +150,7 @@ def at_lines_of(k: Kernel, finding: Finding) -> Finding:
 
 
 def where(child, folder: Path) -> tuple:
-    """What the threads of a child are doing just now, as pairs of a file and a line; () where it cannot say."""
+    """Where the threads of a child stand just now: pairs of a file and a line, () where the child cannot say."""
     file = folder / WHERE
     if not file.exists():
         return ()

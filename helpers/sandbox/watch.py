@@ -81,26 +81,16 @@ class Watch:
     def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
         """Count one access."""
         self.counts[memory, writes] += 1
-        if self.accesses is not None:
-            thread = threading.current_thread()
-            block, line = block_of(thread), frame.f_lineno
-            name, flat = name_of(array, frame), flat_index(index, array.shape)
-            before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
-            self.shapes[name] = tuple(map(int, array.shape))
-            self.accesses.append(
-                Access(
-                    memory,
-                    name,
-                    writes,
-                    line,
-                    block,
-                    thread.thread_id,
-                    flat,
-                    before,
-                    self.epoch(thread)[1],
-                    flat % 4 if in_fours else 0,
-                )
-            )
+        if self.accesses is None:
+            return
+        thread, line, name = threading.current_thread(), frame.f_lineno, name_of(array, frame)
+        block, flat = block_of(thread), flat_index(index, array.shape)
+        self.shapes[name] = tuple(map(int, array.shape))
+        times_before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
+        phase, part = self.epoch(thread)[1], flat % 4 if in_fours else 0
+        self.accesses.append(
+            Access(memory, name, writes, line, block, thread.thread_id, flat, times_before, phase, part)
+        )
 
     def trace_lines(self, frame: FrameType, event: str, arg: object) -> Callable | None:
         """For threading.settrace: count how often each thread runs each line of its kernel."""
@@ -137,7 +127,7 @@ class Watch:
         self.clear()
 
     def lines_in_order(self, line: int, other: int, epoch: tuple | None = None) -> list[int]:
-        """The two lines in the order in which a thread ran them, in that epoch or, with none, in any."""
+        """The two lines in the order in which some thread ran them in that epoch; in any epoch if none is given."""
         return next(
             (o for (e, _), o in self.order.items() if epoch in (None, e) and line in o and other in o), [line, other]
         )
@@ -192,7 +182,7 @@ def block_of(thread):
 
 
 def flat_index(index, shape):
-    """Elements from the array's start to that one."""
+    """The number of elements before that one: 7 for the index (1, 3) in an array of 2 x 4."""
     flat = 0
     for i, n in zip(index, shape, strict=True):
         flat = flat * n + int(i)
@@ -210,10 +200,8 @@ def at_odds(one, other):
 
 def unordered(some, others):
     """Whether two threads of one block, one of `some` and one of `others`, come there between the same barriers."""
-    for phase in {phase for _, phase, _ in some} & {phase for _, phase, _ in others}:
-        if len({thread for _, at, thread in some | others if at == phase}) > 1:
-            return True
-    return False
+    phases = {phase for _, phase, _ in some} & {phase for _, phase, _ in others}
+    return any(len({thread for _, at, thread in some | others if at == phase}) > 1 for phase in phases)
 
 
 class Simulated:
@@ -245,9 +233,8 @@ class Simulated:
         """A barrier that is noted."""
 
         def syncthreads(thread):
-            self.watch.barrier(
-                thread, sys._getframe(2).f_lineno
-            )  # past the simulator's cuda.syncthreads, in the kernel
+            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
+            self.watch.barrier(thread, kernels.f_lineno)
             own(thread)
 
         return syncthreads
@@ -277,7 +264,7 @@ class Simulated:
 
 @contextmanager
 def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> Iterator[Watch]:
-    """Within it, every launch of a simulated kernel is watched; yields the `Watch`.
+    """A context in which every launch of a simulated kernel is watched; it yields the `Watch`.
 
     Writes to global memory are watched for races, and reads of the launch's arguments at the places `note_reads_of`.
     The others are read only, and read so often that noting who does would take most of the time.

@@ -60,7 +60,7 @@ class GlobalArray:
     def __getitem__(self, index):
         index = as_tuple(index)
         if len(index) < self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
-            return Row(self, index)
+            return ArrayRow(self, index)
         place = self.single(index, False)
         return self.dtype.type(np.nan) if place is None else self.array[place]
 
@@ -70,7 +70,7 @@ class GlobalArray:
             self.array[place] = value
 
 
-class Row:
+class ArrayRow:
     """A[row], of which a kernel then takes single elements."""
 
     def __init__(self, array, index):
@@ -189,7 +189,7 @@ class SharedArray:
         index = as_tuple(index)
         refuse_negative(index)
         if len(index) < self.ndim:
-            return Row(self, index)
+            return ArrayRow(self, index)
         if is_outside(self, index):
             return self.dtype.type(np.nan if self.dtype.kind == "f" else 0)
         value = self.array[index]

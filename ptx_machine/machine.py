@@ -1,223 +1,218 @@
 """Runs PTX, the code that a GPU would get, with no GPU: each register is a NumPy array over many threads.
 
-Numba's simulator runs a kernel as Python. This runs what the compiler made of it, one instruction at a time. Threads
-that stand at different instructions take turns, those at the smallest one first, so that they meet again where their
-paths do. A barrier holds threads until all of their block have come. Every address is checked, every word of shared
-memory and of C has a note who touched it, and every instruction is counted.
+One instruction is done at a time, for all threads that stand there. Threads that stand at different instructions take
+turns, those at the smallest one first, so that they meet again where their paths do. A barrier holds threads until all
+of their block have come. Every address is checked, every word of shared memory and of the arrays that may be written
+has a note who touched it, and every instruction is counted.
 
-`ptx_run.run_ptx` is what one calls. How PTX is read: `ptx_reader`; decoded: `ptx_program`; what its arithmetic does:
-`ptx_arithmetic`; memory: `ptx_memory`.
+How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithmetic`; memory: `memory`; what warps ask
+of it: `warps`; what comes out: `results`.
 """
 
-import re
-from collections import Counter
-from dataclasses import dataclass
+import operator
+from collections import defaultdict
 
 import numpy as np
 
-from ..launch import KernelError
-from ..sandbox import Finding
-from .gpus import WARP
-from .ptx_arithmetic import TYPES
-from .ptx_memory import NO_NUMBER, Memory, Seen, rounds, sectors
-from .ptx_program import GAP, GLOBAL, KINDS, LOCAL, SHARED, SPECIAL, bits_of, decoded
+from .arithmetic import IN_MEMORY, TYPES
+from .memory import Memory, Seen
+from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of, decoded
+from .reader import PTXError
+from .results import KINDS, Finding, Requests, Run
+from .warps import NOBODY, WARP, bank_rounds, sectors
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
+THREADS = 1024  # of a block, at most
+LIMIT = 5_000_000  # instructions, which take a minute or two
 UNWRITTEN_SHARED = "a thread reads shared memory that no thread has written"
 
 
-@dataclass(frozen=True)
-class Requests:
-    """All that one instruction asked of global or shared memory.
-
-    line          1-based line of the PTX, `text` its text
-    memory        "global" or "shared"
-    instructions  by warps
-    pieces        sectors of 32 bytes, or rounds of the banks, that they took
-    fewest        as few as could do
-    """
-
-    line: int
-    text: str
-    memory: str
-    instructions: int
-    pieces: int
-    fewest: int
-
-
-@dataclass(frozen=True)
-class CompiledRun:
-    """What came of running PTX.
-
-    C              float32 (M, N)
-    findings       tuple of `Finding`, whose lines are those of the PTX; empty when nothing is wrong
-    executed       {kind: instructions that threads executed}
-    global_loads, global_stores, shared_loads, shared_stores   float32 elements, of all threads
-    accesses       tuple of `Requests`, in the order of the PTX
-    ptx            the text that ran
-    sources        {line of the PTX: line of the kernel's source, 0 if unknown}, of the lines in findings
-    """
-
-    kernel: str
-    M: int
-    N: int
-    K: int
-    C: np.ndarray
-    findings: tuple
-    executed: dict
-    global_loads: int
-    global_stores: int
-    shared_loads: int
-    shared_stores: int
-    accesses: tuple
-    ptx: str
-    sources: dict
-
-    @property
-    def instructions(self) -> int:
-        """Instructions executed, of all threads."""
-        return sum(self.executed.values())
-
-    @property
-    def instructions_per_multiply_add(self) -> float:
-        """Instructions executed, of all threads, for each of the M * N * K multiply-adds."""
-        return self.instructions / (self.M * self.N * self.K)
-
-    @property
-    def sectors(self) -> int:
-        """Sectors of 32 bytes that all warps asked global memory for."""
-        return sum(access.pieces for access in self.accesses if access.memory == "global")
-
-    @property
-    def bank_rounds(self) -> int:
-        """Rounds of the banks that all warps' requests to shared memory took."""
-        return sum(access.pieces for access in self.accesses if access.memory == "shared")
-
-    @property
-    def bank_conflicts(self) -> int:
-        """Rounds beyond those that would have done."""
-        return sum(access.pieces - access.fewest for access in self.accesses if access.memory == "shared")
-
-    def __bool__(self):
-        return not self.findings
-
-    def __repr__(self):
-        lines = [
-            self.kernel,
-            f"  {self.M} x {self.N} x {self.K}: {self.instructions:,} thread instructions, "
-            f"{self.instructions_per_multiply_add:.2f} a multiply-add",
-        ]
-        lines += [f"  {count:14,}  {kind}" for kind, count in self.executed.items() if count]
-        lines.append(
-            f"  global: {self.global_loads:,} elements loaded, {self.global_stores:,} stored, {self.sectors:,} sectors"
-        )
-        if self.shared_loads or self.shared_stores:
-            lines.append(
-                f"  shared: {self.shared_loads:,} elements loaded, {self.shared_stores:,} stored, "
-                f"{self.bank_rounds:,} rounds of the banks, {self.bank_conflicts:,} of them for conflicts"
-            )
-        code = self.ptx.splitlines()
-        for finding in self.findings:
-            lines.append(f"  {finding.kind}: {finding.message}")
-            lines += [f"    line {line} of the PTX: {code[line - 1].strip()}" for line in finding.lines]
-        lines += ["  no finding"] * (not self.findings)
-        return "\n".join(lines)
-
-
-def run_text(
+def run(
     ptx: str,
-    block: tuple,
-    grid: tuple,
-    A: np.ndarray,
-    B: np.ndarray,
-    title: str = "a kernel",
-    budget: int | None = None,
-    fill: float = np.nan,
-) -> CompiledRun:
-    """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    args: list,
+    kernel: str | None = None,
+    names: dict[int, str] | None = None,
+    limit: int = LIMIT,
+) -> Run:
+    """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
 
-    A (M, K), B (K, N): float32. `budget`: instructions that blocks side by side may take together. `fill`: what
-    C holds before.
+    ptx     as NVIDIA's compilers write it
+    grid    blocks along x, y and z; one to three whole numbers
+    block   threads of a block along x, y and z
+    args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere.
+            They stay as they are. The same array twice is one array to the kernel. One that is read-only
+            (`a.flags.writeable = False`) is an input: a store to it is a finding.
+    kernel  its name, where the text holds several
+    names   {position: name} of arguments, for messages; "argument 0" and so on for others
+    limit   how many instructions blocks that run side by side may take together before that is a finding, "hang"
+
+    Raises PTXError for a text that is not known here, with its line; TypeError or ValueError for what cannot be a grid,
+    a block or one of the kernel's arguments.
     """
-    return Launch(decoded(ptx), ptx, block, grid, A, B, budget, fill).run(title)
+    return Launch(decoded(ptx, kernel), sides(grid, "grid"), sides(block, "block"), args, names or {}, limit).run()
+
+
+def sides(given, what):
+    """A grid or a block as (x, y, z). Raises TypeError or ValueError for what is none."""
+    example = f"{what}={given!r}; give a tuple of one to three whole numbers of 1 or more, such as (16, 16)."
+    try:
+        whole = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(example) from None
+    if not 1 <= len(whole) <= 3 or min(whole) < 1:
+        raise ValueError(example)
+    if what == "block" and np.prod(whole) > THREADS:
+        raise ValueError(f"block={given!r} has {np.prod(whole)} threads; a block has {THREADS} at most.")
+    return (*whole, 1, 1)[:3]
+
+
+def as_bits(value, kind, position):
+    """A number as a kernel takes it, where it wants one of type `kind`: an array of 8 bytes.
+
+    Raises TypeError or ValueError for what is none.
+    """
+    if kind not in IN_MEMORY:
+        raise TypeError(f"argument {position}: the kernel takes a structure there, .{kind}, which is not known here.")
+    dtype, whole = IN_MEMORY[kind], isinstance(value, (int, np.integer, np.bool_))
+    if kind[0] == "f" and (whole or isinstance(value, (float, np.floating))):
+        value = dtype.type(value)
+    elif kind[0] != "f" and whole:
+        bits = 8 * dtype.itemsize
+        if not -(1 << bits - 1) <= int(value) < 1 << bits:
+            raise ValueError(f"argument {position} is {value}, which has no place in a number of type .{kind}.")
+        value = np.uint64(int(value) % (1 << bits))
+    elif kind[0] != "b" or not isinstance(value, np.floating) or value.itemsize != dtype.itemsize:
+        raise TypeError(f"argument {position} is {value!r}; the kernel takes a number of type .{kind} there.")
+    return np.frombuffer(value.tobytes().ljust(8, b"\0"), np.uint8)
 
 
 class Launch:
-    """One launch: A, B and C, and all that is counted and found while its blocks run."""
+    """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
-    def __init__(self, program, ptx, block, grid, A, B, budget, fill):
-        self.program, self.ptx, self.block, self.grid = program, ptx, tuple(block), tuple(grid)
-        (self.M, self.K), self.N = A.shape, B.shape[1]
-        shapes = {"A": A.shape, "B": B.shape, "C": (self.M, self.N)}
-        arrays = [
-            (name, GLOBAL * number, 4 * rows * columns)
-            for number, (name, (rows, columns)) in enumerate(shapes.items(), 1)
-        ]
-        self.memory = Memory(arrays)
-        self.C_first = A.size + B.size
-        self.memory.words[: self.C_first] = np.concatenate([A.ravel(), B.ravel()]).view(np.uint32)
-        self.memory.words[self.C_first :] = np.array(fill, np.float32).view(np.uint32)
-        self.threads = self.block[0] * self.block[1]
-        self.seen = Seen(self.M * self.N, self.threads)
-        self.stored, self.offered = np.zeros(self.M * self.N, np.int64), np.zeros(self.M * self.N, np.uint32)
-        # Numba passes an array as: two pointers of its own, size, item size, data, two sizes, two strides.
-        self.parameters = [
-            value
-            for name, address, size in arrays
-            for value in (0, 0, size // 4, 4, address, *shapes[name], 4 * shapes[name][1], 4)
-        ]
-        if len(program.program.takes) != len(self.parameters):
-            raise KernelError(
-                f"this kernel takes {len(program.program.takes)} parameters; as Numba passes A, B and "
-                f"C they are {len(self.parameters)}."
-            )
+    memory      the global one: arrays that may not be written first, then, from byte `writable` on, those that may
+    parameters  a list of arrays of 8 bytes
+    """
+
+    def __init__(self, program, grid, block, args, names, limit):
+        self.program, self.grid, self.block, self.limit = program, grid, block, limit
+        self.threads = int(np.prod(block))
+        self.place_arrays(args, names)
+        takes = program.program.takes
+        if len(takes) != len(args):
+            raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
+        self.parameters = []
+        for position, (value, kind) in enumerate(zip(args, takes.values(), strict=True)):
+            if isinstance(value, np.ndarray) and kind not in ("u64", "b64", "s64"):
+                raise TypeError(f"argument {position} is an array; the kernel takes a number of type .{kind} there.")
+            if isinstance(value, np.ndarray):
+                value, kind = self.memory.addresses[self.number[id(value)]], "u64"
+            self.parameters.append(as_bits(value, kind, position))
+        writable = (self.memory.size - self.writable) // program.unit
+        self.seen = Seen(writable, self.threads)
+        self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
         self.executed = np.zeros(len(program.operations), np.int64)
-        self.pieces = np.zeros((len(program.operations), 3), np.int64)
-        self.moved = Counter()  # bytes, by memory and method
+        self.asked = defaultdict(lambda: np.zeros(4, np.int64))  # what `Requests` counts, by instruction and memory
         self.found = {}
-        self.budget = 5000 * (self.K + 100) if budget is None else budget
 
-    def run(self, title):
-        """Run all blocks, as many side by side as there is room for. Returns `CompiledRun`."""
-        blocks = np.arange(self.grid[0] * self.grid[1])
+    def place_arrays(self, args, names):
+        """Give each array an address, and global memory a copy of it."""
+        first = {}  # of each array: its position, and itself
+        for position, value in enumerate(args):
+            if isinstance(value, np.ndarray):
+                if value.dtype.hasobject or not value.flags.c_contiguous:
+                    raise ValueError(f"argument {position} is no C-contiguous array of numbers; np.ascontiguousarray.")
+                first.setdefault(id(value), (position, value))
+        placed = sorted(first.values(), key=lambda one: one[1].flags.writeable)
+        self.arrays = [array for _, array in placed]
+        self.number = {id(array): number for number, array in enumerate(self.arrays)}
+        self.order = [self.number[one] for one in first]  # theirs among the arguments
+        self.memory = Memory(
+            [
+                (names.get(position, f"argument {position}"), GLOBAL * number, array.nbytes)
+                for number, (position, array) in enumerate(placed, 1)
+            ]
+        )
+        inputs = sum(not array.flags.writeable for array in self.arrays)
+        self.writable = int(self.memory.first[inputs])
+        for array, start in zip(self.arrays, self.memory.first, strict=False):
+            self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def run(self):
+        """Run all blocks, as many side by side as there is room for. Returns `Run`."""
+        blocks = np.arange(np.prod(self.grid))
         room = ROOM // sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items())
         at_once = max(1, min(LANES, room) // self.threads)
         with np.errstate(all="ignore"):
-            ended = all(Blocks(self, blocks[start : start + at_once]).run() for start in range(0, blocks.size, at_once))
-        holes = np.flatnonzero(self.stored == 0)
-        if holes.size and ended:
-            row, column = divmod(int(holes[0]), self.N)
-            self.found["unwritten", None] = [f"C[{row}, {column}] is never stored", holes.size]
-        return self.result(title)
+            for start in range(0, blocks.size, at_once):
+                if not Blocks(self, blocks[start : start + at_once]).run():
+                    break
+        return self.result()
 
-    def find(self, kind, op, text, many=1):
-        """Note something wrong; of each kind and line the first, and how many."""
-        self.found.setdefault((kind, op), [text, 0])[1] += int(many)
+    def find(self, kind, number, text, many=1):
+        """Note something wrong; of each kind and instruction the first, and how many."""
+        self.found.setdefault((kind, number), [text, 0])[1] += int(many)
 
-    def result(self, title):
-        """What was counted and found, as `CompiledRun`."""
+    def count(self, op, number, space, address, slots, warps):
+        """Count what threads ask of global or shared memory with one instruction."""
+        size = op.width if space == "global" else 4
+        units = in_units(address.view(np.int64), size, op.width)
+        asked = np.full((warps * WARP, units.shape[1]), NOBODY)
+        asked[slots] = units
+        asked = asked.reshape(warps, WARP, -1)
+        pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
+        self.asked[number, space] += (pieces[0], address.size * op.width // op.size, *pieces[1:])
+
+    def same_value(self, units, values):
+        """Where a store changes nothing that another thread can have seen: no race; bool, like units (n,)."""
+        unit, bits = self.program.unit, values.view(self.offered.dtype).ravel()
+        self.offered[units] = bits  # of several stores to a place in one instruction, one remains
+        held = self.memory.cells[f"u{8 * unit}"][units + self.writable // unit]
+        return (self.offered[units] == bits) & (self.seen.untouched(units) | (held == bits))
+
+    def spell(self, place, array_only=False):
+        """The name of the array at a place of global memory, and the element of it: "argument 2[3, 4]"."""
+        number, offset = self.memory.array_at(place)
+        name, array = self.memory.names[number], self.arrays[number]
+        if array_only:
+            return name
+        index = np.unravel_index(offset // array.itemsize, array.shape)
+        return f"{name}[{', '.join(map(str, index))}]"
+
+    def result(self):
+        """What was counted and found, as `Run`."""
         operations, executed = self.program.operations, dict.fromkeys(KINDS, 0)
         for op, count in zip(operations, self.executed, strict=True):
             executed[op.kind] += int(count)
-
-        traffic = [self.moved[space, act] // 4 for space in ("global", "shared") for act in ("load", "store")]
-        accesses = tuple(
-            Requests(op.instruction.line, op.instruction.text, op.kind.split()[0], *map(int, row))
-            for op, row in zip(operations, self.pieces, strict=True)
-            if row[0]
+        requests = tuple(
+            Requests(
+                operations[number].instruction.line,
+                operations[number].instruction.text,
+                space,
+                operations[number].act,
+                *map(int, counts),
+            )
+            for (number, space), counts in sorted(self.asked.items())
         )
-        findings, sources = [], {}
+        findings = []
         for (kind, number), (text, many) in self.found.items():
-            lines = ()
-            if number is not None:
-                instruction = operations[number].instruction
-                lines, sources[instruction.line] = (instruction.line,), instruction.source
-            findings.append(Finding(kind, f"{text}{f' ({many} times)' if many > 1 else ''}", lines))
-        C = self.memory.words[self.C_first :].view(np.float32).reshape(self.M, self.N).copy()
-        return CompiledRun(
-            title, self.M, self.N, self.K, C, tuple(findings), executed, *traffic, accesses, self.ptx, sources
-        )
+            at = operations[number].instruction
+            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source))
+        arrays, stores = [], []
+        for number in self.order:
+            array, start = self.arrays[number], int(self.memory.first[number])
+            arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
+            stores.append(self.stores_to(array, start))
+        return Run(tuple(arrays), tuple(stores), executed, requests, tuple(findings))
+
+    def stores_to(self, array, start):
+        """How often each element of an array was stored, int64 and of its shape."""
+        if start < self.writable:
+            return np.zeros(array.shape, np.int64)
+        first, unit = start - self.writable, self.program.unit
+        return self.stored[(first + array.itemsize * np.arange(array.size)) // unit].reshape(array.shape)
 
 
 class Blocks:
@@ -241,20 +236,19 @@ class Blocks:
         self.stamps = blocks[self.block_of] * threads + thread
         warps = -(-threads // WARP)  # a block's warps are its own, the last of them not always full
         self.slots, self.warps = self.block_of * warps * WARP + thread, blocks.size * warps
-        x, y = launch.block
-        block_y, block_x = np.divmod(blocks[self.block_of], launch.grid[0])
-        values = (thread % x, thread // x, 0, x, y, 1, block_x, block_y, 0, *launch.grid, 1, thread % WARP)
-        for name, value in zip(SPECIAL, values, strict=True):
+        at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
+        for name, value in zip(SPECIAL, (*at[0], *at[1], thread % WARP), strict=True):
             self.registers["u32"][launch.program.places[name][1]] = value
-        self.shared, self.local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
-        self.seen = Seen(self.shared.words.size)
+        shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
+        self.memories = {"global": launch.memory, "shared": shared, "local": local}
+        self.seen = Seen(shared.nowhere // launch.program.unit)
         self.everyone, self.ready, self.waiting = everyone, {0: everyone}, {}
 
     # ---------------------------------------------------------------- who runs next
 
     def run(self):
         """Run to the end. Returns whether it was reached."""
-        left = self.launch.budget
+        left = self.launch.limit
         while self.ready or self.release():
             number = min(self.ready)
             if left <= 0:
@@ -394,8 +388,10 @@ class Blocks:
     def parameter(self, op, number, lanes):
         """`ld.param`: what the launch gives."""
         doing = self.doing(op, number, lanes)
-        value = np.uint64(self.launch.parameters[op.target])
-        self.write(op.to[0], self.index(doing), value.astype(TYPES[op.type]))
+        value = self.launch.parameters[op.target].view(IN_MEMORY[op.type])[
+            0
+        ]  # its first bytes, as many as are asked for
+        self.write(op.to[0], self.index(doing), value)
         return lanes
 
     def nothing(self, op, number, lanes):
@@ -409,13 +405,8 @@ class Blocks:
         """`ld`, of one element or several."""
         doing = self.doing(op, number, lanes)
         if doing.size:
-            memory, words, good, small = self.reach(op, number, doing)
-            index = self.index(doing)
-            values = memory.words[words] if small is None else memory.words.view(f"u{op.width}")[small]
-            if good is not None:
-                values[~good] = NO_NUMBER if small is None else 0
-            byte = "i1" if op.type == "s8" else "u1"
-            values = np.ascontiguousarray(values).view(TYPES.get(op.type, byte))
+            cells, place = self.reach(op, number, doing)
+            values, index = cells[place], self.index(doing)
             for part, to in enumerate(op.to):
                 self.write(to, index, values[:, part])
         return lanes
@@ -426,69 +417,62 @@ class Blocks:
         if doing.size:
             index = self.index(doing)
             values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
-            memory, words, good, small = self.reach(op, number, doing, values)
-            where = slice(None) if good is None else good
-            if small is None:
-                memory.words[words[where]] = values.view(np.uint32)[where]
-            else:
-                memory.words.view(f"u{op.width}")[small[where]] = values[where]
+            values = values.astype(IN_MEMORY[op.type], copy=False)
+            cells, place = self.reach(op, number, doing, values)
+            cells[place] = values
         return lanes
 
     def atomic(self, op, number, lanes):
         """`atom.add` and `red.add`."""
         doing = self.doing(op, number, lanes)
         if doing.size:
-            memory, words, good, _ = self.reach(op, number, doing)
-            held, index = memory.words.view(TYPES[op.type]), self.index(doing)
-            before = np.zeros(doing.size, TYPES[op.type])
-            given = self.full(op.of[1], doing, index)
-            for n in range(doing.size) if good is None else np.flatnonzero(good):  # one after the other, in any order
-                before[n] = held[words[n, 0]]
-                held[words[n, 0]] += given[n]
+            cells, place = self.reach(op, number, doing)
+            index = self.index(doing)
+            before, given = np.zeros(doing.size, cells.dtype), self.full(op.of[1], doing, index)
+            for n, where in enumerate(place[:, 0]):  # one after the other, in any order
+                before[n] = cells[where]
+                cells[where] += given[n]
             if op.to:
                 self.write(op.to[0], index, before)
         return lanes
 
     def reach(self, op, number, lanes, values=None):
-        """Check and count an access, a store of `values` (n, elements). Returns (memory, words, good, small).
+        """Check, count and watch an access, a store of `values` (n, elements).
 
-        words (n, width // 4) lie in memory.words; good is None, or where the address is one; small (n, 1) are the
-        elements of less than a word, None for others.
+        Returns (cells, place): memory as an array of elements, and which of them each thread moves, (n, elements).
         """
-        launch = self.launch
-        address = self.full(op.of[0], lanes, self.index(lanes)).astype(np.uint64)
+        index = self.index(lanes)
+        address = self.full(op.of[0], lanes, index).astype(np.uint64)
         address += np.uint64(op.offset % (1 << 64))
         space = op.space if op.space != "any" else self.space_of(op, address)
-        launch.moved[space, op.act] += lanes.size * op.width
-        memory = {"global": launch.memory, "shared": self.shared, "local": self.local}[space]
-        word, good = memory.find(address, op.width)
-        if good is not None:
-            first = np.flatnonzero(~good)[0]
-            what = "stores" if op.act == "store" else "loads"
+        memory = self.memories[space]
+        place, inside = memory.find(address, op.width)
+        self.check(op, number, lanes, space, address, inside)
+        if space != "local":
+            self.launch.count(op, number, space, address, self.slots[index], self.warps)
+        if space == "global":
+            self.watch_global(op, number, lanes, place, inside, values)
+        else:
+            place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
+            if space == "shared" and op.act != "atomic":
+                self.watch_shared(op, number, lanes, place, inside)
+        if inside is not None:
+            memory.lead_nowhere(place, inside)
+        return memory.cells[op.type], in_units(place, op.size, op.width)
+
+    def check(self, op, number, lanes, space, address, inside):
+        """Find accesses outside of every array, and at no multiple of their width."""
+        if inside is not None:
+            first, memory = np.argmin(inside), self.memories[space]
             text = (
-                f"{self.who(lanes[first])} {what} {op.width} bytes outside every array of {space} memory"
-                f"{self.nearest(memory, address[first])}"
+                f"{self.who(lanes[first])} {'stores' if op.act == 'store' else 'loads'} {op.width} bytes outside "
+                f"every array of {space} memory{nearest(memory, address[first])}"
             )
-            launch.find("out of bounds", number, text, np.count_nonzero(~good))
+            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
         crooked = address % np.uint64(op.width) != 0
         if crooked.any():
-            first = np.flatnonzero(crooked)[0]
-            text = f"{self.who(lanes[first])} moves {op.width} bytes at no multiple of {op.width}"
-            launch.find("misaligned", number, text, np.count_nonzero(crooked))
-        where = address.astype(np.int64), op.width, self.slots[lanes], self.warps
-        if space != "local":
-            launch.pieces[number] += sectors(*where) if space == "global" else rounds(*where)
-        words = word[:, None] + np.arange(max(1, op.width // 4))
-        if space == "global":
-            self.watch_global(op, number, lanes, words, good, values)
-        else:
-            words += ((self.block_of if space == "shared" else self.everyone)[lanes] * memory.size)[:, None]
-            if space == "shared" and op.act != "atomic":
-                self.watch_shared(op, number, lanes, words, good)
-        small = None
-        if op.width < 4:
-            small = words * (4 // op.width) + (address[:, None] % np.uint64(4)).astype(np.int64) // op.width
-        return memory, words, good, small
+            text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {op.width}"
+            self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
     def space_of(self, op, address):
         """The memory that these addresses lie in, for an instruction that names none."""
@@ -498,96 +482,95 @@ class Blocks:
         }
         if len(spaces) > 1:
             both = " and ".join(sorted(spaces))
-            raise KernelError(
+            raise PTXError(
                 f"line {op.instruction.line} of the PTX touches {both} memory at once, which is not "
                 f"known here: {op.instruction.text}"
             )
         return spaces.pop()
 
-    def watch_shared(self, op, number, lanes, words, good):
-        """Note who touches which word of shared memory."""
-        keep = slice(None) if good is None else good
-        words, stamps = words[keep].ravel(), np.repeat(self.stamps[lanes[keep]], words.shape[1])
+    def watch_shared(self, op, number, lanes, place, inside):
+        """Note who touches what of shared memory. `place`: within all copies."""
+        if inside is not None:
+            place, lanes = place[inside], lanes[inside]
+        units = in_units(place, self.launch.program.unit, op.width)
+        stamps = np.repeat(self.stamps[lanes], units.shape[1])
         if op.act == "store":
-            race = self.seen.write(words, stamps)
+            race = self.seen.write(units.ravel(), stamps)
         else:
-            race, unwritten = self.seen.read(words, stamps)
+            race, unwritten = self.seen.read(units.ravel(), stamps)
             if unwritten.any():
                 self.launch.find("uninitialised", number, UNWRITTEN_SHARED, np.count_nonzero(unwritten))
         if race.any():
-            name, element = self.shared.element(words[np.flatnonzero(race)[0]] % self.shared.size)
+            memory, first = self.memories["shared"], units.ravel()[np.argmax(race)] * self.launch.program.unit
+            array, offset = memory.array_at(first % memory.size)
             text = (
-                f"threads of a block touch element {element} of {short(name)} between the same barriers, and one "
-                f"of them writes"
+                f"threads of a block touch element {offset // op.size} of {memory.names[array]} between the same "
+                f"barriers, and one of them writes"
             )
             self.launch.find("race", number, text, np.count_nonzero(race))
 
-    def watch_global(self, op, number, lanes, words, good, values):
-        """Note who touches which element of C, and that nobody stores to A or B."""
-        launch = self.launch
-        if op.act == "load" and good is None and words[:, 0].max() < launch.C_first:
+    def watch_global(self, op, number, lanes, place, inside, values):
+        """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
+        launch, act = self.launch, op.act
+        if act == "load" and inside is None and place.max() < launch.writable:
             return
-        keep = (words[:, 0] >= launch.C_first) & (True if good is None else good)
-        if op.act != "load":
-            into = ~keep if good is None else ~keep & good
+        keep = (place >= launch.writable) & (True if inside is None else inside)
+        if act != "load":
+            into = ~keep if inside is None else ~keep & inside
             if into.any():
-                text = f"{self.who(lanes[into][0])} stores to A or B"
+                first = np.argmax(into)
+                text = f"{self.who(lanes[first])} stores to {launch.spell(place[first], array_only=True)}"
                 launch.find("writes to an input", number, text, np.count_nonzero(into))
-        words, stamps = words[keep].ravel() - launch.C_first, np.repeat(self.stamps[lanes[keep]], words.shape[1])
-        if op.act == "load":
-            race, _ = launch.seen.read(words, stamps)
+        units = in_units(place[keep] - launch.writable, launch.program.unit, op.width)
+        stamps, units = np.repeat(self.stamps[lanes[keep]], units.shape[1]), units.ravel()
+        if act == "load":
+            race, _ = launch.seen.read(units, stamps)
+        elif act == "store":
+            harmless = launch.same_value(units, values[keep])
+            race = launch.seen.write(units, stamps) & ~harmless
+            np.add.at(launch.stored, units, 1)
         else:
-            race = np.zeros(words.size, bool)
-            if op.act == "store":
-                same = self.same_value(words, values[keep]) if op.width >= 4 else race
-                race = launch.seen.write(words, stamps) & ~same
-            again = (launch.stored[words] > 0) & (op.act == "store")
-            if again.any():
-                text = f"{self.spell_C(words[again][0])} was stored before"
-                launch.find("stored twice", number, text, np.count_nonzero(again))
-            launch.stored[words] += 1
+            race = np.zeros(units.size, bool)
+            launch.stored[units] = np.maximum(launch.stored[units], 1)
         if race.any():
-            text = f"two threads touch {self.spell_C(words[race][0])}, and one of them writes"
+            first = launch.writable + units[np.argmax(race)] * launch.program.unit
+            text = f"two threads touch {launch.spell(first)}, and one of them writes"
             launch.find("race", number, text, np.count_nonzero(race))
-
-    def same_value(self, words, values):
-        """Where a store to words of C, (n,), changes nothing that another thread can have seen: no race; bool."""
-        launch, bits = self.launch, np.ascontiguousarray(values).view(np.uint32).ravel()
-        launch.offered[words] = bits  # of several stores to a word in one instruction, one remains
-        alone = launch.offered[words] == bits
-        return alone & (launch.seen.untouched(words) | (launch.memory.words[words + launch.C_first] == bits))
 
     # ---------------------------------------------------------------- words for findings
 
     def who(self, lane):
         """A lane's thread and block, in words."""
-        y, x = divmod(int(lane) % self.launch.threads, self.launch.block[0])
-        return f"thread ({x}, {y}) of block {self.spell_block(self.block_of[lane])}"
+        thread = int(lane) % self.launch.threads
+        return f"thread {spelled(thread, self.launch.block)} of block {self.spell_block(self.block_of[lane])}"
 
     def spell_block(self, number):
-        """A block's place in the grid, (x, y)."""
-        y, x = divmod(int(self.blocks[number]), self.launch.grid[0])
-        return f"({x}, {y})"
-
-    def spell_C(self, word):
-        """A word of C as an element."""
-        row, column = divmod(int(word), self.launch.N)
-        return f"C[{row}, {column}]"
-
-    def nearest(self, memory, address):
-        """How far off an address is from the array below it, or above."""
-        for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
-            offset = int(address) - base
-            if -GAP // 2 < offset < size + GAP // 2:
-                return (
-                    f", {offset - size} bytes behind the end of {short(name)}"
-                    if offset >= 0
-                    else f", {-offset} bytes before {short(name)}"
-                )
-        return ""
+        """The place in the grid of one of these blocks."""
+        return spelled(int(self.blocks[number]), self.launch.grid)
 
 
-def short(name):
-    """A shared array's name without what the compiler put around it."""
-    found = re.search(r"_cudapy_smem_\d+", name)
-    return found[0] if found else name
+def along(number, sides):
+    """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
+    x, y, _ = sides
+    return number % x, number // x % y, number // (x * y)
+
+
+def spelled(number, sides):
+    """The same as text: "(3, 1)", or "(3, 1, 2)" where there is more than one along z."""
+    return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
+
+
+def in_units(place, size, width):
+    """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
+    return (place // size)[:, None] + np.arange(max(1, width // size))
+
+
+def nearest(memory, address):
+    """How far off an address is from the array below it, or above."""
+    for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
+        offset = int(address) - base
+        if -GAP // 2 < offset < size + GAP // 2:
+            if offset >= 0:
+                return f", {offset - size} bytes behind the end of {name}"
+            return f", {-offset} bytes before {name}"
+    return ""

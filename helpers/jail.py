@@ -122,11 +122,11 @@ def keep_files(folder):
     odd = FSAccess.MAKE_SYM | FSAccess.MAKE_FIFO | FSAccess.MAKE_SOCK | FSAccess.MAKE_CHAR | FSAccess.MAKE_BLOCK
     use = FSAccess.all_file() & ~FSAccess.EXECUTE
     course = Path(__file__).parent  # its code, and not its pages: they hold the solutions
-    machine = course.with_name("ptx_machine")
     drivers = os.environ.get("OCL_ICD_VENDORS", "")  # the list of them, which `devices` has made
     ctypes.set_errno(0)  # landlock takes an older error for its own
     rules = Ruleset()
-    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, site.getusersitepackages(), course, machine, drivers)
+    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, site.getusersitepackages(), drivers)
+    allow(rules, read, course, course.with_name("ptx_machine"))
     allow(rules, use | FSAccess.READ_DIR, *DEVICES.split(), *Path("/dev").glob("nvidia*"))
     allow(rules, FSAccess.all() & ~odd, folder)
     rules.apply()

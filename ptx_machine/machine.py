@@ -163,7 +163,7 @@ class Launch:
         asked[slots] = units
         asked = asked.reshape(warps, WARP, -1)
         pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
-        self.asked[number, space] += (pieces[0], address.size * op.width // op.size, *pieces[1:])
+        self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:])
 
     def same_value(self, units, values):
         """Where a store changes nothing that another thread can have seen: no race; bool, like units (n,)."""

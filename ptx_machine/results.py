@@ -40,7 +40,7 @@ class Requests:
     memory        "global" or "shared"
     act           "load", "store" or "atomic"
     instructions  by warps
-    elements      numbers that all threads moved
+    bytes         that all threads moved
     pieces        sectors of 32 bytes, or rounds of the banks, that they took
     fewest        as few as could do
     """
@@ -50,7 +50,7 @@ class Requests:
     memory: str
     act: str
     instructions: int
-    elements: int
+    bytes: int
     pieces: int
     fewest: int
 
@@ -96,40 +96,20 @@ class Run:
         """Rounds beyond those that would have done."""
         return self.bank_rounds - self.total("fewest", "shared")
 
-    @property
-    def global_loads(self) -> int:
-        """Elements that all threads loaded from global memory."""
-        return self.total("elements", "global", "load")
-
-    @property
-    def global_stores(self) -> int:
-        """Elements that all threads stored to global memory."""
-        return self.total("elements", "global", "store")
-
-    @property
-    def shared_loads(self) -> int:
-        """Elements that all threads loaded from shared memory."""
-        return self.total("elements", "shared", "load")
-
-    @property
-    def shared_stores(self) -> int:
-        """Elements that all threads stored to shared memory."""
-        return self.total("elements", "shared", "store")
-
     def total(self, what: str, memory: str, act: str | None = None) -> int:
         """The sum of that field of all `Requests` to that memory, or only of those that load, store or add."""
         return sum(getattr(one, what) for one in self.requests if one.memory == memory and act in (None, one.act))
 
+    def moved(self, memory: str) -> str:
+        """How much all threads loaded and stored there, in words."""
+        return f"{self.total('bytes', memory, 'load'):,} bytes loaded, {self.total('bytes', memory, 'store'):,} stored"
+
     def __repr__(self):
         lines = [f"  {count:14,}  {kind}" for kind, count in self.executed.items() if count]
-        lines.append(
-            f"  global: {self.global_loads:,} elements loaded, {self.global_stores:,} stored, {self.sectors:,} sectors"
-        )
-        if self.shared_loads or self.shared_stores:
-            lines.append(
-                f"  shared: {self.shared_loads:,} elements loaded, {self.shared_stores:,} stored, "
-                f"{self.bank_rounds:,} rounds of the banks, {self.bank_conflicts:,} of them for conflicts"
-            )
+        lines.append(f"  global: {self.moved('global')}, {self.sectors:,} sectors")
+        if self.bank_rounds:
+            rounds = f"{self.bank_rounds:,} rounds of the banks, {self.bank_conflicts:,} of them for conflicts"
+            lines.append(f"  shared: {self.moved('shared')}, {rounds}")
         for finding in self.findings:
             lines.append(f"  {finding.kind}: {finding.message}")
             lines += [f"    line {finding.line} of the PTX: {finding.text}"] * bool(finding.line)

@@ -39,6 +39,31 @@ class CompiledRun(ptx_machine.Run):
         """Instructions executed, of all threads, for each of the M * N * K multiply-adds."""
         return self.instructions / (self.M * self.N * self.K)
 
+    @property
+    def global_loads(self) -> int:
+        """Float32 elements that all threads load from global memory."""
+        return self.total("bytes", "global", "load") // 4
+
+    @property
+    def global_stores(self) -> int:
+        """Float32 elements that all threads store to global memory."""
+        return self.total("bytes", "global", "store") // 4
+
+    @property
+    def shared_loads(self) -> int:
+        """Float32 elements that all threads load from shared memory."""
+        return self.total("bytes", "shared", "load") // 4
+
+    @property
+    def shared_stores(self) -> int:
+        """Float32 elements that all threads store to shared memory."""
+        return self.total("bytes", "shared", "store") // 4
+
+    def moved(self, memory: str) -> str:
+        """How much all threads loaded and stored there, in words."""
+        loaded, stored = getattr(self, f"{memory}_loads"), getattr(self, f"{memory}_stores")
+        return f"{loaded:,} elements loaded, {stored:,} stored"
+
     def __repr__(self):
         return (
             f"{self.kernel}\n  {self.M} x {self.N} x {self.K}: {self.instructions:,} thread instructions, "
@@ -106,7 +131,7 @@ def about_stores(run):
         ("stored twice", stores > 1, f"is stored more than once, by line {lines} of the PTX"),
         ("unwritten", (stores == 0) & ended, "is never stored"),
     ):
-        if many := np.count_nonzero(where):
+        if many := int(np.count_nonzero(where)):
             row, column = np.argwhere(where)[0]
             times = f" ({many} times)" * (many > 1)
             findings.append(ptx_machine.Finding(kind, f"C[{row}, {column}] {text}{times}"))

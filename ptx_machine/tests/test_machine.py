@@ -86,7 +86,7 @@ def test_each_thread_leaves_a_loop_when_it_is_done():
     assert run and run.executed["FMA"] == times.sum() and np.allclose(out, 2 * a * times)
     load, store = run.requests
     assert (load.instructions, store.instructions) == (32 + 40, 2)  # two warps
-    assert (load.elements, store.elements) == (times.sum(), 40)
+    assert (load.bytes, store.bytes) == (4 * times.sum(), 160)
 
 
 def test_an_endless_loop_is_a_hang_and_a_trap_an_error():
@@ -113,7 +113,7 @@ def test_a_barrier_holds_a_block_until_all_have_come():
         ld.shared.f32 %f1, [%rd4];"""
     run, out, a = by_hand(body, threads=64)
     assert run and np.array_equal(out, a[::-1]) and run.executed["barrier"] == 64
-    assert (run.shared_loads, run.shared_stores, run.bank_rounds, run.bank_conflicts) == (64, 64, 4, 0)
+    assert (run.moved("shared"), run.bank_rounds, run.bank_conflicts) == ("256 bytes loaded, 256 stored", 4, 0)
     run, _, _ = by_hand(body.replace("bar.sync 0;", ""), threads=64)
     (race,) = run.findings
     assert race.kind == "race" and race.text == "ld.shared.f32 %f1, [%rd4]" and race.line == 28
@@ -141,7 +141,7 @@ def test_a_shared_array_is_checked_and_what_memory_an_address_means():
         ld.shared.v2.f32 {%f1, %f2}, [here+8];
         st.v2.f32 [%rd5], {%f1, %f2};
         ld.local.f32 %f1, [%rd5+4];""")
-    assert run and (out == a[3]).all() and (run.shared_loads, run.shared_stores) == (64, 32)
+    assert run and (out == a[3]).all() and run.moved("shared") == "256 bytes loaded, 128 stored"
     for wrong, kind, words in (
         ("here+4", "misaligned", "moves 8 bytes at no multiple of 8"),
         ("here+128", "out of bounds", "loads 8 bytes outside every array of shared memory, 0 bytes behind the end"),
@@ -361,12 +361,11 @@ def test_a_run_adds_up_what_its_lines_asked_for():
     requests = tuple(ptx_machine.Requests(number, "", *row) for number, row in enumerate(rows))
     run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, requests, ())
     assert (run.sectors, run.bank_rounds, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
-    assert (run.global_loads, run.global_stores, run.shared_loads, run.shared_stores) == (100, 5, 7, 3)
     assert repr(run).splitlines() == [
         "              64  FMA",
         "              32  branch",
-        "  global: 100 elements loaded, 5 stored, 33 sectors",
-        "  shared: 7 elements loaded, 3 stored, 36 rounds of the banks, 20 of them for conflicts",
+        "  global: 100 bytes loaded, 5 stored, 33 sectors",
+        "  shared: 7 bytes loaded, 3 stored, 36 rounds of the banks, 20 of them for conflicts",
         "  no finding",
     ]
     wrong = (ptx_machine.Finding("race", "two threads", 3, "ld"), ptx_machine.Finding("unwritten", "never"))

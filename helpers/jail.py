@@ -143,7 +143,8 @@ def keep_files(folder):
     drivers = os.environ.get("OCL_ICD_VENDORS", "")  # the list of them, which `devices` has made
     ctypes.set_errno(0)  # landlock takes an older error for its own
     rules = Ruleset()
-    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, site.getusersitepackages(), course, drivers)
+    allow(rules, read, *SYSTEM.split(), sys.prefix, sys.base_prefix, site.getusersitepackages(), drivers)
+    allow(rules, read, course, course.with_name("ptx_machine"))
     allow(rules, use | FSAccess.READ_DIR, *DEVICES.split(), *Path("/dev").glob("nvidia*"))
     allow(rules, FSAccess.all() & ~odd, folder)
     rules.apply()

@@ -182,8 +182,7 @@ def table():
         "compiler_report": (helpers.compiler_report, {"k": ("tiled", {"naive"}), "arch": ("sm_80", NOTHING)}),
         "run_ptx": (
             instruments.run_ptx,
-            {"k": ("tiled", {"naive"}), **SIZED, "arch": ("sm_80", NOTHING)}
-            | {"A": (A, MAY_BE_LEFT_OUT), "B": (B, MAY_BE_LEFT_OUT), "lto": (False, FLAG)},
+            {"k": ("tiled", {"naive"}), **SIZED, "arch": ("sm_80", NOTHING)},
         ),
         "occupancy": (
             instruments.occupancy,

@@ -52,7 +52,8 @@ def git_repository(folder):
     for path in notebooks.ROOT.iterdir():
         if path.is_file() and not path.name.startswith("."):
             shutil.copy(path, folder)
-    shutil.copytree(notebooks.ROOT / "helpers", folder / "helpers", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("helpers", "ptx_machine"):
+        shutil.copytree(notebooks.ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "the course"]):
         subprocess.run(["git", *command], cwd=folder, check=True)

@@ -54,13 +54,13 @@ COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch"}
 
 def test_each_package_that_the_course_imports_is_declared():
     imported = set()
-    for path in (ROOT / "helpers").rglob("*.py"):
+    for path in [*(ROOT / "helpers").rglob("*.py"), *(ROOT / "ptx_machine").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 imported.add(node.module.partition(".")[0])
-    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers"}
+    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers", "ptx_machine"}
     names = importlib.metadata.packages_distributions()
     needed = {canonicalize_name(names[package][0]) for package in imported}
     declared = {

@@ -1,12 +1,13 @@
 """What does a kernel do that no clock shows? What it touches and moves, what its warps ask for, how it was compiled."""
 
+from ptx_machine import SECTOR, WARP
+
 from .compiler import CompilerReport, compiler_report
-from .gpus import GPUS, WARP, occupancy
+from .gpus import GPUS, occupancy
 from .loads import Traffic, predicted_traffic, traffic
-from .ptx_machine import CompiledRun
-from .ptx_run import run_ptx
+from .ptx_run import CompiledRun, run_ptx
 from .traces import Trace, cells, trace
-from .warps import SECTOR, bank_conflicts, coalescing
+from .warps import bank_conflicts, coalescing
 
 __all__ = [
     "GPUS",

@@ -75,7 +75,7 @@ def annotate(source, parameters):
             before, after = "0, &(", ")"
         elif a.form == "offset":
             step, before = 4 * a.width, ""
-        note = f"({SPACES[a.space]} {a.type} *)note_{a.space}_(notes_, *phase_, {len(sites)}, {step}, {before}"
+        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {len(sites)}, {step}, {before}"
         if a.form == "offset":
             around(a.start, a.end, f"0, {note}", ")")
         else:
@@ -113,14 +113,20 @@ def noted_launch(k, A, B, most=CAPACITY):
         program = cl.Program(k.context, text).build()
     except cl.RuntimeError as error:
         raise KernelError(f"with notes in it, it does not compile: {error}") from None
-    function, work = program.all_kernels()[0], k.upload(A, B)
     names = [*"ABC", *shapes]
     lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
+    notes, addresses, across = launched(k, program.all_kernels()[0], A, B, min(most, CAPACITY), len(names))
+    array, index = resolve(notes, sites, addresses, lengths)
+    return records_of(notes, sites, names, array, index, across), shapes
+
+
+def launched(k, function, A, B, room, arrays):
+    """Launch the kernel that has notes in it. Returns (the notes, where the arrays lay, work-groups along x)."""
+    work = k.upload(A, B)
     across, down = (size // threads for size, threads in zip(work.global_size, k.block, strict=True))
-    room = min(most, CAPACITY)
     notes = np.zeros(HEAD + room * NOTE.itemsize // 4, np.int32)
     notes[1] = room
-    addresses = np.full((across * down, len(names)), NOWHERE, np.uint64)
+    addresses = np.full((across * down, arrays), NOWHERE, np.uint64)
     copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     d_notes, d_addresses = (cl.Buffer(k.context, copied, hostbuf=array) for array in (notes, addresses))
     function.set_args(*work.arguments, d_notes, d_addresses)
@@ -131,10 +137,15 @@ def noted_launch(k, A, B, most=CAPACITY):
         raise KernelError(
             f"the kernel makes {notes[0]} accesses, more than the {room} that are noted. Choose a smaller size."
         )
-    notes = notes[HEAD:].view(NOTE)[: notes[0]]
-    array, index = resolve(notes, sites, addresses, lengths)
-    turn = turns(notes["block"], notes["thread"], notes["site"])
-    # One record for each number that was touched; an access that reads and writes has the numbers it reads first.
+    return notes[HEAD:].view(NOTE)[: notes[0]], addresses, across
+
+
+def records_of(notes, sites, names, array, index, across):
+    """One record for each number that was touched; an access that reads and writes has the numbers it reads first.
+
+    array, index   of each note: which of `names` it is about, and the index of its first number; `resolve` finds them
+    across         work-groups along x
+    """
     reads, writes, width, line, memory = (
         np.array([getattr(site, name) for site in sites])[notes["site"]]
         for name in ("reads", "writes", "width", "line", "memory")
@@ -146,10 +157,11 @@ def noted_launch(k, A, B, most=CAPACITY):
     accesses["memory"], accesses["array"], accesses["line"] = memory[note], np.array(names)[array[note]], line[note]
     accesses["writes"] = writes[note] & (~reads[note] | (nth >= width[note]))
     accesses["block"][:, 1], accesses["block"][:, 0] = np.divmod(notes["block"][note], across)
-    accesses["thread"], accesses["phase"], accesses["round"] = notes["thread"][note], notes["phase"][note], turn[note]
+    accesses["thread"], accesses["phase"] = notes["thread"][note], notes["phase"][note]
+    accesses["round"] = turns(notes["block"], notes["thread"], notes["site"])[note]
     accesses["part"] = nth % width[note]
     accesses["index"] = index[note] + accesses["part"]
-    return accesses, shapes
+    return accesses
 
 
 def resolve(notes, sites, addresses, lengths):

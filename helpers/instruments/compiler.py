@@ -17,7 +17,7 @@ from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.given import takes
-from ..launch.numba_internals import compile_for_linking, compile_ptx, plain_function
+from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import Occupancy, known_arch, occupancy
 
@@ -141,16 +141,15 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     )
 
 
-def ptx_of(k: Kernel, arch: str = "sm_80", lto: bool = False) -> str:
+def ptx_of(k: Kernel, arch: str = "sm_80") -> str:
     """The PTX of a built CUDA kernel for that architecture, such as "sm_80" or "sm_120". Needs no GPU.
 
-    Compiled in a child process. With `lto`, what `@cuda.jit` takes where nvJitLink is installed: compiled again when
-    linked. Raises ValueError for what is no CUDA kernel or no architecture, KernelError for what does not compile and
-    where NVIDIA's compiler is missing.
+    Compiled in a child process. Raises ValueError for what is no CUDA kernel or no architecture, KernelError for what
+    does not compile and where NVIDIA's compiler is missing.
     """
     if k.dialect != "CUDA":
         raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look.")
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability_of(arch), lto=lto)
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability_of(arch))
     if outcome.findings:
         if lacks_a_part(outcome.findings[0].message):
             raise missing()
@@ -171,20 +170,16 @@ def lacks_a_part(message):
     return any(part in message for part in ("libnvvm", "libnvrtc", "No module named 'cuda"))
 
 
-def ptx(job: Job, capability: tuple[int, int], lto: bool = False, lines: bool = False) -> str:
+def ptx(job: Job, capability: tuple[int, int], lines: bool = False) -> str:
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Needs no GPU.
 
-    `lto`: as nvJitLink makes it. `lines`: with the line of the source that each instruction comes from.
+    `lines`: with the line of the source that each instruction comes from.
     Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
     """
     text = isinstance(job.kernel, str)
     function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
     try:
-        if lto:
-            return linked(compile_for_linking(plain_function(function), SIGNATURE, capability), capability)
         return compile_ptx(plain_function(function), SIGNATURE, capability, lines)
-    except KernelError:
-        raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]
@@ -199,20 +194,6 @@ def warm_up() -> None:
     if not devices.simulating() and devices.nvidia_tool("ptxas"):
         with suppress(Exception):  # a child that compiles says what is wrong
             compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
-
-
-def linked(code, capability):
-    """The PTX that nvJitLink makes of LTO-IR, with the options that Numba gives it. Raises KernelError without it."""
-    try:
-        from cuda.core import Linker, LinkerOptions, ObjectCode
-    except ImportError:
-        raise KernelError(
-            f"linking needs nvJitLink, which comes with the extra {devices.cuda_extra()} or with NVIDIA's toolkit."
-        ) from None
-    # From 9.0 on, Numba asks for the very architecture of the GPU, which has an "a" behind its number.
-    arch = "sm_{}{}".format(*capability) + "a" * (tuple(capability) >= (9, 0))
-    options = LinkerOptions(arch=arch, link_time_optimization=True, ptx=True)
-    return Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code.decode().strip("\0")
 
 
 def missing():

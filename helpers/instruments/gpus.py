@@ -8,10 +8,10 @@ cuda_occupancy.h. Peak arithmetic (float32, without tensor cores) and bandwidth:
 import math
 from dataclasses import dataclass
 
+from ptx_machine import WARP
+
 from ..ladder import ceil_div
 from ..launch.given import takes
-
-WARP = 32  # threads
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import operator
 import re
 from dataclasses import dataclass, field, replace
 
-import pcpp
 import tree_sitter
 import tree_sitter_c
 
 from ..launch import KernelError
+from .opencl_macros import expand, without_attributes
 
 LANGUAGE = tree_sitter.Language(tree_sitter_c.language())
 SPACES = {"global": "__global", "local": "__local"}  # whose accesses are noted
@@ -24,55 +24,8 @@ TYPES = re.compile(
 )
 # Types of 4 bytes, and vectors of such.
 WORD_TYPES = re.compile(rf"(?:u?int|float|unsigned|signed|(?:un)?signed int){VECTORS}?")
-COMPONENTS = {
-    **{letter: n for n, letter in enumerate("xyzw")},
-    **{f"s{n:x}": n for n in range(16)},
-    **{f"s{n:X}": n for n in range(10, 16)},
-    **{f"S{n:x}": n for n in range(16)},
-    **{f"S{n:X}": n for n in range(10, 16)},
-}
-STATEMENTS = {
-    "compound_statement",
-    "expression_statement",
-    "if_statement",
-    "else_clause",
-    "for_statement",
-    "while_statement",
-    "do_statement",
-    "switch_statement",
-    "case_statement",
-    "return_statement",
-    "break_statement",
-    "continue_statement",
-    "goto_statement",
-    "labeled_statement",
-}
-EXPRESSIONS = {
-    "identifier",
-    "number_literal",
-    "char_literal",
-    "string_literal",
-    "concatenated_string",
-    "true",
-    "false",
-    "null",
-    "parenthesized_expression",
-    "subscript_expression",
-    "pointer_expression",
-    "field_expression",
-    "assignment_expression",
-    "update_expression",
-    "unary_expression",
-    "binary_expression",
-    "conditional_expression",
-    "comma_expression",
-    "cast_expression",
-    "compound_literal_expression",
-    "sizeof_expression",
-    "call_expression",
-    "initializer_list",
-    "initializer_pair",
-}
+COMPONENTS = {letter: n for n, letter in enumerate("xyzw")}
+COMPONENTS |= {f"{s}{digit}": int(digit, 16) for s in "sS" for digit in "0123456789abcdefABCDEF"}
 ARITHMETIC = {
     "+": operator.add,
     "-": operator.sub,
@@ -126,7 +79,7 @@ class Term:
     `space`: where it lies, if it can be assigned to, else None. `access`: what reading it touches.
     """
 
-    type: object
+    ctype: object
     space: str | None = None
     access: object = None
 
@@ -146,7 +99,7 @@ class Access:
     end: int
     form: str
     space: str
-    type: str
+    ctype: str
     first: int
     width: int
     line: int
@@ -196,97 +149,21 @@ def parse(source, parameters):
     return reader.found
 
 
-# ------------------------------------------------------------------------------------------------------------- macros
+def part(node, name):
+    """The child that tree-sitter's grammar calls so, None where there is none."""
+    return node.child_by_field_name(name)
 
 
-class Expander(pcpp.Preprocessor):
-    """Replaces macros. `refused`: what it met that only the driver's compiler can answer."""
-
-    def __init__(self):
-        super().__init__()
-        self.refused, self.line = [], 0
-
-    def refuse(self, line, what):
-        """Remember that the source is refused, and why."""
-        self.refused.append(f"line {line}: {what}")
-
-    def on_error(self, file, line, message):
-        """pcpp calls this for what is wrong with a directive."""
-        self.refuse(line, message)
-
-    def on_directive_handle(self, directive, tokens, if_passthru, preceding):
-        """pcpp calls this for each directive that it knows."""
-        self.line = directive.lineno
-        if directive.value in ("include", "include_next", "line"):
-            self.refuse(directive.lineno, f"#{directive.value} is not followed")
-            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
-        return super().on_directive_handle(directive, tokens, if_passthru, preceding)
-
-    def on_directive_unknown(self, directive, tokens, if_passthru, preceding):
-        """pcpp calls this for each directive that it does not know."""
-        if directive.value == "pragma" and (not tokens or tokens[0].value != "OPENCL"):
-            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)  # such as unroll, which changes no access
-        return super().on_directive_unknown(directive, tokens, if_passthru, preceding)
-
-    def on_unknown_macro_in_defined_expr(self, token):
-        """pcpp calls this for defined(X) with an X that the source does not define."""
-        self.ask_driver(token.value)
-        return False
-
-    def on_unknown_macro_in_expr(self, name):
-        """pcpp calls this for a name in #if that the source does not define; C takes it for 0."""
-        self.ask_driver(name)
-        return 0
-
-    def ask_driver(self, name):
-        """Refuse a macro that is the driver's, by its name; others are just not defined."""
-        if name.startswith(("__", "cl_", "CL_")):
-            self.refuse(self.line, f"{name} is a macro that only the driver knows")
-
-
-def expand(source, parameters):
-    """The source without comments and macros.
-
-    Each line stays where it is, and a macro's text stands where it was used.
-    """
-    expander = Expander()
-    for name in ("__PCPP__", "__DATE__", "__TIME__"):
-        expander.undef(name)
-    for name, value in parameters.items():
-        expander.define(f"{name} {value}")
-    expander.parse(source)
-    pieces, line = [], 1
-    for token in iter(expander.token, None):
-        if token.lineno > line:
-            pieces.append("\n" * (token.lineno - line))
-            line = token.lineno
-        pieces.append(re.sub(r"\s+", " ", token.value) if token.value.isspace() else token.value)
-    if expander.refused:
-        raise KernelError(expander.refused[0])
-    return "".join(pieces) + "\n"
-
-
-def without_attributes(text):
-    """The text with blanks for each __attribute__((...)) and _Pragma("..."): none of them touches memory."""
-    pieces, at = [], 0
-    for word in re.finditer(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(", text):
-        end, depth = word.end(), 1
-        while depth and end < len(text):
-            depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)
-            end += 1
-        pieces += [text[at : word.start()], re.sub(rb"[^\n]", b" ", text[word.start() : end])]
-        at = end
-    return b"".join(pieces) + text[at:]
-
-
-# -------------------------------------------------------------------------------------------------------------- reader
+def sign(node):
+    """An expression's operator, such as "+="."""
+    return part(node, "operator").type
 
 
 class Reader:
     """Walks through the tree, and writes what it finds into `found`, a `Parsed`.
 
     `outside` takes each node at the top of the tree. From there the walk goes down through declarations and statements
-    to expressions. Each method named as one of EXPRESSIONS reads such a node and returns its `Term`.
+    to expressions. READ, at the end, says which method reads which kind of expression; each returns a `Term`.
 
     An expression is not touched where it is met, but where it is used: `&A[i]` touches nothing, `A[i] = x` writes, and
     `A[i] += x` does both. So `expression` returns what a node stands for, and `touch` takes note of its use.
@@ -314,8 +191,8 @@ class Reader:
         elif node.type == "type_definition":
             base, base_space, _ = self.specifiers(node)
             for declarator in node.children_by_field_name("declarator"):
-                name, type, space = self.declared(declarator, base, base_space)
-                self.types[name] = (type, space)
+                name, ctype, space = self.declared(declarator, base, base_space)
+                self.types[name] = (ctype, space)
         elif node.type == "declaration":
             self.declaration(node)
         elif node.type not in ("preproc_call", ";"):
@@ -332,48 +209,48 @@ class Reader:
 
     def specifiers(self, node):
         """The type that a declaration begins with, its space, and whether it belongs to a kernel."""
-        given = node.child_by_field_name("type")
+        given = part(node, "type")
         name = self.words(given) if given else ""
         if name in self.types:
-            type, space = self.types[name]
+            ctype, space = self.types[name]
         elif given and (given.type == "sized_type_specifier" or TYPES.fullmatch(name)):
-            type, space = Value(name), "private"
+            ctype, space = Value(name), "private"
         else:
             self.refuse(node, f"{name[:40]!r} is no type that is understood")
         words = self.qualifiers(node)
         if "generic" in words:
             self.refuse(node, "a generic pointer may point to any memory")
-        if "volatile" in words and isinstance(type, Value):
-            type = Value(f"volatile {type.name}")
+        if "volatile" in words and isinstance(ctype, Value):
+            ctype = Value(f"volatile {ctype.name}")
         space = next((word for word in words if word in ("global", "local", "constant", "private")), space)
-        return type, space, "kernel" in words
+        return ctype, space, "kernel" in words
 
-    def declared(self, declarator, type, space):
+    def declared(self, declarator, ctype, space):
         """(name, type, space) of what a declarator declares, None for the name where it has none."""
         kind = declarator.type if declarator else None
-        inner = declarator.child_by_field_name("declarator") if declarator else None
+        inner = part(declarator, "declarator") if declarator else None
         if kind is None or kind in ("identifier", "type_identifier", "primitive_type"):
-            return (self.words(declarator) if declarator else None), type, space
+            return (self.words(declarator) if declarator else None), ctype, space
         if kind == "init_declarator":
-            return self.declared(inner, type, space)
+            return self.declared(inner, ctype, space)
         if kind in ("parenthesized_declarator", "abstract_parenthesized_declarator"):
-            return self.declared(declarator.named_children[0], type, space)
+            return self.declared(declarator.named_children[0], ctype, space)
         if kind in ("pointer_declarator", "abstract_pointer_declarator"):
             own = [word for word in self.qualifiers(declarator) if word in ("global", "local", "constant", "private")]
-            return self.declared(inner, Pointer(type, space), own[0] if own else "private")
+            return self.declared(inner, Pointer(ctype, space), own[0] if own else "private")
         if kind in ("array_declarator", "abstract_array_declarator"):
-            return self.declared(inner, Array(type, declarator.child_by_field_name("size")), space)
+            return self.declared(inner, Array(ctype, part(declarator, "size")), space)
         if kind == "function_declarator":
-            return self.declared(inner, Function(type, declarator.child_by_field_name("parameters")), space)
+            return self.declared(inner, Function(ctype, part(declarator, "parameters")), space)
         self.refuse(declarator, f"{self.words(declarator)[:40]!r} is not understood")
 
     def function_definition(self, node):
         """Read a function and its body."""
         base, space, is_kernel = self.specifiers(node)
-        name, function, _ = self.declared(node.child_by_field_name("declarator"), base, space)
+        name, function, _ = self.declared(part(node, "declarator"), base, space)
         self.in_kernel = is_kernel
         scope = self.function(node, name, function, is_kernel)
-        body = node.child_by_field_name("body")
+        body = part(node, "body")
         if is_kernel:
             self.found.kernel = (function.parameters.end_byte - 1, body.start_byte + 1, body.end_byte - 1)
         self.scopes.append(scope)
@@ -389,14 +266,14 @@ class Reader:
             if parameter.type != "parameter_declaration":
                 self.refuse(parameter, f"the parameter {self.words(parameter)!r} is not understood")
             base, space, _ = self.specifiers(parameter)
-            called, type, space = self.declared(parameter.child_by_field_name("declarator"), base, space)
-            if isinstance(type, Array):
-                type, space = Pointer(type.of, space), "private"
+            called, ctype, space = self.declared(part(parameter, "declarator"), base, space)
+            if isinstance(ctype, Array):
+                ctype, space = Pointer(ctype.of, space), "private"
             if called:
-                scope[called] = (type, space)
-            if is_kernel and isinstance(type, Pointer):
-                if type.space != "global":
-                    self.refuse(parameter, f"{called} lies in {type.space} memory, where accesses are not noted")
+                scope[called] = (ctype, space)
+            if is_kernel and isinstance(ctype, Pointer):
+                if ctype.space != "global":
+                    self.refuse(parameter, f"{called} lies in {ctype.space} memory, where accesses are not noted")
                 self.found.matrices.append(called)
         if not is_kernel:
             start, end = function.parameters.start_byte + 1, function.parameters.end_byte - 1
@@ -409,33 +286,32 @@ class Reader:
         """Read variables, which the innermost scope then has, and prototypes of functions."""
         base, base_space, is_kernel = self.specifiers(node)
         for declarator in node.children_by_field_name("declarator"):
-            name, type, space = self.declared(declarator, base, base_space)
-            if isinstance(type, Function):
-                self.function(node, name, type, is_kernel)
+            name, ctype, space = self.declared(declarator, base, base_space)
+            if isinstance(ctype, Function):
+                self.function(node, name, ctype, is_kernel)
                 continue
             if space in SPACES and not (space == "local" and self.in_kernel):
                 self.refuse(node, f"{name} is a variable in {space} memory outside the kernel")
-            self.scopes[-1][name] = (type, space)
+            self.scopes[-1][name] = (ctype, space)
             if space == "local":
-                self.found.locals.append((name, self.shape(node, type), node.end_byte))
-            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            if value:
-                self.value(value)
+                self.found.locals.append((name, self.shape(node, ctype), node.end_byte))
+            if declarator.type == "init_declarator":
+                self.value(part(declarator, "value"))
 
     # Sizes, which only what lies in memory must have.
 
-    def shape(self, node, type):
+    def shape(self, node, ctype):
         """The shape of a local array, in numbers of 4 bytes."""
         lengths = []
-        while isinstance(type, Array):
-            lengths.append(self.whole(type.length))
-            type = type.of
-        width = self.width(node, type)
+        while isinstance(ctype, Array):
+            lengths.append(self.whole(ctype.length))
+            ctype = ctype.of
+        width = self.width(node, ctype)
         return (*lengths[:-1], lengths[-1] * width) if lengths else (width,)
 
-    def width(self, node, type):
+    def width(self, node, ctype):
         """How many numbers of 4 bytes a value of that type is."""
-        name = type.name.removeprefix("volatile ") if isinstance(type, Value) else "a pointer"
+        name = ctype.name.removeprefix("volatile ") if isinstance(ctype, Value) else "a pointer"
         found = WORD_TYPES.fullmatch(name)
         if not found or found[1] == "3":
             what = name or self.words(node)
@@ -450,8 +326,8 @@ class Reader:
             return int(text.lower().rstrip("ul"), 0)
         if node and node.type == "parenthesized_expression":
             return self.whole(node.named_children[0])
-        if node and node.type == "binary_expression" and node.child_by_field_name("operator").type in ARITHMETIC:
-            return ARITHMETIC[node.child_by_field_name("operator").type](*map(self.whole, node.named_children))
+        if node and node.type == "binary_expression" and sign(node) in ARITHMETIC:
+            return ARITHMETIC[sign(node)](*map(self.whole, node.named_children))
         raise KernelError(f"the size of a local array, {text!r}, is not known before the kernel runs")
 
     # Statements: only scopes matter, and what is evaluated.
@@ -462,7 +338,7 @@ class Reader:
         if opens:
             self.scopes.append({})
         for child in node.named_children:
-            if child.type in STATEMENTS:
+            if child.type.endswith("_statement") or child.type == "else_clause":
                 self.statement(child)
             elif child.type == "declaration":
                 self.declaration(child)
@@ -475,9 +351,9 @@ class Reader:
 
     def expression(self, node):
         """The `Term` of a node, whose parts are read, and which itself is not read yet."""
-        if node.type not in EXPRESSIONS:
+        if node.type not in READ:
             self.refuse(node, f"{self.words(node)[:40]!r} is not understood")
-        return getattr(self, node.type)(node)
+        return READ[node.type](self, node)
 
     def value(self, node):
         """Read an expression. Returns its type; an array's is that of a pointer to its first element."""
@@ -485,24 +361,24 @@ class Reader:
 
     def touch(self, term, node, reads=False, writes=False):
         """Read or write what an expression stands for. Returns its type as a value."""
-        if isinstance(term.type, Array):
-            return Pointer(term.type.of, term.space)
+        if isinstance(term.ctype, Array):
+            return Pointer(term.ctype.of, term.space)
         if term.space in SPACES:
             access = term.access
             if not access.width:
-                access = replace(access, width=self.width(node, term.type))
+                access = replace(access, width=self.width(node, term.ctype))
             self.found.accesses.append(replace(access, reads=reads, writes=writes))
-        return term.type
+        return term.ctype
 
-    def lying(self, node, type, space, form="element", place=None):
+    def lying(self, node, ctype, space, form="element", place=None):
         """The `Term` of something in memory. `place`: the node that names it, if that is not the node itself."""
-        if space not in SPACES or not isinstance(type, Value):
-            if space in SPACES and isinstance(type, Pointer):
+        if space not in SPACES or not isinstance(ctype, Value):
+            if space in SPACES and isinstance(ctype, Pointer):
                 self.refuse(node, f"{self.words(node)!r} is a pointer that lies in {space} memory")
-            return Term(type, space)
+            return Term(ctype, space)
         place, line = place or node, node.start_point[0] + 1
         # The width is 0 until `touch` or `field_expression` knows it.
-        return Term(type, space, Access(place.start_byte, place.end_byte, form, space, type.name, 0, 0, line))
+        return Term(ctype, space, Access(place.start_byte, place.end_byte, form, space, ctype.name, 0, 0, line))
 
     # Types that expressions name.
 
@@ -518,7 +394,7 @@ class Reader:
     def described(self, descriptor):
         """The type that a cast names."""
         base, space, _ = self.specifiers(descriptor)
-        return self.declared(descriptor.child_by_field_name("declarator"), base, space)[1]
+        return self.declared(part(descriptor, "declarator"), base, space)[1]
 
     # Names and constants.
 
@@ -536,10 +412,7 @@ class Reader:
         """A number, a text, or a size: it touches nothing."""
         return Term(Value())
 
-    number_literal = char_literal = string_literal = concatenated_string = true = false = null = constant
-    sizeof_expression = constant  # evaluates nothing
-
-    def parenthesized_expression(self, node):
+    def brackets(self, node):
         """What the brackets hold."""
         return self.expression(node.named_children[0])
 
@@ -548,124 +421,117 @@ class Reader:
     def pointed(self, node, argument, form="element", place=None):
         """What a pointer or an array points to."""
         term = self.expression(argument)
-        type = self.touch(term, argument, reads=True)
-        if not isinstance(type, Pointer):
+        ctype = self.touch(term, argument, reads=True)
+        if not isinstance(ctype, Pointer):
             self.refuse(node, f"it is not known what {self.words(argument)!r} points to")
-        return self.lying(node, type.to, type.space, form, place)
+        return self.lying(node, ctype.to, ctype.space, form, place)
 
-    def subscript_expression(self, node):
+    def subscript(self, node):
         """p[i]; an i[p] is refused."""
-        argument = node.child_by_field_name("argument")
-        index = node.child_by_field_name("index")
-        term = self.pointed(node, argument)
+        term, index = self.pointed(node, part(node, "argument")), part(node, "index")
         if not isinstance(self.value(index), Value):
             self.refuse(node, f"the index {self.words(index)!r} is not a number")
         return term
 
-    def pointer_expression(self, node):
+    def pointer(self, node):
         """*p or &x."""
-        argument = node.child_by_field_name("argument")
-        if node.child_by_field_name("operator").type == "*":
+        argument = part(node, "argument")
+        if sign(node) == "*":
             return self.pointed(node, argument)
         term = self.expression(argument)
-        return Term(Pointer(term.type, term.space or "private"))
+        return Term(Pointer(term.ctype, term.space or "private"))
 
-    def field_expression(self, node):
+    def field(self, node):
         """v.x or p->x; in memory, one component of a vector."""
-        argument, name = node.child_by_field_name("argument"), self.words(node.child_by_field_name("field"))
+        argument, name = part(node, "argument"), self.words(part(node, "field"))
         arrow = any(child.type == "->" for child in node.children)
         term = self.pointed(node, argument, "pointer", argument) if arrow else self.expression(argument)
         if term.space not in SPACES:
             return Term(Value(), term.space)
         if name not in COMPONENTS or term.access.width:
             self.refuse(node, f"{self.words(node)!r} is some numbers of a vector in memory. Copy the vector first")
-        if not WORD_TYPES.fullmatch(term.type.name.removeprefix("volatile ")):
-            self.width(node, term.type)  # which refuses it: its components are no numbers of 4 bytes
+        if not WORD_TYPES.fullmatch(term.ctype.name.removeprefix("volatile ")):
+            self.width(node, term.ctype)  # which refuses it: its components are no numbers of 4 bytes
         return Term(Value(), term.space, replace(term.access, first=COMPONENTS[name], width=1))
 
     # Operators.
 
-    def assignment_expression(self, node):
+    def assignment(self, node):
         """x = y, or x += y and its kin, which read x too."""
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        also_reads = node.child_by_field_name("operator").type != "="
+        left, right = part(node, "left"), part(node, "right")
+        also_reads = sign(node) != "="
         self.value(right)
         return Term(self.touch(self.expression(left), left, reads=also_reads, writes=True))
 
-    def update_expression(self, node):
+    def update(self, node):
         """x++, ++x, x-- or --x."""
-        argument = node.child_by_field_name("argument")
+        argument = part(node, "argument")
         return Term(self.touch(self.expression(argument), argument, reads=True, writes=True))
 
-    def unary_expression(self, node):
-        """-x, !x and their kin."""
-        self.value(node.child_by_field_name("argument"))
+    def values(self, node):
+        """-x, !x and their kin, or {x, y}."""
+        for child in node.named_children:
+            self.value(child)
         return Term(Value())
 
-    def binary_expression(self, node):
+    def binary(self, node):
         """x + y and its kin, of which some are a cast in truth; a pointer may walk."""
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign, cast_to = node.child_by_field_name("operator").type, self.type_name(left)
+        left, right = part(node, "left"), part(node, "right")
+        which, cast_to = sign(node), self.type_name(left)
         # C's parser cannot know that (float4)-x and (float4)*p begin with a type.
         if cast_to is not None:
-            if sign == "*":
+            if which == "*":
                 self.touch(self.pointed(node, right, "pointer", right), right, reads=True)
-            elif sign in "+-":
+            elif which in "+-":
                 self.value(right)
             else:
                 self.refuse(node, f"{self.words(node)!r} is not understood")
             return Term(cast_to)
         one, other = self.value(left), self.value(right)
-        if sign in "+-" and isinstance(one, Pointer) and isinstance(other, Value):
+        if which in "+-" and isinstance(one, Pointer) and isinstance(other, Value):
             return Term(one)
-        if sign == "+" and isinstance(other, Pointer):
+        if which == "+" and isinstance(other, Pointer):
             return Term(other)
         return Term(Value())
 
-    def conditional_expression(self, node):
+    def conditional(self, node):
         """x ? y : z."""
-        if node.child_by_field_name("consequence") is None:
+        if part(node, "consequence") is None:
             self.refuse(node, f"{self.words(node)!r} is not understood")
-        self.value(node.child_by_field_name("condition"))
+        self.value(part(node, "condition"))
         arms = [self.value(node.child_by_field_name(arm)) for arm in ("consequence", "alternative")]
         pointers = [arm for arm in arms if isinstance(arm, Pointer)]
         if len(set(pointers)) > 1:
             self.refuse(node, f"{self.words(node)!r} may point to things of two types")
         return Term(pointers[0] if pointers else arms[0])
 
-    def comma_expression(self, node):
+    def comma(self, node):
         """x, y."""
-        self.value(node.child_by_field_name("left"))
-        return Term(self.value(node.child_by_field_name("right")))
+        self.value(part(node, "left"))
+        return Term(self.value(part(node, "right")))
 
     # Casts and lists of values.
 
-    def cast_expression(self, node):
+    def cast(self, node):
         """(float)x, where C's parser knows the type."""
-        self.value(node.child_by_field_name("value"))
-        return Term(self.described(node.child_by_field_name("type")))
+        self.value(part(node, "value"))
+        return Term(self.described(part(node, "type")))
 
-    def compound_literal_expression(self, node):
+    def compound_literal(self, node):
         """(float[2]){x, y}."""
-        self.value(node.child_by_field_name("value"))
-        return Term(self.described(node.child_by_field_name("type")), "private")
-
-    def initializer_list(self, node):
-        """{x, y}."""
-        for child in node.named_children:
-            self.value(child)
-        return Term(Value())
+        self.value(part(node, "value"))
+        return Term(self.described(part(node, "type")), "private")
 
     def initializer_pair(self, node):
         """[0] = x within {}."""
-        self.value(node.child_by_field_name("value"))
+        self.value(part(node, "value"))
         return Term(Value())
 
     # Calls.
 
-    def call_expression(self, node):
+    def call(self, node):
         """f(x), or (float4)(x, y, z, w), which looks like a call to C's parser."""
-        function, brackets = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        function, brackets = part(node, "function"), part(node, "arguments")
         arguments, literal = brackets.named_children, self.type_name(function)
         if literal is not None:  # (float4)(a, b, c, d)
             for argument in arguments:
@@ -685,19 +551,40 @@ class Reader:
         elif wide := re.fullmatch(rf"v(load|store){VECTORS}", name):
             self.wide_access(node, arguments[-2:], types[-1], wide[1] == "store", int(wide[2]))
         elif name != "prefetch":  # which touches nothing that counts
-            for type in types:
-                if isinstance(type, Pointer) and type.space in SPACES:
-                    where = f"a pointer to {type.space} memory"
+            for ctype in types:
+                if isinstance(ctype, Pointer) and ctype.space in SPACES:
+                    where = f"a pointer to {ctype.space} memory"
                     self.refuse(node, f"{name} takes {where}, and what it does there is not known")
         return Term(Value())
 
-    def wide_access(self, node, arguments, type, writes, width):
+    def wide_access(self, node, arguments, ctype, writes, width):
         """Take note of vloadn(i, p), or of vstoren(x, i, p)."""
-        if not isinstance(type, Pointer):
+        if not isinstance(ctype, Pointer):
             self.refuse(node, f"it is not known what {self.words(arguments[1])!r} points to")
-        if type.space in SPACES:
-            if self.width(node, type.to) != 1:
+        if ctype.space in SPACES:
+            if self.width(node, ctype.to) != 1:
                 self.refuse(node, f"{self.words(arguments[1])!r} points to vectors already")
             start, end, line = arguments[0].start_byte, arguments[1].end_byte, node.start_point[0] + 1
-            access = Access(start, end, "offset", type.space, type.to.name, 0, width, line, not writes, writes)
+            access = Access(start, end, "offset", ctype.space, ctype.to.name, 0, width, line, not writes, writes)
             self.found.accesses.append(access)
+
+
+CONSTANTS = ("number_literal", "char_literal", "string_literal", "concatenated_string", "true", "false", "null")
+READ = dict.fromkeys((*CONSTANTS, "sizeof_expression"), Reader.constant) | {  # sizeof evaluates nothing
+    "identifier": Reader.identifier,
+    "parenthesized_expression": Reader.brackets,
+    "subscript_expression": Reader.subscript,
+    "pointer_expression": Reader.pointer,
+    "field_expression": Reader.field,
+    "assignment_expression": Reader.assignment,
+    "update_expression": Reader.update,
+    "unary_expression": Reader.values,
+    "binary_expression": Reader.binary,
+    "conditional_expression": Reader.conditional,
+    "comma_expression": Reader.comma,
+    "cast_expression": Reader.cast,
+    "compound_literal_expression": Reader.compound_literal,
+    "initializer_list": Reader.values,
+    "initializer_pair": Reader.initializer_pair,
+    "call_expression": Reader.call,
+}

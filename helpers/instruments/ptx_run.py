@@ -1,35 +1,84 @@
-"""Compiles a CUDA kernel as for a GPU and runs what came out, with no GPU."""
+"""Compiles a CUDA kernel as for a GPU and runs what came out, with no GPU, on the PTX machine."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
+import ptx_machine
+
 from .. import ladder
-from ..launch import Kernel, cuda_kernel, draw
+from ..launch import Kernel, KernelError, cuda_kernel, draw
 from ..launch.given import takes
-from ..launch.operands import validate
 from .compiler import ptx_of
-from .ptx_machine import CompiledRun, run_text
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that take it some twenty seconds
+C_AT = 22  # where a kernel of (A, B, C) takes C's elements
+
+
+@dataclass(frozen=True, repr=False)
+class CompiledRun(ptx_machine.Run):
+    """What came of running a compiled kernel of (A, B, C): a `ptx_machine.Run`, with these besides.
+
+    C    float32 (M, N)
+    ptx  the text that ran
+    """
+
+    kernel: str
+    M: int
+    N: int
+    K: int
+    ptx: str
+
+    @property
+    def C(self) -> np.ndarray:
+        """The product as the kernel left it, float32 (M, N)."""
+        return self.arrays[2]
+
+    @property
+    def instructions_per_multiply_add(self) -> float:
+        """Instructions executed, of all threads, for each of the M * N * K multiply-adds."""
+        return self.instructions / (self.M * self.N * self.K)
+
+    @property
+    def global_loads(self) -> int:
+        """Float32 elements that all threads load from global memory."""
+        return self.total("bytes", "global", "load") // 4
+
+    @property
+    def global_stores(self) -> int:
+        """Float32 elements that all threads store to global memory."""
+        return self.total("bytes", "global", "store") // 4
+
+    @property
+    def shared_loads(self) -> int:
+        """Float32 elements that all threads load from shared memory."""
+        return self.total("bytes", "shared", "load") // 4
+
+    @property
+    def shared_stores(self) -> int:
+        """Float32 elements that all threads store to shared memory."""
+        return self.total("bytes", "shared", "store") // 4
+
+    def moved(self, memory: str) -> str:
+        """How much all threads loaded and stored there, in words."""
+        loaded, stored = getattr(self, f"{memory}_loads"), getattr(self, f"{memory}_stores")
+        return f"{loaded:,} elements loaded, {stored:,} stored"
+
+    def __repr__(self):
+        return (
+            f"{self.kernel}\n  {self.M} x {self.N} x {self.K}: {self.instructions:,} thread instructions, "
+            f"{self.instructions_per_multiply_add:.2f} a multiply-add\n{super().__repr__()}"
+        )
 
 
 @takes
-def run_ptx(
-    k: Kernel | str,
-    M: int,
-    N: int,
-    K: int,
-    arch: str = "sm_80",
-    A: np.ndarray | None = None,
-    B: np.ndarray | None = None,
-    lto: bool = False,
-) -> CompiledRun:
+def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
     """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
-    (K, N) are float32, drawn when not given. `arch`: such as "sm_80" or "sm_120". `lto`: the code that nvJitLink
-    makes. Raises ValueError for what is no CUDA kernel or no architecture, or for A and B of other shapes; KernelError
-    for what does not compile, where NVIDIA's compiler is missing and, with its line, for an instruction that is not
-    known.
+    (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
+    architecture; KernelError for what does not compile, where NVIDIA's compiler is missing and, with its line, for an
+    instruction that is not known.
     """
     if not isinstance(k, Kernel):
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
@@ -38,9 +87,52 @@ def run_ptx(
             f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
             f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
         )
-    drawn = draw(M, N, K)
-    A, B = (drawn[0] if A is None else A), (drawn[1] if B is None else B)
-    if validate(A, B) != (M, N, K):
-        raise ValueError(f"A is {A.shape} and B is {B.shape}, which is no product of {M} x {K} times {K} x {N}.")
-    title = f"{k} with {ladder.spell(k.parameters)} for {arch}" + " (linked)" * lto
-    return run_text(ptx_of(k, arch, lto), k.block, k.grid(M, N), A, B, title)
+    title = f"{k} with {ladder.spell(k.parameters)} for {arch}"
+    return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), title)
+
+
+def run_text(
+    ptx: str,
+    block: tuple,
+    grid: tuple,
+    A: np.ndarray,
+    B: np.ndarray,
+    title: str = "a kernel",
+    limit: int | None = None,
+    fill: float = np.nan,
+) -> CompiledRun:
+    """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
+
+    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. `fill`: what C holds
+    before. Raises KernelError, with its line, for what the PTX machine does not know.
+    """
+    (M, K), N = A.shape, B.shape[1]
+    args = []
+    for array, is_input in ((A, True), (B, True), (np.full((M, N), fill, np.float32), False)):
+        array = array.view()
+        array.flags.writeable = not is_input
+        # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
+        args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
+    names = dict(zip((4, 13, C_AT), "ABC", strict=True))
+    try:
+        run = ptx_machine.run(ptx, grid, block, args, names=names, limit=limit or 5000 * (K + 100))
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
+    findings = run.findings + about_stores(run)
+    return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
+
+
+def about_stores(run):
+    """Findings about elements of C that are stored twice, or never where the kernel came to its end."""
+    stores, findings = run.stores[2], []
+    lines = ", ".join(str(one.line) for one in run.requests if one.memory == "global" and one.act == "store")
+    ended = all(finding.kind != "hang" for finding in run.findings)
+    for kind, where, text in (
+        ("stored twice", stores > 1, f"is stored more than once, by line {lines} of the PTX"),
+        ("unwritten", (stores == 0) & ended, "is never stored"),
+    ):
+        if many := int(np.count_nonzero(where)):
+            row, column = np.argwhere(where)[0]
+            times = f" ({many} times)" * (many > 1)
+            findings.append(ptx_machine.Finding(kind, f"C[{row}, {column}] {text}{times}"))
+    return tuple(findings)

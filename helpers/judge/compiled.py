@@ -9,9 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
+import ptx_machine
+
 from .. import devices, ladder
 from ..instruments.compiler import lacks_a_part, ptx
-from ..instruments.ptx_machine import CompiledRun, run_text
+from ..instruments.ptx_run import run_text
 from ..launch import Contestant, Kernel, KernelError, draw
 from ..launch.contestant import Work
 from ..launch.numba_internals import is_complaint
@@ -67,7 +69,7 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
     for shape in shapes:
         A, B = draw(*shape)
         run, wrong = k.run(A, B)
-        if findings := [located(run, one) for one in run.findings if counts(run, one, wrong)]:
+        if findings := [located(one) for one in run.findings if counts(one, wrong)]:
             return [only_compiled(finding) for finding in findings]
         if wrong:
             example = " x ".join(map(str, shape))
@@ -76,7 +78,7 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
     for shape in more:
         A, B = draw(*shape)
         run, wrong = k.run(A, B)
-        certain = [located(run, one) for one in run.findings if one.kind in CERTAIN]
+        certain = [located(one) for one in run.findings if one.kind in CERTAIN]
         if wrong or certain:
             return certain or examine(k, [*shapes, shape])
     return []
@@ -122,17 +124,17 @@ class CompiledWork(Work):
         return self.C
 
 
-def counts(run: CompiledRun, finding: Finding, wrong: bool) -> bool:
+def counts(finding: ptx_machine.Finding, wrong: bool) -> bool:
     """Whether that makes the kernel wrong. `wrong`: the numbers are."""
     if finding.kind in HARMLESS:
         return False
-    over_C = finding.kind == "race" and ".global" in run.ptx.splitlines()[finding.lines[0] - 1]
+    over_C = finding.kind == "race" and ".global" in finding.text
     return wrong or over_C or finding.kind in CERTAIN
 
 
-def located(run, finding):
-    """The finding with lines of the source in place of lines of the PTX."""
-    return Finding(finding.kind, finding.message, tuple(run.sources[line] for line in finding.lines))
+def located(finding):
+    """What the PTX machine found, with its line of the source in place of that of the PTX."""
+    return Finding(finding.kind, finding.message, (finding.source,) * bool(finding.line))
 
 
 def refused(text):

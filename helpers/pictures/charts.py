@@ -5,10 +5,11 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from ptx_machine import LOADS_AND_STORES
+
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
 from ..instruments import GPUS, WARP, CompiledRun, CompilerReport
-from ..instruments.ptx_program import LOADS_AND_STORES
 from ..launch import sizes
 from ..launch.given import takes, told
 from .drawing import (

@@ -15,8 +15,8 @@ from matplotlib.colors import to_hex
 from helpers import ladder, pictures
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, CompilerReport, occupancy
-from helpers.instruments.ptx_program import KINDS
 from helpers.pictures import drawing
+from ptx_machine import KINDS
 
 A, C, GREY, INK, PAPER, GRID = "#2f6db3", "#3d9a50", "#8a8a86", "#333333", "#f4f4f2", "#c9c9c6"
 
@@ -361,7 +361,7 @@ def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_f
     mixed = dict.fromkeys(KINDS, 0) | kinds | {"branch": 40, "barrier": 8}
     pure = dict.fromkeys(KINDS, 0) | {"FMA": 128}
     runs = {
-        name: CompiledRun("a kernel", 2, 4, 8, None, (), executed, 0, 0, 0, 0, (), "", {})
+        name: CompiledRun((), (), executed, (), (), "a kernel", 2, 4, 8, "")
         for name, executed in (("mixed", mixed), ("pure", pure))
     }
     text = pictures.executed_chart(runs).text

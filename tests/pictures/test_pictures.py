@@ -10,9 +10,9 @@ from matplotlib.text import Text
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, CompilerReport, occupancy
-from helpers.instruments.ptx_program import KINDS
 from helpers.judge import ANSWERS
 from helpers.pictures import film
+from ptx_machine import KINDS
 
 TIMINGS = [
     Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU (PoCL)"])
@@ -21,7 +21,7 @@ TIMINGS = [
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
 
 EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
-RUN = CompiledRun("naive", 4, 4, 4, None, (), EXECUTED | {"branch": 8}, 16, 16, 32, 0, (), "", {})
+RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, (), (), "naive", 4, 4, 4, "")
 
 
 def board(M):

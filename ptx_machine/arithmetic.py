@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from ..launch import KernelError
+from .reader import PTXError
 
 TYPES = {
     f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
@@ -16,6 +16,8 @@ TYPES = {
     for bits in (16, 32, 64)
 }
 TYPES |= {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "pred": np.dtype(bool)}
+IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": np.dtype(np.int8)}
+del IN_MEMORY["pred"]
 
 
 # ------------------------------------------------------------------------- multiply-add, rounded once
@@ -112,7 +114,7 @@ def insert_bits(a, b, at, many):
 
 def population(a):
     """How many bits are 1."""
-    return np.bitwise_count(a).astype(np.uint32)
+    return sum((a >> a.dtype.type(n) & a.dtype.type(1)).astype(np.uint32) for n in range(8 * a.dtype.itemsize))
 
 
 def leading_zeros(a):
@@ -218,15 +220,13 @@ PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not
 
 def unknown(instruction):
     """What to raise for an instruction that this machine does not do."""
-    return KernelError(
-        f"line {instruction.line} of the PTX has an instruction that is not known here: {instruction.text}"
-    )
+    return PTXError(f"line {instruction.line} of the PTX has an instruction that is not known here: {instruction.text}")
 
 
 def operation(instruction):
     """(function, types of its operands, type of its result) of an arithmetic instruction.
 
-    Raises KernelError, with the line, for one that is not known here.
+    Raises PTXError, with the line, for one that is not known here.
     """
     name = instruction.name
     kind, short = name[-1], ".".join(name[:-1])

@@ -1,4 +1,4 @@
-"""Reads PTX, the text that NVIDIA's compilers write ahead of machine code, as far as Numba's kernels use it.
+"""Reads PTX, the text that NVIDIA's compilers write ahead of machine code.
 
 A function that a kernel calls is put in the place of each call, with registers and labels of its own. So the program
 that `read_ptx` returns has one list of instructions and no calls.
@@ -7,8 +7,6 @@ that `read_ptx` returns has one list of instructions and no calls.
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-
-from ..launch import KernelError
 
 IGNORED = (".version", ".target", ".address_size", ".file", ".section")  # lines that end without a semicolon
 FUNCTION = re.compile(
@@ -19,12 +17,16 @@ ARRAY = re.compile(
     r"(?:\.\w+ )*?\.(?P<space>shared|local) \.align (?P<align>\d+) \.b8 "
     r"(?P<name>[\w$]+)\[(?P<bytes>\d*)\]$"
 )
-PARAMETER = re.compile(r"([\w$]+)(?:\[\d+\])?\s*(?:,|$)")
 OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
 REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<name>[%\w$]+)(?:<(?P<many>\d+)>)?$")
 INSTRUCTION = re.compile(r"(?:@(?P<negated>!?)(?P<guard>%\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
 PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
+LEADING = re.compile(r"\s*(\{|[\w$]+:(?!:))")  # what may stand before a statement: a scope that opens, a label
 DEPTH = 20  # calls within calls
+
+
+class PTXError(ValueError):
+    """PTX that cannot be run: what its text holds is not known here; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Array:
 class Program:
     """A kernel, or a function that kernels call.
 
-    takes, returns   names of the parameters, in order
+    takes, returns   {parameter: type}, in order, such as {"param_0": "u64"}
     kernel           whether the host launches it
     registers        {name: type without the dot}, such as {"%r1": "b32"}
     code             list of `Instruction`
@@ -70,8 +72,8 @@ class Program:
     """
 
     name: str
-    takes: tuple
-    returns: tuple
+    takes: dict
+    returns: dict
     kernel: bool
     registers: dict = field(default_factory=dict)
     code: list = field(default_factory=list)
@@ -80,12 +82,12 @@ class Program:
     local: list = field(default_factory=list)
 
 
-def read_ptx(text: str) -> Program:
-    """The one kernel in that PTX, with what it calls put in place.
+def read_ptx(text: str, kernel: str | None = None) -> Program:
+    """The kernel of that name in that PTX, or the only one, with what it calls put in place.
 
-    Raises KernelError, with the line, for what it cannot read.
+    Raises PTXError, with the line, for what it cannot read, and where it does not hold that kernel.
     """
-    kernels, functions, shared, current, depth, source = [], {}, [], None, 0, 0
+    kernels, functions, shared, current, depth, source = {}, {}, [], None, 0, 0
     for line, statement in statements(text):
         if place := PLACE.match(statement):
             source = int(place["line"]) if place["file"] == "1" else 0  # the first file is the kernel's own
@@ -95,15 +97,22 @@ def read_ptx(text: str) -> Program:
         elif statement.endswith("{"):
             depth += 1
             if depth == 1:
-                current = opened(statement, line, kernels, functions)
+                current = opened(statement)
+                if current:
+                    (kernels if current.kernel else functions)[current.name] = current
         elif current:
             add(current, statement, line, source)
         elif (array := ARRAY.match(statement)) and array["space"] == "shared":
             shared.append(declared(array, line))
-    if len(kernels) != 1:
-        raise KernelError(f"this PTX has {len(kernels)} kernels (.entry); one is wanted.")
-    kernels[0].shared[:0] = shared
-    return without_calls(kernels[0], functions)
+    if not kernels:
+        raise PTXError("this PTX has 0 kernels: no function in it is an .entry.")
+    if kernel is None and len(kernels) == 1:
+        (kernel,) = kernels
+    if kernel not in kernels:
+        asked = "Name one: kernel=..." if kernel is None else f"{kernel!r} is not among them."
+        raise PTXError(f"this PTX has {len(kernels)} kernels: {', '.join(kernels)}. {asked}")
+    kernels[kernel].shared[:0] = shared
+    return without_calls(kernels[kernel], functions)
 
 
 def statements(text):
@@ -116,35 +125,43 @@ def statements(text):
         if not line or (not held and line.split()[0] in IGNORED):
             continue
         began = began if held else number
-        held = " ".join(f"{held} {line}".split())
-        if held.startswith(".loc "):  # it ends with its line
+        *ended, held = " ".join(f"{held} {line}".split()).split(";")
+        for statement in ended:
+            while leading := LEADING.match(statement):
+                yield began, leading[1]
+                statement = statement[leading.end() :]
+            yield began, statement.strip()
+            began = number
+        held = held.strip()
+        if held.startswith(".loc ") or held.endswith((":", "{", "}")):  # these end with their line
             yield began, held
             held = ""
-        if held.endswith((";", ":", "{", "}")):
-            yield began, held.removesuffix(";").strip()
-            held = ""
     if held:
-        raise KernelError(f"line {began} of the PTX does not end: {held[:80]}")
+        raise PTXError(f"line {began} of the PTX does not end: {held[:80]}")
 
 
-def opened(statement, line, kernels, functions):
-    """The new `Program` that this opening brace begins, noted as a kernel or a function; None for other sections."""
+def opened(statement):
+    """The new `Program` that begins with this opening brace; None for other sections."""
     head = FUNCTION.match(statement)
     if not head:
         return None
-    names = [tuple(PARAMETER.findall(text or "")) for text in (head["takes"], head["returns"])]
-    program = Program(head["name"], *names, kernel=head[1] == "entry")
-    if program.kernel:
-        kernels.append(program)
-    else:
-        functions[program.name] = program
-    return program
+    return Program(head["name"], *(parameters(head[what] or "") for what in ("takes", "returns")), head[1] == "entry")
+
+
+def parameters(text):
+    """{name: type} of the parameters in brackets; the type of a structure is its bytes, such as "b8[16]"."""
+    found = {}
+    for declared in filter(None, map(str.strip, text.split(","))):
+        kind = re.search(r"\.([busf]\d+|pred)\b", declared)
+        name, bracket, size = declared.split()[-1].partition("[")
+        found[name] = (kind[1] if kind else "") + bracket + size
+    return found
 
 
 def declared(array, line):
-    """The `Array` of a declaration. Raises KernelError for one without a size."""
+    """The `Array` of a declaration. Raises PTXError for one without a size."""
     if not array["bytes"]:
-        raise KernelError(f"line {line} of the PTX: shared memory whose size the launch sets is not known here.")
+        raise PTXError(f"line {line} of the PTX: shared memory whose size the launch sets is not known here.")
     return Array(array["name"], int(array["align"]), int(array["bytes"]))
 
 
@@ -174,7 +191,7 @@ def add(program, statement, line, source):
             )
         )
     else:
-        raise KernelError(f"line {line} of the PTX is not known here: {statement[:120]}")
+        raise PTXError(f"line {line} of the PTX is not known here: {statement[:120]}")
 
 
 # ------------------------------------------------------------------------------------------ calls
@@ -183,7 +200,7 @@ def add(program, statement, line, source):
 def without_calls(program, functions, depth=0):
     """The same program with the code of each function in the place of its call."""
     if depth > DEPTH:
-        raise KernelError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
+        raise PTXError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
     whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local))
     labels = defaultdict(list)
     for label, index in program.labels.items():
@@ -205,7 +222,7 @@ def put_in_place(whole, call, functions, depth):
     given_back = listed(operands.pop(0)) if operands[0].startswith("(") else []
     name, given = operands[0], listed(operands[1]) if len(operands) > 1 else []
     if name not in functions:
-        raise KernelError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
+        raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
     function = without_calls(functions[name], functions, depth + 1)
     own, start, end = f"{name}@{len(whole.code)}", len(whole.code) + 1, f"end_of_{name}@{len(whole.code)}"
     same = dict(zip((*function.takes, *function.returns), (*given, *given_back), strict=True))

@@ -1,6 +1,6 @@
 """A PTX program, decoded: each instruction taken apart once, registers as rows, arrays at addresses.
 
-`ptx_reader` reads the text, `ptx_machine` runs what is made here.
+`reader` reads the text, `machine` runs what is made here.
 """
 
 import functools
@@ -11,22 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ptx_arithmetic import TYPES, operation, unknown
-from .ptx_reader import Instruction, read_ptx
+from .arithmetic import IN_MEMORY, TYPES, operation, unknown
+from .memory import WIDEST
+from .reader import Instruction, read_ptx
 
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
 SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
-LOADS_AND_STORES = (
-    "global load",
-    "global store",
-    "shared load",
-    "shared store",
-    "local",
-    "load or store of any memory",
-    "atomic",
-)
-KINDS = ("FMA", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
 
 
 @dataclass
@@ -34,13 +25,13 @@ class Operation:
     """An instruction, taken apart once for all runs.
 
     act       name of the method of `Blocks` that does it
-    kind      one of KINDS
+    kind      one of `results.KINDS`
     function  of arrays, for arithmetic
     to, of    where its result goes and what it takes: (type, row) of a register, or a number; tuples
     guard     row of a predicate, or None; negated
-    width     bytes a thread moves; `type` of each element
+    width     bytes a thread moves; `type` and `size`, in bytes, of each element
     space     of memory
-    target    index of the instruction that a branch goes to
+    target    index of the instruction that a branch goes to, or of a parameter
     """
 
     instruction: Instruction
@@ -53,6 +44,7 @@ class Operation:
     negated: bool = False
     width: int = 0
     type: str = ""
+    size: int = 0
     space: str = ""
     offset: int = 0
     target: int = 0
@@ -64,6 +56,7 @@ class Decoded:
     rows     {bits: how many registers}; 1 bit for predicates
     places   {register: (bits, row)}
     symbols  {shared or local array: address}
+    unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
 
     def __init__(self, program):
@@ -75,31 +68,29 @@ class Decoded:
         self.shared, self.local = laid_out(program.shared, SHARED), laid_out(program.local, LOCAL)
         self.symbols = {name: address for name, address, _ in (*self.shared, *self.local)}
         self.operations = [self.decode(instruction) for instruction in program.code]
+        watched = [op.size for op in self.operations if op.width and op.space != "local"]
+        self.unit = min([4, *watched])
 
     def place(self, name, bits):
         """A register's place: the next row of those with that many bits."""
         self.places[name] = (bits, self.rows[bits])
         self.rows[bits] += 1
 
-    def refuse(self, instruction):
-        """Raise KernelError for an instruction that is not known here."""
-        raise unknown(instruction)
-
     def operand(self, text, kind, instruction):
         """(type, row) of a register, or a number of that type."""
         if text in self.places:
             bits, row = self.places[text]
             if bits != bits_of(kind):
-                self.refuse(instruction)
+                raise unknown(instruction)
             return kind, row
         number = self.symbols[text] if text in self.symbols else literal(text)
         if number is None:
-            self.refuse(instruction)
+            raise unknown(instruction)
         if kind == "pred":
             return np.bool_(number)
         if isinstance(number, bytes):  # a float, by its bits
             if 8 * len(number) != bits_of(kind):
-                self.refuse(instruction)
+                raise unknown(instruction)
             return np.frombuffer(number, TYPES[kind])[0]
         if kind[0] == "f":
             return TYPES[kind].type(number)
@@ -110,7 +101,7 @@ class Decoded:
         return tuple(self.operand(text, kind, instruction) for text, kind in zip(texts, kinds, strict=True))
 
     def decode(self, instruction):
-        """The `Operation` of an `Instruction`. Raises KernelError for one that is not known here."""
+        """The `Operation` of an `Instruction`. Raises PTXError for one that is not known here."""
         name, texts = instruction.name, instruction.operands
         simple = {"ret": ("leave", "branch"), "exit": ("leave", "branch"), "trap": ("trap", "branch")}
         if name[0] in simple:
@@ -150,7 +141,7 @@ class Decoded:
         """`mov`: also of a register from its halves, or into them."""
         kind, (to, of) = instruction.name[-1], instruction.operands
         if kind not in TYPES:
-            self.refuse(instruction)
+            raise unknown(instruction)
         if "{" not in to + of:
             return Operation(
                 instruction, "compute", "other", lambda a: a, *self.both((to, of), kind, kind, instruction)
@@ -158,7 +149,7 @@ class Decoded:
         parts = vector(to if "{" in to else of)  # two halves of a register, or a register from two halves
         half = f"b{bits_of(kind) // 2}"
         if len(parts) != 2 or half not in TYPES:
-            self.refuse(instruction)
+            raise unknown(instruction)
         if "{" in of:
             whole = TYPES[kind]
 
@@ -175,55 +166,53 @@ class Decoded:
         operator, *middle = instruction.name[:-1]
         kind, texts = instruction.name[-1], list(instruction.operands)
         space = middle.pop(0) if middle and middle[0] in ("param", "global", "shared", "local") else "any"
-        if kind not in (*TYPES, "b8", "u8", "s8") or kind == "pred":
-            self.refuse(instruction)
+        if kind not in IN_MEMORY:
+            raise unknown(instruction)
+        bits = bits_of(kind)
         place = texts.pop(0 if operator in ("st", "red") else 1)
         address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", place)
         if not address:
-            self.refuse(instruction)
+            raise unknown(instruction)
         base, offset = address[1], int(address[2] or 0)
         if space == "param":
             if operator != "ld" or middle or base not in self.program.takes or offset:
-                self.refuse(instruction)
-            return Operation(
-                instruction,
-                "parameter",
-                "other",
-                None,
-                self.operands(texts, (kind,), instruction),
-                target=self.program.takes.index(base),
-                type=kind,
-            )
-        bits = self.places.get(base, (64, 0))[0]
-        if bits not in (32, 64):
-            self.refuse(instruction)
-        where = self.operands((base,), (f"u{bits}",), instruction)
-        common = dict(type=kind, space=space, offset=offset)
+                raise unknown(instruction)
+            target = list(self.program.takes).index(base)
+            to = self.data(texts, kind, instruction)
+            return Operation(instruction, "parameter", "other", None, to, target=target, type=kind)
+        address_bits = self.places.get(base, (64, 0))[0]
+        if address_bits not in (32, 64):
+            raise unknown(instruction)
+        where = self.operands((base,), (f"u{address_bits}",), instruction)
+        common = dict(type=kind, size=bits // 8, space=space, offset=offset)
         if operator in ("atom", "red"):
             if middle != ["add"] or kind not in ("f32", "u32", "s32"):
-                self.refuse(instruction)
+                raise unknown(instruction)
             to = self.operands(texts[:1], (kind,), instruction) if operator == "atom" else ()
             given = self.operands(texts[-1:], (kind,), instruction)
             return Operation(instruction, "atomic", "atomic", None, to, where + given, width=4, **common)
         elements = vector(texts[0])
         known = {"v2": 2, "v4": 4}.get(middle[-1] if middle else "", 1)
         hints = set(middle) - {"v2", "v4", "nc", "volatile", "relaxed", "weak"}
-        if hints or len(elements) != known or len(elements) * bits_of(kind) > 128:
-            self.refuse(instruction)
-        small = bits_of(kind) < 32  # it may be a part of a register
-        data = self.operands(elements, [self.whole(text, kind) if small else kind for text in elements], instruction)
+        if hints or len(elements) != known or known * bits > 8 * WIDEST:
+            raise unknown(instruction)
+        data, width = self.data(elements, kind, instruction), known * bits // 8
         verb = "store" if operator == "st" else "load"
         what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {verb}")
-        width = len(elements) * bits_of(kind) // 8
         if operator == "st":
             return Operation(instruction, "store", what, None, (), where + data, width=width, **common)
         return Operation(instruction, "load", what, None, data, where, width=width, **common)
 
+    def data(self, texts, kind, instruction):
+        """The registers that hold elements of memory, as a tuple; a small element may be a part of its register."""
+        kinds = [self.whole(text, kind) if bits_of(kind) < 32 else kind for text in texts]
+        return self.operands(texts, kinds, instruction)
+
 
 @functools.lru_cache(maxsize=64)
-def decoded(ptx: str) -> Decoded:
-    """The kernel of that PTX, ready to run. Raises KernelError, with the line, for what is not known here."""
-    return Decoded(read_ptx(ptx))
+def decoded(ptx: str, kernel: str | None = None) -> Decoded:
+    """The kernel of that name, or the only one, ready to run. Raises PTXError, with the line, for what is not known."""
+    return Decoded(read_ptx(ptx, kernel))
 
 
 def bits_of(kind):

@@ -1,0 +1,87 @@
+"""Replaces the macros of OpenCL source, so that what is left is C, each line where it was."""
+
+import re
+
+import pcpp
+
+from ..launch import KernelError
+
+
+class Expander(pcpp.Preprocessor):
+    """Replaces macros. `refused`: what it met that only the driver's compiler can answer."""
+
+    def __init__(self):
+        super().__init__()
+        self.refused, self.line = [], 0
+
+    def refuse(self, line, what):
+        """Remember that the source is refused, and why."""
+        self.refused.append(f"line {line}: {what}")
+
+    def on_error(self, file, line, message):
+        """pcpp calls this for what is wrong with a directive."""
+        self.refuse(line, message)
+
+    def on_directive_handle(self, directive, tokens, if_passthru, preceding):
+        """pcpp calls this for each directive that it knows."""
+        self.line = directive.lineno
+        if directive.value in ("include", "include_next", "line"):
+            self.refuse(directive.lineno, f"#{directive.value} is not followed")
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+        return super().on_directive_handle(directive, tokens, if_passthru, preceding)
+
+    def on_directive_unknown(self, directive, tokens, if_passthru, preceding):
+        """pcpp calls this for each directive that it does not know."""
+        if directive.value == "pragma" and (not tokens or tokens[0].value != "OPENCL"):
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)  # such as unroll, which changes no access
+        return super().on_directive_unknown(directive, tokens, if_passthru, preceding)
+
+    def on_unknown_macro_in_defined_expr(self, token):
+        """pcpp calls this for defined(X) with an X that the source does not define."""
+        self.ask_driver(token.value)
+        return False
+
+    def on_unknown_macro_in_expr(self, name):
+        """pcpp calls this for a name in #if that the source does not define; C takes it for 0."""
+        self.ask_driver(name)
+        return 0
+
+    def ask_driver(self, name):
+        """Refuse a macro that is the driver's, by its name; others are just not defined."""
+        if name.startswith(("__", "cl_", "CL_")):
+            self.refuse(self.line, f"{name} is a macro that only the driver knows")
+
+
+def expand(source, parameters):
+    """The source without comments and macros.
+
+    Each line stays where it is, and a macro's text stands where it was used.
+    """
+    expander = Expander()
+    for name in ("__PCPP__", "__DATE__", "__TIME__"):
+        expander.undef(name)
+    for name, value in parameters.items():
+        expander.define(f"{name} {value}")
+    expander.parse(source)
+    pieces, line = [], 1
+    for token in iter(expander.token, None):
+        if token.lineno > line:
+            pieces.append("\n" * (token.lineno - line))
+            line = token.lineno
+        pieces.append(re.sub(r"\s+", " ", token.value) if token.value.isspace() else token.value)
+    if expander.refused:
+        raise KernelError(expander.refused[0])
+    return "".join(pieces) + "\n"
+
+
+def without_attributes(text):
+    """The text with blanks for each __attribute__((...)) and _Pragma("..."): none of them touches memory."""
+    pieces, at = [], 0
+    for word in re.finditer(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(", text):
+        end, depth = word.end(), 1
+        while depth and end < len(text):
+            depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)
+            end += 1
+        pieces += [text[at : word.start()], re.sub(rb"[^\n]", b" ", text[word.start() : end])]
+        at = end
+    return b"".join(pieces) + text[at:]

@@ -1,0 +1,25 @@
+"""Runs PTX, the code that NVIDIA's compilers write for a GPU, with no GPU: right answers, exact counts, findings.
+
+`run` is what one calls; README.md shows how. The package needs NumPy and nothing else.
+"""
+
+from .machine import run
+from .reader import PTXError
+from .results import KINDS, LOADS_AND_STORES, Finding, Requests, Run
+from .warps import BANKS, NOBODY, SECTOR, WARP, bank_rounds, sectors
+
+__all__ = [
+    "BANKS",
+    "KINDS",
+    "LOADS_AND_STORES",
+    "NOBODY",
+    "SECTOR",
+    "WARP",
+    "Finding",
+    "PTXError",
+    "Requests",
+    "Run",
+    "bank_rounds",
+    "run",
+    "sectors",
+]

@@ -1,0 +1,576 @@
+"""Runs PTX, the code that a GPU would get, with no GPU: each register is a NumPy array over many threads.
+
+One instruction is done at a time, for all threads that stand there. Threads that stand at different instructions take
+turns, those at the smallest one first, so that they meet again where their paths do. A barrier holds threads until all
+of their block have come. Every address is checked, every word of shared memory and of the arrays that may be written
+has a note who touched it, and every instruction is counted.
+
+How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithmetic`; memory: `memory`; what warps ask
+of it: `warps`; what comes out: `results`.
+"""
+
+import operator
+from collections import defaultdict
+
+import numpy as np
+
+from .arithmetic import IN_MEMORY, TYPES
+from .memory import Memory, Seen
+from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of, decoded
+from .reader import PTXError
+from .results import KINDS, Finding, Requests, Run
+from .warps import NOBODY, WARP, bank_rounds, sectors
+
+LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
+ROOM = 1 << 26  # bytes for their registers
+THREADS = 1024  # of a block, at most
+LIMIT = 5_000_000  # instructions, which take a minute or two
+UNWRITTEN_SHARED = "a thread reads shared memory that no thread has written"
+
+
+def run(
+    ptx: str,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    args: list,
+    kernel: str | None = None,
+    names: dict[int, str] | None = None,
+    limit: int = LIMIT,
+) -> Run:
+    """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
+
+    ptx     as NVIDIA's compilers write it
+    grid    blocks along x, y and z; one to three whole numbers
+    block   threads of a block along x, y and z
+    args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere.
+            They stay as they are. The same array twice is one array to the kernel. One that is read-only
+            (`a.flags.writeable = False`) is an input: a store to it is a finding.
+    kernel  its name, where the text holds several
+    names   {position: name} of arguments, for messages; "argument 0" and so on for others
+    limit   how many instructions blocks that run side by side may take together before that is a finding, "hang"
+
+    Raises PTXError for a text that is not known here, with its line; TypeError or ValueError for what cannot be a grid,
+    a block or one of the kernel's arguments.
+    """
+    return Launch(decoded(ptx, kernel), sides(grid, "grid"), sides(block, "block"), args, names or {}, limit).run()
+
+
+def sides(given, what):
+    """A grid or a block as (x, y, z). Raises TypeError or ValueError for what is none."""
+    example = f"{what}={given!r}; give a tuple of one to three whole numbers of 1 or more, such as (16, 16)."
+    try:
+        whole = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(example) from None
+    if not 1 <= len(whole) <= 3 or min(whole) < 1:
+        raise ValueError(example)
+    if what == "block" and np.prod(whole) > THREADS:
+        raise ValueError(f"block={given!r} has {np.prod(whole)} threads; a block has {THREADS} at most.")
+    return (*whole, 1, 1)[:3]
+
+
+def as_bits(value, kind, position):
+    """A number as a kernel takes it, where it wants one of type `kind`: an array of 8 bytes.
+
+    Raises TypeError or ValueError for what is none.
+    """
+    if kind not in IN_MEMORY:
+        raise TypeError(f"argument {position}: the kernel takes a structure there, .{kind}, which is not known here.")
+    dtype, whole = IN_MEMORY[kind], isinstance(value, (int, np.integer, np.bool_))
+    if kind[0] == "f" and (whole or isinstance(value, (float, np.floating))):
+        value = dtype.type(value)
+    elif kind[0] != "f" and whole:
+        bits = 8 * dtype.itemsize
+        if not -(1 << bits - 1) <= int(value) < 1 << bits:
+            raise ValueError(f"argument {position} is {value}, which has no place in a number of type .{kind}.")
+        value = np.uint64(int(value) % (1 << bits))
+    elif kind[0] != "b" or not isinstance(value, np.floating) or value.itemsize != dtype.itemsize:
+        raise TypeError(f"argument {position} is {value!r}; the kernel takes a number of type .{kind} there.")
+    return np.frombuffer(value.tobytes().ljust(8, b"\0"), np.uint8)
+
+
+class Launch:
+    """One launch: its arguments in memory, and all that is counted and found while its blocks run.
+
+    memory      the global one: arrays that may not be written first, then, from byte `writable` on, those that may
+    parameters  a list of arrays of 8 bytes
+    """
+
+    def __init__(self, program, grid, block, args, names, limit):
+        self.program, self.grid, self.block, self.limit = program, grid, block, limit
+        self.threads = int(np.prod(block))
+        self.place_arrays(args, names)
+        takes = program.program.takes
+        if len(takes) != len(args):
+            raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
+        self.parameters = []
+        for position, (value, kind) in enumerate(zip(args, takes.values(), strict=True)):
+            if isinstance(value, np.ndarray) and kind not in ("u64", "b64", "s64"):
+                raise TypeError(f"argument {position} is an array; the kernel takes a number of type .{kind} there.")
+            if isinstance(value, np.ndarray):
+                value, kind = self.memory.addresses[self.number[id(value)]], "u64"
+            self.parameters.append(as_bits(value, kind, position))
+        writable = (self.memory.size - self.writable) // program.unit
+        self.seen = Seen(writable, self.threads)
+        self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
+        self.executed = np.zeros(len(program.operations), np.int64)
+        self.asked = defaultdict(lambda: np.zeros(4, np.int64))  # what `Requests` counts, by instruction and memory
+        self.found = {}
+
+    def place_arrays(self, args, names):
+        """Give each array an address, and global memory a copy of it."""
+        first = {}  # of each array: its position, and itself
+        for position, value in enumerate(args):
+            if isinstance(value, np.ndarray):
+                if value.dtype.hasobject or not value.flags.c_contiguous:
+                    raise ValueError(f"argument {position} is no C-contiguous array of numbers; np.ascontiguousarray.")
+                first.setdefault(id(value), (position, value))
+        placed = sorted(first.values(), key=lambda one: one[1].flags.writeable)
+        self.arrays = [array for _, array in placed]
+        self.number = {id(array): number for number, array in enumerate(self.arrays)}
+        self.order = [self.number[one] for one in first]  # theirs among the arguments
+        self.memory = Memory(
+            [
+                (names.get(position, f"argument {position}"), GLOBAL * number, array.nbytes)
+                for number, (position, array) in enumerate(placed, 1)
+            ]
+        )
+        inputs = sum(not array.flags.writeable for array in self.arrays)
+        self.writable = int(self.memory.first[inputs])
+        for array, start in zip(self.arrays, self.memory.first, strict=False):
+            self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def run(self):
+        """Run all blocks, as many side by side as there is room for. Returns `Run`."""
+        blocks = np.arange(np.prod(self.grid))
+        room = ROOM // sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items())
+        at_once = max(1, min(LANES, room) // self.threads)
+        with np.errstate(all="ignore"):
+            for start in range(0, blocks.size, at_once):
+                if not Blocks(self, blocks[start : start + at_once]).run():
+                    break
+        return self.result()
+
+    def find(self, kind, number, text, many=1):
+        """Note something wrong; of each kind and instruction the first, and how many."""
+        self.found.setdefault((kind, number), [text, 0])[1] += int(many)
+
+    def count(self, op, number, space, address, slots, warps):
+        """Count what threads ask of global or shared memory with one instruction."""
+        size = op.width if space == "global" else 4
+        units = in_units(address.view(np.int64), size, op.width)
+        asked = np.full((warps * WARP, units.shape[1]), NOBODY)
+        asked[slots] = units
+        asked = asked.reshape(warps, WARP, -1)
+        pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
+        self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:])
+
+    def same_value(self, units, values):
+        """Where a store changes nothing that another thread can have seen: no race; bool, like units (n,)."""
+        unit, bits = self.program.unit, values.view(self.offered.dtype).ravel()
+        self.offered[units] = bits  # of several stores to a place in one instruction, one remains
+        held = self.memory.cells[f"u{8 * unit}"][units + self.writable // unit]
+        return (self.offered[units] == bits) & (self.seen.untouched(units) | (held == bits))
+
+    def spell(self, place, array_only=False):
+        """The name of the array at a place of global memory, and the element of it: "argument 2[3, 4]"."""
+        number, offset = self.memory.array_at(place)
+        name, array = self.memory.names[number], self.arrays[number]
+        if array_only:
+            return name
+        index = np.unravel_index(offset // array.itemsize, array.shape)
+        return f"{name}[{', '.join(map(str, index))}]"
+
+    def result(self):
+        """What was counted and found, as `Run`."""
+        operations, executed = self.program.operations, dict.fromkeys(KINDS, 0)
+        for op, count in zip(operations, self.executed, strict=True):
+            executed[op.kind] += int(count)
+        requests = tuple(
+            Requests(
+                operations[number].instruction.line,
+                operations[number].instruction.text,
+                space,
+                operations[number].act,
+                *map(int, counts),
+            )
+            for (number, space), counts in sorted(self.asked.items())
+        )
+        findings = []
+        for (kind, number), (text, many) in self.found.items():
+            at = operations[number].instruction
+            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source))
+        arrays, stores = [], []
+        for number in self.order:
+            array, start = self.arrays[number], int(self.memory.first[number])
+            arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
+            stores.append(self.stores_to(array, start))
+        return Run(tuple(arrays), tuple(stores), executed, requests, tuple(findings))
+
+    def stores_to(self, array, start):
+        """How often each element of an array was stored, int64 and of its shape."""
+        if start < self.writable:
+            return np.zeros(array.shape, np.int64)
+        first, unit = start - self.writable, self.program.unit
+        return self.stored[(first + array.itemsize * np.arange(array.size)) // unit].reshape(array.shape)
+
+
+class Blocks:
+    """Some blocks of a launch, side by side. A lane is one of their threads.
+
+    registers  {type: array (registers, lanes)}; the types of one size are views of the same bits
+    ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers
+    stamps     (lanes,) int64: thread and number of barriers passed, see `Seen`
+    """
+
+    def __init__(self, launch, blocks):
+        self.launch, self.operations, self.blocks = launch, launch.program.operations, blocks
+        threads = launch.threads
+        self.lanes = blocks.size * threads
+        self.registers = {"pred": np.zeros((launch.program.rows[1], self.lanes), bool)}
+        for bits in (16, 32, 64):
+            rows = np.zeros((launch.program.rows[bits], self.lanes), f"u{bits // 8}")
+            self.registers |= {kind: rows.view(dtype) for kind, dtype in TYPES.items() if bits_of(kind) == bits}
+        everyone = np.arange(self.lanes)
+        self.block_of, thread = everyone // threads, everyone % threads
+        self.stamps = blocks[self.block_of] * threads + thread
+        warps = -(-threads // WARP)  # a block's warps are its own, the last of them not always full
+        self.slots, self.warps = self.block_of * warps * WARP + thread, blocks.size * warps
+        at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
+        for name, value in zip(SPECIAL, (*at[0], *at[1], thread % WARP), strict=True):
+            self.registers["u32"][launch.program.places[name][1]] = value
+        shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
+        self.memories = {"global": launch.memory, "shared": shared, "local": local}
+        self.seen = Seen(shared.nowhere // launch.program.unit)
+        self.everyone, self.ready, self.waiting = everyone, {0: everyone}, {}
+
+    # ---------------------------------------------------------------- who runs next
+
+    def run(self):
+        """Run to the end. Returns whether it was reached."""
+        left = self.launch.limit
+        while self.ready or self.release():
+            number = min(self.ready)
+            if left <= 0:
+                self.launch.find("hang", number, "it still ran after as many instructions as it may take")
+                return False
+            lanes = self.ready.pop(number)
+            while lanes is not None:
+                if number >= len(self.operations):
+                    break
+                if number in self.ready:
+                    lanes = self.merged(lanes, self.ready.pop(number))
+                op = self.operations[number]
+                left -= 1
+                lanes = getattr(self, op.act)(op, number, lanes)
+                number += 1
+        return True
+
+    def arrive(self, place, number, lanes):
+        """Let lanes stand at an instruction, with those that stand there already."""
+        if lanes.size:
+            place[number] = self.merged(place[number], lanes) if number in place else lanes
+
+    def merged(self, some, others):
+        """Both groups of lanes as one, in order."""
+        if some.size + others.size == self.lanes:
+            return self.everyone
+        return np.sort(np.concatenate([some, others]), kind="stable")
+
+    def index(self, lanes):
+        """What picks these lanes out of a register: all of them without copying."""
+        return slice(None) if lanes.size == self.lanes else lanes
+
+    def read(self, operand, index):
+        """An operand's value: an array over the lanes, or one number."""
+        return self.registers[operand[0]][operand[1]][index] if isinstance(operand, tuple) else operand
+
+    def write(self, operand, index, value):
+        """Set a register of these lanes."""
+        self.registers[operand[0]][operand[1]][index] = value
+
+    def full(self, operand, lanes, index):
+        """An operand as an array over the lanes, also where it is one number."""
+        value = self.read(operand, index)
+        return value if np.ndim(value) else np.full(lanes.size, value)
+
+    def guarded(self, op, lanes):
+        """The lanes among these for which the instruction's guard holds."""
+        if op.guard is None:
+            return lanes
+        holds = self.registers["pred"][op.guard][self.index(lanes)] != op.negated
+        return lanes if holds.all() else lanes[holds]
+
+    def doing(self, op, number, lanes):
+        """The lanes among these that do the instruction, each of them counted."""
+        doing = self.guarded(op, lanes)
+        self.launch.executed[number] += doing.size
+        return doing
+
+    # ---------------------------------------------------------------- control
+
+    def branch(self, op, number, lanes):
+        """`bra`. Each of these methods returns the lanes that go on with the next instruction, or None."""
+        self.launch.executed[number] += lanes.size
+        taken = self.guarded(op, lanes)
+        if taken.size == lanes.size:
+            self.arrive(self.ready, op.target, lanes)
+            return None
+        if not taken.size:
+            return lanes
+        left = np.ones(self.lanes, bool)
+        left[taken] = False
+        self.arrive(self.ready, op.target, taken)
+        self.arrive(self.ready, number + 1, lanes[left[lanes]])
+        return None
+
+    def leave(self, op, number, lanes):
+        """`ret` and `exit`."""
+        gone = self.doing(op, number, lanes)
+        if gone.size < lanes.size:
+            self.arrive(self.ready, number + 1, np.setdiff1d(lanes, gone, assume_unique=True))
+        return None
+
+    def trap(self, op, number, lanes):
+        """`trap`: a thread gives up."""
+        gone = self.guarded(op, lanes)
+        if gone.size:
+            self.launch.find("error", number, f"{self.who(gone[0])} gives up", gone.size)
+        return self.leave(op, number, lanes)
+
+    def wait(self, op, number, lanes):
+        """`bar.sync`: lanes wait until no other can go on."""
+        here = self.doing(op, number, lanes)
+        self.arrive(self.waiting, number, here)
+        if here.size < lanes.size:
+            self.arrive(self.ready, number + 1, np.setdiff1d(lanes, here, assume_unique=True))
+        return None
+
+    def release(self):
+        """No lane can go on: let those at barriers pass, and look whether threads are missing there.
+
+        Returns whether any lane waited.
+        """
+        passed = bool(self.waiting)
+        for number, lanes in self.waiting.items():
+            here = np.bincount(self.block_of[lanes], minlength=self.blocks.size)
+            short = np.flatnonzero((here > 0) & (here < self.launch.threads))
+            if short.size:
+                text = (
+                    f"only {here[short[0]]} of the {self.launch.threads} threads of block "
+                    f"{self.spell_block(short[0])} reach this barrier"
+                )
+                self.launch.find("divergent barrier", number, text, short.size)
+            self.stamps[lanes] += 1 << 32
+            self.arrive(self.ready, number + 1, lanes)
+        self.waiting = {}
+        return passed
+
+    # ---------------------------------------------------------------- arithmetic
+
+    def compute(self, op, number, lanes):
+        """Arithmetic."""
+        doing = self.doing(op, number, lanes)
+        if doing.size:
+            index = self.index(doing)
+            self.write(op.to[0], index, op.function(*[self.read(operand, index) for operand in op.of]))
+        return lanes
+
+    def unpack(self, op, number, lanes):
+        """`mov` of a register into its two halves."""
+        doing = self.doing(op, number, lanes)
+        index = self.index(doing)
+        value = self.read(op.of[0], index)
+        for part, to in enumerate(op.to):
+            self.write(to, index, (value >> value.dtype.type(part * bits_of(op.type))).astype(TYPES[op.type]))
+        return lanes
+
+    def parameter(self, op, number, lanes):
+        """`ld.param`: what the launch gives."""
+        doing = self.doing(op, number, lanes)
+        value = self.launch.parameters[op.target].view(IN_MEMORY[op.type])[
+            0
+        ]  # its first bytes, as many as are asked for
+        self.write(op.to[0], self.index(doing), value)
+        return lanes
+
+    def nothing(self, op, number, lanes):
+        """A fence: memory is always in order here."""
+        self.launch.executed[number] += lanes.size
+        return lanes
+
+    # ---------------------------------------------------------------- memory
+
+    def load(self, op, number, lanes):
+        """`ld`, of one element or several."""
+        doing = self.doing(op, number, lanes)
+        if doing.size:
+            cells, place = self.reach(op, number, doing)
+            values, index = cells[place], self.index(doing)
+            for part, to in enumerate(op.to):
+                self.write(to, index, values[:, part])
+        return lanes
+
+    def store(self, op, number, lanes):
+        """`st`, of one element or several."""
+        doing = self.doing(op, number, lanes)
+        if doing.size:
+            index = self.index(doing)
+            values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
+            values = values.astype(IN_MEMORY[op.type], copy=False)
+            cells, place = self.reach(op, number, doing, values)
+            cells[place] = values
+        return lanes
+
+    def atomic(self, op, number, lanes):
+        """`atom.add` and `red.add`."""
+        doing = self.doing(op, number, lanes)
+        if doing.size:
+            cells, place = self.reach(op, number, doing)
+            index = self.index(doing)
+            before, given = np.zeros(doing.size, cells.dtype), self.full(op.of[1], doing, index)
+            for n, where in enumerate(place[:, 0]):  # one after the other, in any order
+                before[n] = cells[where]
+                cells[where] += given[n]
+            if op.to:
+                self.write(op.to[0], index, before)
+        return lanes
+
+    def reach(self, op, number, lanes, values=None):
+        """Check, count and watch an access, a store of `values` (n, elements).
+
+        Returns (cells, place): memory as an array of elements, and which of them each thread moves, (n, elements).
+        """
+        index = self.index(lanes)
+        address = self.full(op.of[0], lanes, index).astype(np.uint64)
+        address += np.uint64(op.offset % (1 << 64))
+        space = op.space if op.space != "any" else self.space_of(op, address)
+        memory = self.memories[space]
+        place, inside = memory.find(address, op.width)
+        self.check(op, number, lanes, space, address, inside)
+        if space != "local":
+            self.launch.count(op, number, space, address, self.slots[index], self.warps)
+        if space == "global":
+            self.watch_global(op, number, lanes, place, inside, values)
+        else:
+            place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
+            if space == "shared" and op.act != "atomic":
+                self.watch_shared(op, number, lanes, place, inside)
+        if inside is not None:
+            memory.lead_nowhere(place, inside)
+        return memory.cells[op.type], in_units(place, op.size, op.width)
+
+    def check(self, op, number, lanes, space, address, inside):
+        """Find accesses outside of every array, and at no multiple of their width."""
+        if inside is not None:
+            first, memory = np.argmin(inside), self.memories[space]
+            text = (
+                f"{self.who(lanes[first])} {'stores' if op.act == 'store' else 'loads'} {op.width} bytes outside "
+                f"every array of {space} memory{nearest(memory, address[first])}"
+            )
+            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
+        crooked = address % np.uint64(op.width) != 0
+        if crooked.any():
+            text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {op.width}"
+            self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
+
+    def space_of(self, op, address):
+        """The memory that these addresses lie in, for an instruction that names none."""
+        spaces = {
+            "shared" if SHARED <= one < LOCAL else "local" if LOCAL <= one < GLOBAL else "global"
+            for one in (int(address.min()), int(address.max()))
+        }
+        if len(spaces) > 1:
+            both = " and ".join(sorted(spaces))
+            raise PTXError(
+                f"line {op.instruction.line} of the PTX touches {both} memory at once, which is not "
+                f"known here: {op.instruction.text}"
+            )
+        return spaces.pop()
+
+    def watch_shared(self, op, number, lanes, place, inside):
+        """Note who touches what of shared memory. `place`: within all copies."""
+        if inside is not None:
+            place, lanes = place[inside], lanes[inside]
+        units = in_units(place, self.launch.program.unit, op.width)
+        stamps = np.repeat(self.stamps[lanes], units.shape[1])
+        if op.act == "store":
+            race = self.seen.write(units.ravel(), stamps)
+        else:
+            race, unwritten = self.seen.read(units.ravel(), stamps)
+            if unwritten.any():
+                self.launch.find("uninitialised", number, UNWRITTEN_SHARED, np.count_nonzero(unwritten))
+        if race.any():
+            memory, first = self.memories["shared"], units.ravel()[np.argmax(race)] * self.launch.program.unit
+            array, offset = memory.array_at(first % memory.size)
+            text = (
+                f"threads of a block touch element {offset // op.size} of {memory.names[array]} between the same "
+                f"barriers, and one of them writes"
+            )
+            self.launch.find("race", number, text, np.count_nonzero(race))
+
+    def watch_global(self, op, number, lanes, place, inside, values):
+        """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
+        launch, act = self.launch, op.act
+        if act == "load" and inside is None and place.max() < launch.writable:
+            return
+        keep = (place >= launch.writable) & (True if inside is None else inside)
+        if act != "load":
+            into = ~keep if inside is None else ~keep & inside
+            if into.any():
+                first = np.argmax(into)
+                text = f"{self.who(lanes[first])} stores to {launch.spell(place[first], array_only=True)}"
+                launch.find("writes to an input", number, text, np.count_nonzero(into))
+        units = in_units(place[keep] - launch.writable, launch.program.unit, op.width)
+        stamps, units = np.repeat(self.stamps[lanes[keep]], units.shape[1]), units.ravel()
+        if act == "load":
+            race, _ = launch.seen.read(units, stamps)
+        elif act == "store":
+            harmless = launch.same_value(units, values[keep])
+            race = launch.seen.write(units, stamps) & ~harmless
+            np.add.at(launch.stored, units, 1)
+        else:
+            race = np.zeros(units.size, bool)
+            launch.stored[units] = np.maximum(launch.stored[units], 1)
+        if race.any():
+            first = launch.writable + units[np.argmax(race)] * launch.program.unit
+            text = f"two threads touch {launch.spell(first)}, and one of them writes"
+            launch.find("race", number, text, np.count_nonzero(race))
+
+    # ---------------------------------------------------------------- words for findings
+
+    def who(self, lane):
+        """A lane's thread and block, in words."""
+        thread = int(lane) % self.launch.threads
+        return f"thread {spelled(thread, self.launch.block)} of block {self.spell_block(self.block_of[lane])}"
+
+    def spell_block(self, number):
+        """The place in the grid of one of these blocks."""
+        return spelled(int(self.blocks[number]), self.launch.grid)
+
+
+def along(number, sides):
+    """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
+    x, y, _ = sides
+    return number % x, number // x % y, number // (x * y)
+
+
+def spelled(number, sides):
+    """The same as text: "(3, 1)", or "(3, 1, 2)" where there is more than one along z."""
+    return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
+
+
+def in_units(place, size, width):
+    """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
+    return (place // size)[:, None] + np.arange(max(1, width // size))
+
+
+def nearest(memory, address):
+    """How far off an address is from the array below it, or above."""
+    for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
+        offset = int(address) - base
+        if -GAP // 2 < offset < size + GAP // 2:
+            if offset >= 0:
+                return f", {offset - size} bytes behind the end of {name}"
+            return f", {-offset} bytes before {name}"
+    return ""

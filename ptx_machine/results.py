@@ -1,0 +1,116 @@
+"""What came of running PTX."""
+
+from dataclasses import dataclass
+
+LOADS_AND_STORES = (
+    "global load",
+    "global store",
+    "shared load",
+    "shared store",
+    "local",
+    "load or store of any memory",
+    "atomic",
+)
+KINDS = ("FMA", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    kind     "out of bounds", "misaligned", "race", "uninitialised", "divergent barrier", "writes to an input", "hang",
+             "error", or what the caller adds
+    message  a sentence: the first time it happened, and how many times it did
+    line     1-based line of the PTX, `text` its text; 0 and "" where it is about no line
+    source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
+    """
+
+    kind: str
+    message: str
+    line: int = 0
+    text: str = ""
+    source: int = 0
+
+
+@dataclass(frozen=True)
+class Requests:
+    """All that one instruction asked of global or shared memory.
+
+    line          1-based line of the PTX, `text` its text
+    memory        "global" or "shared"
+    act           "load", "store" or "atomic"
+    instructions  by warps
+    bytes         that all threads moved
+    pieces        sectors of 32 bytes, or rounds of the banks, that they took
+    fewest        as few as could do
+    """
+
+    line: int
+    text: str
+    memory: str
+    act: str
+    instructions: int
+    bytes: int
+    pieces: int
+    fewest: int
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """What came of running a kernel; true if nothing was found.
+
+    arrays    what each array among the arguments holds afterwards, in their order: a tuple of arrays like those
+    stores    how often each of their elements was stored: a tuple of int64 arrays of the same shapes. Atomic additions
+              to an element count as one store. Of an element of more than 4 bytes, it is its first 4 that count.
+    executed  {kind: instructions that threads executed}, for all KINDS
+    requests  tuple of `Requests`, in the order of the PTX
+    findings  tuple of `Finding`; empty when nothing is wrong
+    """
+
+    arrays: tuple
+    stores: tuple
+    executed: dict
+    requests: tuple
+    findings: tuple
+
+    def __bool__(self):
+        return not self.findings
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed, of all threads."""
+        return sum(self.executed.values())
+
+    @property
+    def sectors(self) -> int:
+        """Sectors of 32 bytes that all warps asked global memory for."""
+        return self.total("pieces", "global")
+
+    @property
+    def bank_rounds(self) -> int:
+        """Rounds of the banks that all warps' requests to shared memory took."""
+        return self.total("pieces", "shared")
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Rounds beyond those that would have done."""
+        return self.bank_rounds - self.total("fewest", "shared")
+
+    def total(self, what: str, memory: str, act: str | None = None) -> int:
+        """The sum of that field of all `Requests` to that memory, or only of those that load, store or add."""
+        return sum(getattr(one, what) for one in self.requests if one.memory == memory and act in (None, one.act))
+
+    def moved(self, memory: str) -> str:
+        """How much all threads loaded and stored there, in words."""
+        return f"{self.total('bytes', memory, 'load'):,} bytes loaded, {self.total('bytes', memory, 'store'):,} stored"
+
+    def __repr__(self):
+        lines = [f"  {count:14,}  {kind}" for kind, count in self.executed.items() if count]
+        lines.append(f"  global: {self.moved('global')}, {self.sectors:,} sectors")
+        if self.bank_rounds:
+            rounds = f"{self.bank_rounds:,} rounds of the banks, {self.bank_conflicts:,} of them for conflicts"
+            lines.append(f"  shared: {self.moved('shared')}, {rounds}")
+        for finding in self.findings:
+            lines.append(f"  {finding.kind}: {finding.message}")
+            lines += [f"    line {finding.line} of the PTX: {finding.text}"] * bool(finding.line)
+        return "\n".join(lines + ["  no finding"] * (not self.findings))

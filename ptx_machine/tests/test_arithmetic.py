@@ -1,0 +1,119 @@
+"""The arithmetic of PTX: against exact fractions, and against Python's whole numbers."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ptx_machine import PTXError, arithmetic
+from ptx_machine.reader import Instruction
+
+
+def nearest_float32(exact):
+    """The float32 nearest to a Fraction, ties to even: tried among neighbours."""
+    guess = np.float32(float(exact))
+    around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    return min(around, key=lambda value: (abs(Fraction(float(value)) - exact), value.view(np.uint32) & 1))
+
+
+def test_fma_is_rounded_once():
+    rng = np.random.default_rng(1)
+    tie = np.float32(1 + 2.0**-12)  # its square lies in the middle between two float32
+    cases = [(tie, tie, sign * np.float32(2.0) ** -power) for power in (26, 50, 60, 90, 140) for sign in (1, -1)]
+    cases += [(-a, b, -c) for a, b, c in cases]
+    cases += [tuple(np.float32(2.0**-power) for power in (75, 74, 149))]  # below the smallest normal number
+    a, b = rng.integers(1, 1 << 24, (2, 3000)).astype(np.float32)
+    c = (-(a.astype(np.float64) * b) * (1 + rng.integers(-2, 3, 3000) * 2.0**-24)).astype(np.float32)  # much cancels
+    cases += list(zip(a, b, c, strict=True))
+    cases += list(zip(a, b, rng.standard_normal(3000).astype(np.float32), strict=True))
+    got = arithmetic.fused32(*(np.array(column, np.float32) for column in zip(*cases, strict=True)))
+    twice = 0
+    for (x, y, z), value in zip(cases, got, strict=True):
+        right = nearest_float32(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
+        assert value == right, (x, y, z)
+        twice += np.float32(np.float64(x) * np.float64(y) + np.float64(z)) != right
+    assert twice >= 5  # so the cases are hard: rounding to float64 first is wrong for these
+    special = np.array([np.inf, np.nan, 0, -0.0, 3e38], np.float32)
+    with np.errstate(all="ignore"):
+        got = arithmetic.fused32(special, np.float32(2), np.float32(1))
+    assert got[0] == np.inf and np.isnan(got[1]) and got[2] == got[3] == 1 and got[4] == np.inf
+
+
+def test_fma_of_doubles_is_rounded_once():
+    rng = np.random.default_rng(2)
+    a, b = 1 + rng.random((2, 3000))
+    c = np.where(rng.random(3000) < 0.5, -(a * b), rng.standard_normal(3000) * 2.0 ** rng.integers(-70, 5, 3000))
+    got = arithmetic.fused64(a, b, c)
+    assert all(
+        value == float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z, value in zip(a, b, c, got, strict=True)
+    )
+
+
+def signed(value, bits):
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+EXACT = {  # on Python's whole numbers, for values of `bits` bits
+    "add": lambda a, b, bits: a + b,
+    "sub": lambda a, b, bits: a - b,
+    "mul.lo": lambda a, b, bits: a * b,
+    "mul.hi": lambda a, b, bits: a * b >> bits,
+    "mul.wide": lambda a, b, bits: a * b,
+    "min": lambda a, b, bits: min(a, b),
+    "max": lambda a, b, bits: max(a, b),
+    "div": lambda a, b, bits: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "rem": lambda a, b, bits: abs(a) % abs(b) * (-1 if a < 0 else 1),
+    "shl": lambda a, b, bits: a << b if b < bits else 0,
+    "shr": lambda a, b, bits: a >> b,
+}
+
+
+@pytest.mark.parametrize("short", EXACT)
+def test_whole_number_instructions_against_python(short):
+    rng = np.random.default_rng(3)
+    for kind in ("s32", "u32", "s64", "u64") if short != "mul.wide" else ("s32", "u32"):
+        bits = int(kind[1:])
+        words = [*map(int, rng.integers(0, 1 << 63, 60, np.uint64)), 0, 1, 2, 3]
+        words += [(1 << 64) - 1, 1 << 63, 1 << 31, (1 << 31) - 1]
+        values = [signed(word, bits) if kind[0] == "s" else word % (1 << bits) for word in words]
+        a, b = values, values[::-1]
+        if short in ("shl", "shr"):
+            b = [value % 70 for value in b]
+        if short in ("div", "rem"):
+            a, b = zip(*[(x, y) for x, y in zip(a, b, strict=True) if y and y != -1], strict=True)
+        function, of, to = arithmetic.operation(Instruction(1, short, (*short.split("."), kind), ("%r",) * 3))
+        with np.errstate(all="ignore"):
+            got = function(*(np.array(column, arithmetic.TYPES[t]) for column, t in zip((a, b), of, strict=True)))
+        assert got.dtype == arithmetic.TYPES[to]
+        out = int(to[1:])
+        for x, y, value in zip(a, b, got, strict=True):
+            assert int(value) % (1 << out) == EXACT[short](x, y, bits) % (1 << out), (kind, x, y)
+
+
+def one(name, *values):
+    """The result of one instruction for one thread, from values of the types that it takes."""
+    instruction = Instruction(1, name, tuple(name.split(".")), ("%r",) * (len(values) + 1))
+    function, of, _ = arithmetic.operation(instruction)
+    with np.errstate(all="ignore"):
+        return function(
+            *(np.array([value]).astype(arithmetic.TYPES[kind]) for value, kind in zip(values, of, strict=True))
+        )[0]
+
+
+def test_conversions_and_comparisons():
+    assert one("cvt.s64.s32", -5) == -5 and one("cvt.u64.u32", 2**32 - 5) == 2**32 - 5
+    assert one("cvt.u32.u64", 2**40 + 7) == 7 and one("cvt.rn.f32.s64", 2**24 + 1) == 2**24
+    assert one("cvt.rzi.s32.f32", -2.7) == -2 and one("cvt.rzi.s32.f32", 1e20) == 2**31 - 1
+    assert one("cvt.rzi.u32.f32", -3.0) == 0 == one("cvt.rzi.s32.f32", np.nan) and one("cvt.rni.s32.f32", 2.5) == 2
+    assert one("setp.lt.s64", -1, 1) and not one("setp.lt.u64", 2**63, 1) and one("setp.ge.and.s32", 3, 3, True)
+    assert not one("setp.ne.f32", np.nan, 1) and one("setp.neu.f32", np.nan, 1)
+    assert not one("setp.lt.f32", np.nan, 1) and one("setp.ltu.f32", np.nan, 1)
+    assert one("selp.b64", 4, 5, False) == 5 and one("mad.lo.s32", -3, 4, 5) == -7 and one("neg.s64", 3) == -3
+    assert one("bfi.b64", 0xABC, 0xFFFF, 4, 8) == 0xFBCF and one("bfi.b32", 5, 7, 2, 62) == 23
+    assert one("bfi.b64", 5, 2**63 + 7, 2, 62) == 23 and one("bfi.b32", 5, 7, 40, 4) == 7 == one("bfi.b32", 5, 7, 0, 0)
+    assert one("popc.b32", 0xF0F) == 8 and one("clz.b32", 1) == 31 and one("shr.s32", -8, 40) == -1
+    for unknown in ("cvt.rz.f32.f64", "add.ftz.f32", "add.sat.s32", "setp.lt.f16", "mul.f16x2"):
+        operands = ("%r",) * (2 if "cvt" in unknown else 3)
+        with pytest.raises(PTXError, match=f"line 1 .*{re.escape(unknown)}"):
+            arithmetic.operation(Instruction(1, unknown, tuple(unknown.split(".")), operands))

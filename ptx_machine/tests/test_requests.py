@@ -1,0 +1,48 @@
+"""What warps ask for: sectors of global memory and rounds of the banks, counted on paper."""
+
+import numpy as np
+
+from ptx_machine import NOBODY, bank_rounds, sectors
+
+LANES = np.arange(32)
+
+
+def asked(units, width=1):
+    """A warp whose threads ask for `width` units each, from these on."""
+    return (np.asarray(units)[:, None] + np.arange(width))[None]
+
+
+def test_banks_serve_a_warp_a_half_or_a_quarter_at_a_time():
+    for words, width, expected in (
+        (LANES, 1, (1, 1, 1)),
+        (LANES * 0 + 7, 1, (1, 1, 1)),  # one word for all is served at once
+        (2 * LANES, 1, (1, 2, 1)),
+        (32 * LANES, 1, (1, 32, 1)),
+        (2 * LANES, 2, (1, 2, 2)),
+        (4 * LANES, 4, (1, 4, 4)),
+        # Threads 0 and 8 ask for the same banks, but not in the same quarter; 0 and 1 do.
+        (4 * (LANES % 8) + 128 * (LANES // 8), 4, (1, 4, 4)),
+        (128 * (LANES % 8), 4, (1, 32, 4)),
+    ):
+        assert bank_rounds(asked(words, width)) == expected, (words, width)
+
+
+def test_sectors_of_32_bytes():
+    for units, size, width, expected in (
+        (LANES, 4, 1, (1, 4, 4)),
+        (LANES + 4, 4, 1, (1, 5, 4)),
+        (0 * LANES, 4, 1, (1, 1, 1)),
+        (256 * LANES, 4, 1, (1, 32, 4)),
+        (LANES, 16, 1, (1, 16, 16)),
+        (4 * LANES, 4, 4, (1, 16, 16)),  # the same, by words
+        (LANES, 1, 1, (1, 1, 1)),
+    ):
+        assert sectors(asked(units, width), size) == expected, (units, size)
+
+
+def test_threads_that_take_no_part_ask_for_nothing():
+    warps = np.full((3, 32, 1), NOBODY)  # of three warps one has two threads, one has one, and one has none
+    warps[0, :2, 0] = 0, 32
+    warps[1, 5, 0] = 32
+    assert bank_rounds(warps) == (2, 3, 2)
+    assert sectors(warps, 4) == (2, 3, 2)

@@ -1,0 +1,368 @@
+"""The PTX machine: the ladder's compiled code is right on it, and code that was broken on purpose is found out."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from helpers import cuda_kernel, devices, ladder
+from helpers.instruments import compiler, run_ptx
+from helpers.instruments.ptx_run import CompiledRun, run_text
+from helpers.judge import wrong_elements
+from helpers.judge.shapes import shapes_for
+from helpers.launch import KernelError, draw
+from helpers.launch.cuda import CUDA
+from helpers.sandbox import SECONDS, Job, in_child
+from ptx_machine.reader import read_ptx
+
+needs_compiler = pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
+STEPS = ladder.steps("CUDA")
+ODD = {name: ladder.STEPS[name].defaults["simulator"] for name in STEPS} | {
+    "naive": dict(BM=3, BN=5),
+    "coalesced": dict(BM=5, BN=3),
+    "tiled": dict(TILE=5),
+    "register_1d": dict(BM=6, BN=5, BK=3, TM=2),
+    "register_2d": dict(BM=6, BN=10, BK=3, TM=2, TN=5),
+    "vectorized": dict(BM=12, BN=8, BK=24, TM=4, TN=4),
+    "prefetched": dict(BM=24, BN=8, BK=24, TM=4, TN=4, WM=8, WN=8),
+}
+TILES = {"GPU": {name: ladder.STEPS[name].defaults["GPU"] for name in STEPS}, "odd": ODD}
+ARCHS = {"GPU": (80,), "odd": (80, 100, 120), "tiled": (75, 80, 90, 100)}  # that each is compiled for
+IN_RANGE = (
+    ("        k = 0\n        while k < A.shape[1]:", "        for k in range(A.shape[1]):"),
+    ("            k += 1\n", ""),
+)
+
+
+def compiled(job: Job, jobs: dict) -> dict:
+    """In the child: the PTX of each of the jobs."""
+    return {name: compiled_one(job, *one) for name, one in jobs.items()}
+
+
+def compiled_one(job, step, p, arch, how, edits):
+    source = CUDA.source_of(step)
+    for old, new in edits:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    with unoptimised() if how == "unoptimised" else nullcontext():
+        return compiler.ptx(replace(job, kernel=source, parameters=p), divmod(arch, 10))
+
+
+@contextmanager
+def unoptimised():
+    """Within it, Numba's compiler leaves the code as it is."""
+    optimising = cuda.compile_ptx
+    cuda.compile_ptx = lambda *a, **b: optimising(*a, **b, opt=False)
+    try:
+        yield
+    finally:
+        cuda.compile_ptx = optimising
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """PTX of everything that is run here: {(step, tiles, architecture, how): text}. Compiled in two processes."""
+    jobs = {}
+    for name in STEPS:
+        for arch in ARCHS["tiled" if name == "tiled" else "GPU"]:
+            jobs[name, "GPU", arch, "direct"] = (name, TILES["GPU"][name], arch, "direct", ())
+        for arch in ARCHS["odd"]:
+            jobs[name, "odd", arch, "direct"] = (name, ODD[name], arch, "direct", ())
+    jobs |= {
+        (name, "odd", arch, "unoptimised"): (name, ODD[name], arch, "unoptimised", ())
+        for name in ("naive", "tiled", "vectorized")
+        for arch in (80, 100)[name == "vectorized" :]
+    }
+    jobs["naive", "GPU", 80, "in range"] = ("naive", TILES["GPU"]["naive"], 80, "direct", IN_RANGE)
+    names = list(jobs)
+    parts = [{name: jobs[name] for name in names[start::2]} for start in (0, 1)]  # the machine has two cores or more
+
+    def outcome(part):
+        return in_child(cuda_kernel("naive"), compiled, SECONDS, None, simulated=False, jobs=part)
+
+    with ThreadPoolExecutor() as threads:
+        outcomes = list(threads.map(outcome, parts))
+    assert not any(one.findings for one in outcomes), outcomes
+    return outcomes[0].value | outcomes[1].value
+
+
+def renamed(text):
+    """PTX without its head, and with names that do not depend on what was compiled before."""
+    names = {}
+    return re.sub(
+        r"_ZN\w+|_cudapy_smem_\d+",
+        lambda name: names.setdefault(name[0], f"name{len(names)}"),
+        text.partition(".address_size")[2],
+    )
+
+
+def launched(text, name, p, shape, **more):
+    """The run of that text, launched as the step is, and its operands."""
+    step, (M, N, K) = ladder.STEPS[name], shape
+    A, B = draw(M, N, K)
+    return run_text(text, step.block(p), step.grid(p, M, N), A, B, name, **more), A, B
+
+
+def assert_right(text, name, p, shape):
+    """Every element within the bound, no finding, and as much traffic as the ladder's formula says."""
+    run, A, B = launched(text, name, p, shape)
+    step = ladder.STEPS[name]
+    assert not run.findings, (shape, run)
+    assert not wrong_elements(run.C, A, B).any(), (shape, run)
+    assert run.global_loads == step.global_loads(p, *shape), shape
+    assert run.global_stores == step.global_stores(p, *shape), shape
+    assert (run.shared_loads, run.shared_stores) == step.shared_accesses(p, *shape), shape
+
+
+def shapes(name, p):
+    """`check`'s ragged shapes for these tiles, and one whose rows all begin on 16 bytes."""
+    rows, columns, depth = ladder.STEPS[name].tile(p)
+    return [*shapes_for(cuda_kernel_of(name, p)), (rows + 3, -(-columns // 4) * 4 + 4, -(-depth // 4) * 4 + 4)]
+
+
+def cuda_kernel_of(name, p):
+    class Geometry:
+        step, parameters = name, p
+
+    return Geometry
+
+
+# ------------------------------------------------------------------------------- the ladder, compiled
+
+
+@needs_compiler
+@pytest.mark.parametrize("tiles", TILES)
+@pytest.mark.parametrize("name", STEPS)
+def test_compiled_steps_are_right_and_move_what_the_formula_says(texts, name, tiles):
+    p = TILES[tiles][name]
+    for arch in ARCHS[tiles]:
+        for shape in shapes(name, p):
+            assert_right(texts[name, tiles, arch, "direct"], name, p, shape)
+
+
+@needs_compiler
+def test_sm_75_80_and_90_get_the_same_code(texts):
+    codes = {arch: renamed(texts["tiled", "GPU", arch, "direct"]) for arch in (75, 80, 90, 100)}
+    assert codes[75] == codes[80] == codes[90] != codes[100]  # sm_100 goes through another compiler
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["naive", "tiled", "vectorized"])
+def test_unoptimised_code_is_right(texts, name):  # calls, local memory, single bytes, addresses of any memory
+    for arch in (80, 100) if name != "vectorized" else (100,):
+        text = texts[name, "odd", arch, "unoptimised"]
+        assert ".local" in text and ("call" in text) == (name == "vectorized")
+        assert_right(text, name, ODD[name], (7, 12, 8))
+
+
+EXECUTED = {
+    "naive": 5.77,
+    "coalesced": 5.77,
+    "tiled": 5.05,
+    "register_1d": 3.92,
+    "register_2d": 1.61,
+    "vectorized": 1.26,
+    "prefetched": 1.30,
+}
+
+
+@needs_compiler
+def test_executed_instructions_a_multiply_add(texts):
+    for name, expected in EXECUTED.items():
+        run, _, _ = launched(texts[name, "GPU", 80, "direct"], name, TILES["GPU"][name], (128, 128, 128))
+        assert run.instructions_per_multiply_add == pytest.approx(expected, rel=0.01), name
+        assert run.executed["FMA"] == 128**3 and run.instructions == sum(run.executed.values())
+    run, _, _ = launched(texts["naive", "GPU", 80, "in range"], "naive", TILES["GPU"]["naive"], (128, 128, 128))
+    assert run.instructions_per_multiply_add == pytest.approx(22.3, rel=0.01)
+
+
+@needs_compiler
+def test_sectors_and_bank_rounds_of_compiled_addresses(texts):
+    naive, coalesced, tiled, vectorized = (
+        launched(texts[name, "GPU", 80, "direct"], name, TILES["GPU"][name], (128, 128, 32))[0]
+        for name in ("naive", "coalesced", "tiled", "vectorized")
+    )
+    warps = 128 * 128 // 32
+    # A warp of naive reads 32 rows of A, and one element of B; of coalesced one element of A, and 4 sectors of B.
+    assert naive.sectors == warps * (32 * (32 + 1) + 32) and coalesced.sectors == warps * (32 * (1 + 4) + 4)
+    assert tiled.bank_conflicts == vectorized.bank_conflicts == 0
+    odd, _, _ = launched(texts["naive", "odd", 80, "direct"], "naive", ODD["naive"], (6, 10, 4))
+    assert odd.requests[-1].instructions == 4  # a block of 15 threads is a warp of its own
+    by_text = {request.text.split()[0]: request for request in vectorized.requests}
+    wide = by_text["ld.shared.v4.f32"]
+    assert wide.pieces == 4 * wide.instructions  # a quarter of a warp at a time
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["vectorized", "prefetched"])
+def test_arrays_for_wide_accesses_begin_on_16_bytes(texts, name):
+    aligned = {array.align for array in read_ptx(texts[name, "GPU", 80, "direct"]).shared}
+    assert aligned == {16}
+
+
+@needs_compiler
+def test_run_ptx_compiles_and_runs_a_kernel():
+    run = run_ptx(cuda_kernel("tiled", TILE=4), 20, 24, 9, "sm_90")
+    assert run and not wrong_elements(run.C, *run.arrays[:2]).any() and run.C.shape == (20, 24)
+    assert "no finding" in repr(run) and "sm_90" in repr(run) and ".target sm_90" in run.ptx
+    with pytest.raises(ValueError, match="no architecture"):
+        run_ptx("tiled", 4, 4, 4, "A100")
+
+
+def test_run_ptx_refuses_opencl():
+    k = cuda_kernel("naive")
+    k.dialect = "OpenCL"  # as one would be; building one takes a while
+    with pytest.raises(ValueError, match="OpenCL driver"):
+        run_ptx(k, 4, 4, 4)
+
+
+# ------------------------------------------------------------------------------- broken on purpose
+
+TO_MULTIPLY, TO_STAGE = r"\tbar\.sync \t0;\n(?=\tld\.shared)", r"\tbar\.sync \t0;\n(?!\tld\.shared)"
+STORED = r"\tst\.global\.f32 \t\[(%rd\d+)\], (%f\d+);"
+SHARED_A = r"(st\.shared\.f32 \t\[%rd\d+)\](?=, %f\d+;\n(?:.*\n){1,12}\tst\.shared)"
+BROKEN = {
+    # what was done: (step, shape, [(pattern, what stands in its place)], kinds that must be found)
+    "no barrier before multiplying": ("tiled", (20, 20, 40), [(TO_MULTIPLY, "")], {"race"}),
+    "no barrier before staging again": ("tiled", (20, 20, 40), [(TO_STAGE, "")], {"race"}),
+    "a barrier for some threads": (
+        "tiled",
+        (20, 20, 40),
+        [
+            (r"\.reg \.pred \t%p<", ".reg .b32 %mine;\n\t.reg .pred %odd;\n\t.reg .pred \t%p<"),
+            (TO_STAGE, "\tmov.u32 %mine, %tid.x;\n\tsetp.ne.u32 %odd, %mine, 3;\n\t@%odd bar.sync 0;\n"),
+        ],
+        {"divergent barrier"},
+    ),
+    "a barrier at the end for one thread": (
+        "tiled",
+        (20, 20, 40),
+        [
+            (
+                r"\.reg \.pred \t%p<",
+                ".reg .b32 %mine;\n\t.reg .b32 %other;\n\t.reg .pred %odd;\n\t.reg .pred \t%p<",
+            ),
+            (
+                r"\tret;\n",
+                "\tmov.u32 %mine, %tid.x;\n\tmov.u32 %other, %tid.y;\n\tadd.u32 %mine, %mine, %other;\n"
+                "\tsetp.eq.u32 %odd, %mine, 0;\n\t@%odd bar.sync 0;\n\tret;\n",
+            ),
+        ],
+        {"divergent barrier"},
+    ),
+    "threads leave before a barrier": (
+        "tiled",
+        (20, 20, 40),
+        [
+            (r"\.reg \.pred \t%p<", ".reg .b32 %mine;\n\t.reg .pred %odd;\n\t.reg .pred \t%p<"),
+            (TO_STAGE, "\tmov.u32 %mine, %tid.x;\n\tsetp.eq.u32 %odd, %mine, 3;\n\t@%odd ret;\n\tbar.sync 0;\n"),
+        ],
+        {"divergent barrier", "unwritten"},
+    ),
+    "the guard of the store: or becomes and": (
+        "tiled",
+        (20, 20, 40),
+        [(r"or\.pred(  \t%p\d+, %p\d+, %p\d+;\n\t@%p\d+ bra \t\$L__BB0_\d+;\n\n\tshr\.s64)", r"and.pred\1")],
+        {"out of bounds", "race"},
+    ),
+    "the guard of the store: one row too many": (
+        "coalesced",
+        (20, 33, 7),
+        [(r"setp\.ge\.s64( \t%p\d+, %rd\d+, %rd\d+;\n\tsetp\.ge\.s64)", r"setp.gt.s64\1")],
+        {"out of bounds"},
+    ),
+    "the guard of a load: one k too many": (
+        "tiled",
+        (20, 20, 40),
+        [(r"setp\.ge\.u64( \t%p\d+, %rd\d+, %rd\d+;\n\tmov\.f32)", r"setp.gt.u64\1")],
+        {"out of bounds"},
+    ),
+    "every store one element further": (
+        "tiled",
+        (20, 20, 40),
+        [(STORED, r"\tst.global.f32 [\1+4], \2;")],
+        {"out of bounds", "unwritten"},
+    ),
+    "every store twice": ("tiled", (20, 20, 40), [(STORED, r"\g<0>\n\g<0>")], {"stored twice"}),
+    "the store left out": ("tiled", (20, 20, 40), [(STORED, "")], {"unwritten"}),
+    "a store two bytes further": ("tiled", (20, 20, 40), [(STORED, r"\tst.global.f32 [\1+2], \2;")], {"misaligned"}),
+    "the result goes to A": (
+        "tiled",
+        (20, 20, 40),
+        [(r"(ld\.param\.u64 \t%rd\d+, \[\w+_param_)22\]", r"\g<1>4]")],
+        {"writes to an input", "unwritten"},
+    ),
+    "staged one element further": ("tiled", (20, 20, 40), [(SHARED_A, r"\1+4]")], {"uninitialised", "out of bounds"}),
+    "read behind the end of a tile": ("tiled", (20, 20, 40), [(r"\+960\]", "+1024]")], {"out of bounds"}),
+    "a loop that never ends": ("tiled", (20, 20, 40), [(r"(add\.s64 \t(%rd\d+), \2, )16;", r"\g<1>0;")], {"hang"}),
+    "wide loads of rows that do not begin on 16 bytes": (
+        "vectorized",
+        (20, 20, 41),
+        [(r"(and\.b64  \t%rd\d+, %rd\d+, )3;(?=\n\tand)", r"\g<1>0;")],
+        {"misaligned"},
+    ),
+    "an array before the others that is no multiple of 16 bytes": (
+        "vectorized",
+        (20, 20, 40),
+        [
+            (r"\.align 16( \.b8 _cudapy_smem_\d+\[)8448\]", r".align 4\g<1>8452]"),
+            (r"\.align 16( \.b8 _cudapy_smem_\d+\[8192\])", r".align 4\1"),
+        ],
+        {"misaligned"},
+    ),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_code_is_found(texts, what):
+    name, shape, edits, kinds = BROKEN[what]
+    text, p = texts[name, "GPU", 80, "direct"], TILES["GPU"][name]
+    assert not launched(text, name, p, shape)[0].findings
+    for pattern, instead in edits:
+        text, times = re.subn(pattern, instead, text)
+        assert times == 1, (pattern, times)
+    run, _, _ = launched(text, name, p, shape, limit=20_000 if "hang" in kinds else None)
+    found = {finding.kind for finding in run.findings}
+    assert kinds <= found, (found, run)
+    for finding in run.findings:  # each names its line
+        at = " ".join(text.splitlines()[finding.line - 1].split()).removesuffix(";") if finding.line else ""
+        assert finding.text == at and (at or finding.kind in ("unwritten", "stored twice"))
+    assert not run and all(kind in repr(run) for kind in kinds)
+
+
+@needs_compiler
+def test_atomics_do_not_race(texts):
+    text, times = re.subn(STORED, r"\tred.global.add.f32 [\1], \2;", texts["tiled", "GPU", 80, "direct"])
+    run, _, _ = launched(text, "tiled", TILES["GPU"]["tiled"], (20, 20, 40))
+    assert times == 1 and run and run.executed["atomic"] == 400 and np.isnan(run.C).all()  # C was never set to zero
+
+
+@needs_compiler
+def test_an_instruction_that_is_not_known_is_refused_by_name_and_line(texts):
+    text = texts["tiled", "GPU", 80, "direct"].replace("fma.rn.f32", "fma.rz.f32")
+    line = next(number for number, code in enumerate(text.splitlines(), 1) if "fma.rz" in code)
+    with pytest.raises(KernelError, match=rf"line {line} .*fma\.rz\.f32"):
+        launched(text, "tiled", TILES["GPU"]["tiled"], (4, 4, 4))
+
+
+@needs_compiler
+def test_what_numba_passes_for_an_array(texts):
+    """Elements, bytes of one, the two sizes and the two strides of A, B and C: 27 numbers and pointers."""
+    head, _, _ = texts["tiled", "GPU", 80, "direct"].partition("mov.u32")
+    for place, value in {2: 35, 3: 4, 5: 5, 6: 7, 7: 28, 8: 4, 11: 21, 14: 7, 15: 3, 20: 15, 25: 12, 26: 4}.items():
+        asked, C = (re.search(rf"\w+_param_{number}\b", head)[0] for number in (place, 22))
+        body = f"ld.param.u64 %rd1, [{asked}]; cvt.rn.f32.u64 %f1, %rd1; ld.param.u64 %rd2, [{C}];"
+        run = run_text(head + body + "st.global.f32 [%rd2], %f1; ret; }", (1, 1), (1, 1), *draw(5, 3, 7))
+        assert run.C[0, 0] == value and {finding.kind for finding in run.findings} == {"unwritten"}, place
+
+
+def test_a_run_divides_its_instructions_by_the_multiply_adds():
+    run = CompiledRun((), (), {"FMA": 64, "branch": 32}, (), (), "a kernel", 2, 4, 8, "")
+    assert run.instructions_per_multiply_add == 1.5 and "1.50 a multiply-add" in repr(run)

@@ -80,7 +80,7 @@ def table():
     traced = {"k": (CL, KERNEL), **SIZED}
     on_tiles = {"k": (CL, KERNEL)}
     timed = {"size": (8, NOTHING), "dialects": ("OpenCL", NOTHING), "steps": (["tiled"], {"None", "[]", "naive"})}
-    timed |= {"parameters": (None, MAY_BE_LEFT_OUT), "each": (print, CALLED)}
+    timed |= {"parameters": (None, MAY_BE_LEFT_OUT)}
     return {
         "cuda_kernel": (
             cuda_kernel,
@@ -144,7 +144,9 @@ def table():
         "measure_ladder": (helpers.measure_ladder, timed | {"upto": (None, {"None", "naive"}), "size": (8, {"None"})}),
         "scoreboard": (
             clock.scoreboard,
-            timed | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "mine": ((), {"[]"}), "size": (8, {"None"})},
+            timed
+            | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "mine": ((), {"[]"}), "size": (8, {"None"})}
+            | {"each": (print, CALLED)},
         ),
         "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]"})}),
         "tune": (
@@ -159,12 +161,7 @@ def table():
         ),
         "record": (
             clock.record,
-            {
-                "folder": (".", FOLDER),
-                "say": (print, CALLED),
-                "plan": (None, MAY_BE_LEFT_OUT),
-                "tuning_seconds": (1, {"1.5"}),
-            },
+            {"folder": (".", FOLDER), "say": (print, CALLED)},
         ),
         "Limits": (
             partial(Limits, "a device"),

@@ -63,8 +63,6 @@ def contest(
     else's, only before the first. Raises ValueError for less than one round.
     """
     kernels = some("kernels", kernels)
-    if rounds < 1:
-        raise ValueError(f"rounds={rounds}: there is nothing to time; give 1 or more.")
     results, idle = [], True
     places = {getattr(k, "device", None) for k in kernels}  # None: the host, whose libraries have threads of their own
     for turn in range(rounds):
@@ -105,21 +103,14 @@ def measure_ladder(
     dialects: tuple | str = tuple(DIALECTS),
     steps: list | str | None = None,
     parameters: str | None = None,
-    each: Callable[[Contestant], None] = lambda k: None,
 ) -> list[Timing]:
     """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
 
     `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
     int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
-    `each` is called with every kernel before it is timed.
     """
     kernels = ladder_kernels(upto, size, dialects, steps, parameters)
-    size = usual_size(kernels) if size is None else size
-    timings = []
-    for k in kernels:
-        each(k)
-        timings.append(measure(k, size))
-    return timings
+    return [measure(k, usual_size(kernels) if size is None else size) for k in kernels]
 
 
 def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, parameters=None) -> list[Contestant]:

@@ -14,6 +14,7 @@ import re
 import sys
 import sysconfig
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,17 +53,40 @@ class Absent(Exception):
     """A library, or the device it needs, is not here; the message is the remedy."""
 
 
+class Peer(Contestant):
+    """A library. `place`: (A, B, fill) -> its `Work`."""
+
+    def __init__(self, name, dialect, device, version, place):
+        self.name, self.dialect, self.device, self.place = name, dialect, device, place
+        self.parameters = {"version": version} if version else {}
+        # CLBlast builds its kernels in the first call of their kind, and does not say how long that takes.
+        self.build_seconds = None if dialect == "OpenCL" else 0.0
+
+    def refuse(self, M, N, K):
+        """Raise MemoryError where the device, or one of its buffers, cannot hold A, B and C."""
+        if self.device:
+            refuse_beyond_memory(self.device, M, N, K)
+        if self.dialect == "OpenCL":
+            refuse_beyond_buffer(self.device, M, N, K)
+
+    def upload(self, A, B, fill=np.nan):
+        """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
+        return self.place(*operands.ready(A, B, self.device), fill)
+
+
 @takes
 def peers(dialects: tuple | str = tuple(DIALECTS)) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
-    return [find(library) for library in (PyTorch, MKL, BLIS, CLBlast, CuBLAS) if library.dialect in asked]
+    return [find(name) for name, (dialect, _) in LIBRARIES.items() if dialect in asked]
 
 
-def find(library: type["Peer"]):
-    """The library, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
+def find(name: str) -> Peer | Missing:
+    """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
+    dialect, load_it = LIBRARIES[name]
     try:
-        k = library()
+        device, version, place = load_it()
+        k = Peer(name, dialect, device, version, place)
         if right_within_bound(k, *draw(5, 7, 3)):
             return k
         remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
@@ -70,25 +94,7 @@ def find(library: type["Peer"]):
         remedy = str(error)
     except Exception as error:  # a library may fail in any way; each way means "not this one"
         remedy = f"is installed but fails: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
-    return Missing(library.name, library.dialect, remedy)
-
-
-class Peer(Contestant):
-    """A library. `work`: the class that does its work; `parameters` has its version."""
-
-    work: type
-
-    def __init__(self, device, version):
-        self.device, self.parameters = device, {"version": version} if version else {}
-
-    def refuse(self, M, N, K):
-        """Raise MemoryError where the device cannot hold A, B and C; return None where it can."""
-        if self.device:
-            refuse_beyond_memory(self.device, M, N, K)
-
-    def upload(self, A, B, fill=np.nan):
-        """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
-        return self.work(self, *operands.ready(A, B, self.device), fill)
+    return Missing(name, dialect, remedy)
 
 
 def installed(*patterns):
@@ -116,20 +122,17 @@ def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
     raise Absent(remedy)
 
 
+# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `place`.
+
+
 # ---------------------------------------------------------------------------------------------- host
 
 
-class HostPeer(Peer):
-    """A library of the host. Its function(A, B, C) stores A @ B in C."""
-
-    dialect = "Python"
-
-
 class HostPeerWork(HostWork):
-    """A, B, and a C that is made once with canaries behind it, as on a device."""
+    """A, B, and a C that is made once with canaries behind it, as on a device. function(A, B, C) stores A @ B in C."""
 
-    def __init__(self, k, A, B, fill):
-        super().__init__(k.function, A, B)
+    def __init__(self, function: Callable, A, B, fill):
+        super().__init__(function, A, B)
         M, N = A.shape[0], B.shape[1]
         C, self.guard = np.split(np.full(M * N + operands.GUARD, operands.CANARY), [M * N])
         self.C = C.reshape(M, N)
@@ -145,76 +148,63 @@ class HostPeerWork(HostWork):
         return self.C.copy()
 
 
-class PyTorch(HostPeer):
-    """Whatever its CPU build multiplies with."""
+def pytorch():
+    """Whatever PyTorch's CPU build multiplies with."""
+    try:
+        import torch  # only now: it takes seconds
+    except ModuleNotFoundError:
+        raise Absent("to add it: pip install torch") from None
+    tensor = torch.from_numpy  # shares NumPy's memory, and costs about a microsecond
 
-    name, work = "PyTorch", HostPeerWork
+    def multiply(A, B, C):
+        torch.matmul(tensor(A), tensor(B), out=tensor(C))
 
-    def __init__(self):
-        try:
-            import torch  # only now: it takes seconds
-        except ModuleNotFoundError:
-            raise Absent("to add it: pip install torch") from None
-        super().__init__(None, str(torch.__version__))
-        tensor = torch.from_numpy  # shares NumPy's memory, and costs about a microsecond
-        self.function = lambda A, B, C: torch.matmul(tensor(A), tensor(B), out=tensor(C))
+    return None, str(torch.__version__), functools.partial(HostPeerWork, multiply)
 
 
-class CBLAS(HostPeer):
-    """A library with the C interface that all of its kind have."""
+def cblas(library):
+    """The `place` of a library with the C interface that all of its kind have."""
+    gemm = library.cblas_sgemm
+    gemm.restype, gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
 
-    work = HostPeerWork
-
-    def __init__(self, library, version):
-        super().__init__(None, version)
-        self.gemm = library.cblas_sgemm
-        self.gemm.restype, self.gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
-
-    def function(self, A, B, C):
-        """Store A @ B in C. All three: C-contiguous float32, C (M, N)."""
+    def multiply(A, B, C):
         (M, K), N = A.shape, B.shape[1]
-        self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+        gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+
+    return functools.partial(HostPeerWork, multiply)
 
 
-class MKL(CBLAS):
+def mkl():
     """Intel's."""
-
-    name = "MKL"
-
-    def __init__(self):
-        made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
-        library = load(
-            "to add it: pip install mkl" if made else "is not made for this machine",
-            *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"),
-            "libmkl_rt.so.3",
-            "libmkl_rt.so.2",
-        )
-        text = ctypes.create_string_buffer(200)
-        library.mkl_get_version_string(text, len(text))
-        version = re.search(rb"Version ([\d.]+)", text.value)
-        super().__init__(library, version and version[1].decode())
+    made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
+    library = load(
+        "to add it: pip install mkl" if made else "is not made for this machine",
+        *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"),
+        "libmkl_rt.so.3",
+        "libmkl_rt.so.2",
+    )
+    text = ctypes.create_string_buffer(200)
+    library.mkl_get_version_string(text, len(text))
+    version = re.search(rb"Version ([\d.]+)", text.value)
+    return None, version and version[1].decode(), cblas(library)
 
 
-class BLIS(CBLAS):
+def blis():
     """A research library, of which AMD's own is made. Left alone it takes one core; here all.
 
     Debian also has a build whose threads begin anew with each call, and wait for each other by spinning. After a rest
     they may find themselves on one core, and then it is ten times as slow.
     """
-
-    name = "BLIS"
-
-    def __init__(self):
-        library = load(
-            f"to add it: {line_that_adds('libblis4-openmp', 'blis')}",
-            *installed("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
-            "libblis.so.4",
-            mode=OWN_FIRST,
-        )
-        library.bli_info_get_version_str.restype = library.bli_arch_string.restype = ctypes.c_char_p
-        made_for = library.bli_arch_string(library.bli_arch_query_id()).decode()
-        library.bli_thread_set_num_threads(ctypes.c_int64(devices.usable_cores()))
-        super().__init__(library, f"{library.bli_info_get_version_str().decode()} for {made_for}")
+    library = load(
+        f"to add it: {line_that_adds('libblis4-openmp', 'blis')}",
+        *installed("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
+        "libblis.so.4",
+        mode=OWN_FIRST,
+    )
+    library.bli_info_get_version_str.restype = library.bli_arch_string.restype = ctypes.c_char_p
+    made_for = library.bli_arch_string(library.bli_arch_query_id()).decode()
+    library.bli_thread_set_num_threads(ctypes.c_int64(devices.usable_cores()))
+    return None, f"{library.bli_info_get_version_str().decode()} for {made_for}", cblas(library)
 
 
 # -------------------------------------------------------------------------------------------- OpenCL
@@ -223,9 +213,9 @@ class BLIS(CBLAS):
 class CLBlastWork(OpenCLBuffers, Work):
     """A, B and C on the OpenCL device."""
 
-    def __init__(self, k, A, B, fill):
-        super().__init__(k.device, A, B, fill)
-        self.gemm = k.gemm
+    def __init__(self, gemm, device, A, B, fill):
+        super().__init__(device, A, B, fill)
+        self.gemm = gemm
 
     def timed(self, launches):
         """Multiply so many times. Returns seconds a launch: a GPU's own, from a marker on; on a CPU the wall's."""
@@ -241,72 +231,29 @@ class CLBlastWork(OpenCLBuffers, Work):
 
     def multiply(self):
         """Ask CLBlast for the product. Returns the event of its last kernel; raises RuntimeError when it refuses."""
-        (M, N, K), queue = self.sizes, self.queue
-        A, B, C = (X.int_ptr for X in (self.d_A, self.d_B, self.d_C))
-        c_queue, c_event = POINTER(queue.int_ptr), POINTER()
-        status = self.gemm(
-            ROW_MAJOR,
-            PLAIN,
-            PLAIN,
-            M,
-            N,
-            K,
-            1,
-            A,
-            0,
-            K,
-            B,
-            0,
-            N,
-            0,
-            C,
-            0,
-            N,
-            ctypes.byref(c_queue),
-            ctypes.byref(c_event),
-        )
+        (M, N, K), queue, event = self.sizes, POINTER(self.queue.int_ptr), POINTER()
+        A, B, C = ((X.int_ptr, 0) for X in (self.d_A, self.d_B, self.d_C))  # each from its first element on
+        events = ctypes.byref(queue), ctypes.byref(event)
+        status = self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, *A, K, *B, N, 0, *C, N, *events)
         if status:
             raise RuntimeError(f"CLBlastSgemm returned {status}")
         # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
-        return cl.Event.from_int_ptr(c_event.value, retain=False)
+        return cl.Event.from_int_ptr(event.value, retain=False)
 
 
-class CLBlast(Peer):
+def clblast():
     """AMD's, Intel's and NVIDIA's GPUs and CPUs, through OpenCL."""
-
-    dialect, name, work = "OpenCL", "CLBlast", CLBlastWork
-    build_seconds = None  # it builds its kernels in the first call of their kind, and does not say how long
-
-    def __init__(self, device=None):
-        library = load(
-            f"to add it: {line_that_adds('libclblast1', 'clblast')}",
-            *installed("lib/libclblast.*", "Library/bin/clblast.dll"),
-            "libclblast.so.1",
-        )
-        maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
-        version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
-        super().__init__(devices.opencl_device(device), version and version[1])
-        self.gemm = library.CLBlastSgemm
-        self.gemm.restype, self.gemm.argtypes = (
-            INT,
-            (
-                *[INT] * 3,
-                *[SIZE] * 3,
-                FLOAT,
-                *[POINTER, SIZE, SIZE] * 2,
-                FLOAT,
-                POINTER,
-                SIZE,
-                SIZE,
-                POINTER,
-                POINTER,
-            ),
-        )
-
-    def refuse(self, M, N, K):
-        """Raise MemoryError where the device, or one of its buffers, cannot hold the matrices."""
-        super().refuse(M, N, K)
-        refuse_beyond_buffer(self.device, M, N, K)
+    library = load(
+        f"to add it: {line_that_adds('libclblast1', 'clblast')}",
+        *installed("lib/libclblast.*", "Library/bin/clblast.dll"),
+        "libclblast.so.1",
+    )
+    maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
+    version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
+    device, gemm, matrix = devices.opencl_device(), library.CLBlastSgemm, (POINTER, SIZE, SIZE)
+    gemm.restype = INT
+    gemm.argtypes = (*[INT] * 3, *[SIZE] * 3, FLOAT, *matrix, *matrix, FLOAT, *matrix, POINTER, POINTER)
+    return device, version and version[1], functools.partial(CLBlastWork, gemm, device)
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -320,9 +267,9 @@ def address(X):
 class CuBLASWork(CudaArrays):
     """A, B and C on the NVIDIA GPU."""
 
-    def __init__(self, k, A, B, fill):
-        super().__init__(k.device, A, B, fill)
-        self.gemm, self.handle = k.gemm, k.handle
+    def __init__(self, gemm, handle, device, A, B, fill):
+        super().__init__(device, A, B, fill)
+        self.gemm, self.handle = gemm, handle
 
     def multiply(self):
         """Ask cuBLAS for the product. Raises RuntimeError with its status when it refuses."""
@@ -336,21 +283,17 @@ class CuBLASWork(CudaArrays):
             raise RuntimeError(f"cublasSgemm returned {status}")
 
 
-class CuBLAS(Peer):
+def cublas():
     """NVIDIA's own."""
-
-    dialect, name, work = "CUDA", "cuBLAS", CuBLASWork
-
-    def __init__(self):
-        device = devices.cuda_device()
-        if device.kind != "GPU":
-            raise Absent("needs an NVIDIA GPU")
-        self.gemm, self.handle, version = cublas()
-        super().__init__(device, version)
+    device = devices.cuda_device()
+    if device.kind != "GPU":
+        raise Absent("needs an NVIDIA GPU")
+    gemm, handle, version = started_cublas()
+    return device, version, functools.partial(CuBLASWork, gemm, handle, device)
 
 
 @functools.cache
-def cublas():
+def started_cublas():
     """cublasSgemm, a handle for it, and the version. Once a process, for a handle keeps memory of the GPU."""
     library, handle, number, version = load_cublas(), POINTER(), INT(), []
     cuda.current_context()  # cublasCreate takes this thread's context, which must be Numba's
@@ -376,3 +319,12 @@ def load_cublas():
         name = ctypes.util.find_library("cublas")
     major = devices.cuda_extra().removeprefix("cuda")
     return load(f'to add it: pip install "cuda-toolkit[cublas]=={major}.*"', *filter(None, [name]))
+
+
+LIBRARIES = {  # {name: (dialect, what loads it)}
+    "PyTorch": ("Python", pytorch),
+    "MKL": ("Python", mkl),
+    "BLIS": ("Python", blis),
+    "CLBlast": ("OpenCL", clblast),
+    "cuBLAS": ("CUDA", cublas),
+}

@@ -22,6 +22,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # In a checkout, the repository's folder. Where the course is installed, one in the directory where one works.
 RESULTS = CHECKOUT / "results" if (CHECKOUT / "pyproject.toml").exists() else Path("results")
 LARGEST = 10_000_000  # bytes of a file
+STORED = ("dialect", "step", "own", "device", "parameters")  # of a Timing, as a file names them
 PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
 
 
@@ -175,31 +176,28 @@ def versions() -> dict:
 
 
 def as_dict(board: Scoreboard) -> dict:
-    """The scoreboard for JSON."""
+    """The scoreboard for JSON, without what was simulated."""
     contestants = [
-        {
-            "dialect": t.dialect,
-            "step": t.step,
-            **({"own": True} if t.own else {}),
-            "device": t.device,
-            "parameters": t.parameters,
-            "gflops": t.gflops,
-            "seconds": list(seconds),
-        }
+        {name: getattr(t, name) for name in (*STORED, "gflops")} | {"seconds": seconds}
         for t, seconds in zip(board.timings, board.seconds, strict=True)
         if not t.simulated
     ]
-    return {
-        "M": board.M,
-        "N": board.N,
-        "K": board.K,
-        "peak_gflops": board.peak / 1e9,
-        "peak_of": board.device,
-        "on_host": board.on_host,
-        "blas": board.blas,
-        "contestants": contestants,
-        "missing": [m.name for m in board.missing],
-    }
+    about = {"peak_gflops": board.peak / 1e9, "peak_of": board.device, "on_host": board.on_host, "blas": board.blas}
+    missing = [m.name for m in board.missing]
+    return {"M": board.M, "N": board.N, "K": board.K, **about, "contestants": contestants, "missing": missing}
+
+
+def from_dict(b: dict) -> Scoreboard:
+    """The scoreboard that `as_dict` made this of."""
+    M, N, K = sizes((b["M"], b["N"], b["K"]))
+    timings = []
+    for c in b["contestants"]:
+        about = {name: c[name] for name in STORED if name in c}  # older files have no "own"
+        timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(c["seconds"])), spread=None, **about))
+    seconds = tuple(tuple(c["seconds"]) for c in b["contestants"])
+    return Scoreboard(
+        M, N, K, tuple(timings), seconds, 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]
+    )
 
 
 def read_file(path: Path) -> MachineResults:
@@ -209,37 +207,11 @@ def read_file(path: Path) -> MachineResults:
     """
     try:
         stored = files.plain(files.read_json(path, LARGEST, "a machine's file has some 100 kB"))
-        boards, made = [], []
+        boards = stored.pop("boards")
         # Files of version 1.0 say this once, for all of their boards.
         all_of_them = {"date": stored["date"], "drivers": stored.get("drivers"), "versions": stored.get("versions")}
-        for b in stored.pop("boards"):
-            size = sizes((b["M"], b["N"], b["K"]))
-            made.append(dict(b.get("made", all_of_them)))
-            timings = [
-                Timing(
-                    c["dialect"],
-                    c["step"],
-                    *size,
-                    float(np.median(c["seconds"])),
-                    None,
-                    c["device"],
-                    c["parameters"],
-                    own=c.get("own", False),
-                )
-                for c in b["contestants"]
-            ]
-            boards.append(
-                Scoreboard(
-                    *size,
-                    tuple(timings),
-                    tuple(tuple(c["seconds"]) for c in b["contestants"]),
-                    1e9 * b["peak_gflops"],
-                    b["peak_of"],
-                    b["on_host"],
-                    blas=b["blas"],
-                )
-            )
-        return MachineResults(stored.pop("device"), stored.pop("date"), tuple(boards), stored, tuple(made))
+        made = tuple(dict(b.get("made", all_of_them)) for b in boards)
+        return MachineResults(stored.pop("device"), stored.pop("date"), tuple(map(from_dict, boards)), stored, made)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(
             f"{files.plain(Path(path).name)} is no record of a scoreboard ({type(error).__name__}: {error}). "

@@ -40,11 +40,15 @@ class Scoreboard:
     missing: tuple = ()
     blas: str = ""
 
+    def silicon(self, i: int) -> str:
+        """The device that contestant i ran on; the host is `device`, too, where both are one CPU."""
+        device = self.timings[i].device
+        return self.device if device == "host" and self.on_host else device
+
     def of_peak(self, i: int) -> float | None:
         """The contestant's rate as a share of its device's peak, at most 1; None where that was not measured."""
         t = self.timings[i]
-        mine = t.device == self.device or (t.device == "host" and self.on_host)
-        return None if t.simulated or not mine else 1e9 * t.gflops / self.peak
+        return None if t.simulated or self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
 
     def times(self, i: int, j: int) -> tuple[float, float, float] | None:
         """How many times as fast contestant i is as j: the median, the least and the greatest of the rounds' ratios.
@@ -56,23 +60,17 @@ class Scoreboard:
 
     def library(self, i: int) -> int | None:
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
-
-        def silicon(t):
-            return self.device if t.device == "host" and self.on_host else t.device
-
-        there = [
-            j
-            for j, t in enumerate(self.timings)
-            if t.step not in ladder.STEPS and not t.own and not t.simulated and silicon(t) == silicon(self.timings[i])
+        libraries = [
+            j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.own and not t.simulated
         ]
+        there = [j for j in libraries if self.silicon(j) == self.silicon(i)]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
 
     def __repr__(self):
         rounds = max(map(len, self.seconds))
         title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' * (rounds > 1)}"
-        lines = [
-            f"{title:28}{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"
-        ]
+        head = f"{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"
+        lines = [f"{title:28}{head}"]
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
             if t.simulated:
@@ -88,11 +86,10 @@ class Scoreboard:
                 f"{self.times(i, 0)[0]:9.2f}x  {against}".rstrip()
             )
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
-        return "\n".join(
-            lines
-            + [", ".join([*used, f"NumPy: {self.blas}"])]
-            + [f"{f'{m.name} ({m.dialect})' if m.dialect != 'Python' else m.name:28}{m.remedy}" for m in self.missing]
-        )
+        lines.append(", ".join([*used, f"NumPy: {self.blas}"]))
+        for m in self.missing:
+            lines.append(f"{m.name if m.dialect == 'Python' else f'{m.name} ({m.dialect})':28}{m.remedy}")
+        return "\n".join(lines)
 
 
 @takes
@@ -138,18 +135,10 @@ def scoreboard(
         median = float(np.median(times)) if times else None
         timings.append(dataclasses.replace(middle, seconds=median, own=any(k is one for one in mine)))
         seconds.append(times)
-    return Scoreboard(
-        M,
-        N,
-        K,
-        tuple(timings),
-        tuple(seconds),
-        peak(probed, best) if probed else 0.0,
-        probed.name if probed else "",
-        on_host,
-        tuple(k for k in found if isinstance(k, Missing)),
-        devices.numpy_blas(),
-    )
+    probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
+    missing = tuple(k for k in found if isinstance(k, Missing))
+    about = dict(on_host=on_host, missing=missing, blas=devices.numpy_blas(), **probe)
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), **about)
 
 
 def wrong_contestants(contestants, M, N, K):

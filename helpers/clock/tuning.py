@@ -5,6 +5,7 @@ kernels by a short loop; both go through the space in the same order. What seems
 defaults, in turns, and kept only if that comparison's verdict is "ahead".
 """
 
+import dataclasses
 import functools
 import time
 import warnings
@@ -29,25 +30,23 @@ FINALISTS = 3  # at most, while the budget lasts
 class Tuning:
     """What a search found.
 
+    size        (M, N, K) of the product
+    best        the parameters to use: the winner's, or the defaults
     tried       a tuple of (parameters, GFLOP/s, or None and then why it failed), in order, the defaults first
     legal       points of the space that can run on the device
     comparison  the winner against the defaults, in turns; None if it came to none
-    best        the parameters to use: the winner's, or the defaults
     found_on    the date of an earlier search that this one found in the cache, and did not repeat
     not_kept    why `parameters="tuned"` will not find what this search did; "" where it will
     """
 
     step: str
     dialect: str
-    device: str
-    M: int
-    N: int
-    K: int
-    tried: tuple
-    legal: int
-    seconds: float
-    comparison: Comparison | None
+    size: tuple[int, int, int]
     best: dict
+    tried: tuple = ()
+    legal: int = 0
+    seconds: float = 0.0
+    comparison: Comparison | None = None
     interrupted: bool = False
     found_on: str = ""
     not_kept: str = ""
@@ -60,18 +59,13 @@ class Tuning:
         return rates
 
     def __repr__(self):
+        text = f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "
         if self.found_on:
-            return (
-                f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: searched on {self.found_on}\n"
-                f"  kept      {ladder.spell(self.best)}\n  To search again, add again=True."
-            )
+            kept_there = f"\n  kept      {ladder.spell(self.best)}\n  To search again, add again=True."
+            return f"{text}searched on {self.found_on}{kept_there}"
         failed = [(p, why) for p, rate, why in self.tried if rate is None]
-        text = (
-            f"{self.step} ({self.dialect}), {self.M} x {self.N} x {self.K}: "
-            f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
-            + f", {len(failed)} failed" * bool(failed)
-            + ", interrupted" * self.interrupted
-        )
+        text += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+        text += f", {len(failed)} failed" * bool(failed) + ", interrupted" * self.interrupted
         if failed:
             p, why = failed[0]
             text += f"\n  failed    first with {ladder.spell(p)}: {why or 'no reason was given'}"
@@ -82,13 +76,10 @@ class Tuning:
         elif self.best == default:
             text += "\n  Nothing was ahead of the defaults in every round. They stay."
         else:
-            first, second = self.comparison.first, self.comparison.second
-            text += (
-                f"\n  best      {ladder.spell(self.best)}"
-                f"\n  in turns  {first.gflops:.3g} against {second.gflops:.3g} GFLOP/s, "
-                f"{self.comparison.ratio:.2f} times "
-                f"({min(self.comparison.ratios):.2f} to {max(self.comparison.ratios):.2f})"
-            )
+            won, ratios = self.comparison, self.comparison.ratios
+            text += f"\n  best      {ladder.spell(self.best)}"
+            text += f"\n  in turns  {won.first.gflops:.3g} against {won.second.gflops:.3g} GFLOP/s, "
+            text += f"{won.ratio:.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
         return text + f"\n  not kept: {self.not_kept}" * bool(self.not_kept)
 
 
@@ -130,39 +121,45 @@ def tune(
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
     one = dialect_called(dialect)
-    dialect = one.name
-    rung = ladder.step(step, dialect)
+    rung = ladder.step(step, one.name)
     device = one.device(rung, None)
     if device.kind == "simulator":
         raise ValueError(
             "in the simulator there is no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU."
         )
-    M, N, K = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
-    default, source = rung.fitted(rung.defaults_for(device), device, M, N, K), one.source_of(step)
+    size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
+    default, source = rung.fitted(rung.defaults_for(device), device, *size), one.source_of(step)
     stored = {} if again or space is not None else kept.entry(rung, device, source)
-    if stored.get("size") == [M, N, K]:
-        best, date = stored["parameters"], str(stored.get("date", "an unknown day"))
-        return Tuning(step, dialect, device.name, M, N, K, (), 0, 0.0, None, best, found_on=date)
+    if stored.get("size") == list(size):
+        date = str(stored.get("date", "an unknown day"))
+        return Tuning(step, one.name, size, stored["parameters"], found_on=date)
     legal = ladder.points(rung, device, space)
-    one.build(step).refuse(M, N, K)
+    one.build(step).refuse(*size)
     start = time.perf_counter()
-    task = Task(rung, dialect, device, (M, N, K), default, legal)
+    task = Task(rung, one.name, device, size, default, legal)
     tried, interrupted = search(task, start, seconds)
     best, comparison, cut = finals(task, tried, start + seconds, interrupted)
-    interrupted = interrupted or cut
-    took, points = time.perf_counter() - start, len(legal) + (default not in legal)
-    not_kept = ""
-    if any(rate is not None for _, rate, _ in tried):
-        ratio = round(comparison.ratio, 3) if comparison else None
-        about = dict(size=(M, N, K), date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
-        try:
-            kept.remember(rung, device, source, best, **about)
-        except OSError as error:  # what was found is worth more than the file
-            not_kept = str(error)
-            warn_once(not_kept)
-    return Tuning(
-        step, dialect, device.name, M, N, K, tuple(tried), points, took, comparison, best, interrupted, "", not_kept
+    found = Tuning(
+        step,
+        one.name,
+        size,
+        best,
+        tried=tuple(tried),
+        legal=len(legal) + (default not in legal),
+        seconds=time.perf_counter() - start,
+        comparison=comparison,
+        interrupted=interrupted or cut,
     )
+    if all(rate is None for _, rate, _ in tried):
+        return found
+    ratio = round(comparison.ratio, 3) if comparison else None
+    about = dict(size=size, date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=found.interrupted)
+    try:
+        kept.remember(rung, device, source, best, **about)
+    except OSError as error:  # what was found is worth more than the file
+        warn_once(str(error))
+        return dataclasses.replace(found, not_kept=str(error))
+    return found
 
 
 @functools.cache

@@ -24,7 +24,7 @@ DAY = 24 * 3600  # seconds
 BOUNDS = dict.fromkeys(("threads", "registers", "columns", "p", "q"), (1, MOST))
 BOUNDS |= dict.fromkeys(("shared_bytes", "i", "j"), (0, MOST))
 BOUNDS |= {"ranks": (1, 2**20), "rounds": (1, 1000), "workers": (1, 1024)}
-LONGEST = {"seconds": DAY, "tuning_seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
+LONGEST = {"seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
 MADE_BY = {  # what makes an object of that class
     "Kernel": "cuda_kernel(...) or opencl_kernel(...)",
     "Device": "devices.opencl_device(...)",

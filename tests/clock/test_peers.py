@@ -130,11 +130,11 @@ def gpu(monkeypatch):
     monkeypatch.setattr(libraries.cuda, "event", Event)
     monkeypatch.setattr(libraries.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
     monkeypatch.setattr(libraries, "address", lambda X: X._ary.ctypes.data)
-    libraries.cublas.cache_clear()
+    libraries.started_cublas.cache_clear()
     yield SimpleNamespace(
         calls=calls, plant=lambda library: monkeypatch.setattr(libraries, "load_cublas", lambda: library)
     )
-    libraries.cublas.cache_clear()
+    libraries.started_cublas.cache_clear()
 
 
 def plant_host(monkeypatch, multiply):
@@ -181,16 +181,19 @@ def test_clblast_is_found_wherever_it_loads():
 def test_blis_calls_itself_although_mkl_has_functions_of_the_same_names(monkeypatch):
     modes = {}
     monkeypatch.setattr(ctypes, "CDLL", lambda name, mode=None: modes.setdefault(str(name), mode) and refuse(name))
-    assert isinstance(libraries.find(libraries.BLIS), libraries.Missing)
+    assert isinstance(libraries.find("BLIS"), libraries.Missing)
     assert modes and all(mode & os.RTLD_DEEPBIND for mode in modes.values())
 
 
-def test_clblast_is_right_on_every_opencl_device():
+def test_clblast_is_right_on_every_opencl_device(monkeypatch):
     here("CLBlast")
     proved = [c for c in devices.opencl_candidates() if c.problem is None]
     assert proved
     for candidate in proved:
-        k = libraries.CLBlast(f"{candidate.platform} {candidate.name}")
+        device = devices.opencl_device(f"{candidate.platform} {candidate.name}")
+        with monkeypatch.context() as now:
+            now.setattr(devices, "opencl_device", lambda device=device: device)
+            k = libraries.find("CLBlast")
         assert k.device.name == candidate.name and check(k, [*SHAPES, (130, 129, 257)]), candidate
 
 
@@ -198,8 +201,8 @@ def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatc
     k, A, B = here("CLBlast"), np.ones((5, 3), np.float32), np.ones((3, 7), np.float32)
     monkeypatch.setattr(libraries.time, "perf_counter", lambda: 0.0)  # the wall stands still
     for kind, moves in (("CPU", False), ("GPU", True)):
-        k.device = dataclasses.replace(k.device, kind=kind)
         work = k.upload(A, B)
+        work.device = dataclasses.replace(k.device, kind=kind)
         assert (work.launch() > 0) == moves and (work.download() == 3).all()
 
 
@@ -260,13 +263,13 @@ def test_cublas_that_is_not_installed_is_missing(monkeypatch, gpu):
     monkeypatch.setattr(libraries.ctypes.util, "find_library", lambda name: None)
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
-    assert libraries.find(libraries.CuBLAS) == libraries.Missing(
+    assert libraries.find("cuBLAS") == libraries.Missing(
         "cuBLAS", "CUDA", 'to add it: pip install "cuda-toolkit[cublas]==12.*"'
     )
     # Found, but without a library that it needs itself.
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=refuse))
     monkeypatch.setattr(libraries.ctypes.util, "find_library", lambda name: "/nowhere/libcublas.so.12")
-    assert "cuda-toolkit[cublas]" in libraries.find(libraries.CuBLAS).remedy
+    assert "cuda-toolkit[cublas]" in libraries.find("cuBLAS").remedy
 
 
 def test_cublas_is_loaded_from_where_it_is_found(monkeypatch, tmp_path):
@@ -290,7 +293,7 @@ def test_without_a_device_clblast_says_what_adds_one(monkeypatch):
 
     monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace())
     monkeypatch.setattr(devices, "opencl_device", none)
-    assert libraries.find(libraries.CLBlast) == libraries.Missing("CLBlast", "OpenCL", words)
+    assert libraries.find("CLBlast") == libraries.Missing("CLBlast", "OpenCL", words)
 
 
 # ------------------------------------------------------------------------------ there, but not right
@@ -324,19 +327,16 @@ def test_a_library_that_is_wrong_is_missing(monkeypatch, how):
 
 def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: broken(A, B, out)))
-    assert libraries.find(libraries.PyTorch).remedy == "is installed but fails: no kernel for this processor"
+    assert libraries.find("PyTorch").remedy == "is installed but fails: no kernel for this processor"
     monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace())
-    assert (
-        "cblas_sgemm" in libraries.find(libraries.MKL).remedy
-        or "mkl_get_version" in libraries.find(libraries.MKL).remedy
-    )
+    assert "cblas_sgemm" in libraries.find("MKL").remedy or "mkl_get_version" in libraries.find("MKL").remedy
 
 
 def test_an_error_of_clblast_is_told(monkeypatch):
     monkeypatch.setattr(
         libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace(CLBlastSgemm=lambda *arguments: -1022)
     )
-    assert libraries.find(libraries.CLBlast).remedy == "is installed but fails: CLBlastSgemm returned -1022"
+    assert libraries.find("CLBlast").remedy == "is installed but fails: CLBlastSgemm returned -1022"
 
 
 # -------------------------------------------------------------------------------------------- cuBLAS
@@ -354,10 +354,10 @@ def test_cublas_multiplies_by_columns_between_two_events(gpu):
 
 def test_cublas_that_is_wrong_or_fails_is_missing(gpu):
     gpu.plant(cublas_that(gpu.calls, multiply=lambda A, B: np.zeros((A.shape[0], B.shape[1]))))
-    assert "wrong numbers" in libraries.find(libraries.CuBLAS).remedy
-    libraries.cublas.cache_clear()
+    assert "wrong numbers" in libraries.find("cuBLAS").remedy
+    libraries.started_cublas.cache_clear()
     gpu.plant(cublas_that(gpu.calls, status=13))
-    assert libraries.find(libraries.CuBLAS).remedy == "is installed but fails: cublasSgemm returned 13"
-    libraries.cublas.cache_clear()
+    assert libraries.find("cuBLAS").remedy == "is installed but fails: cublasSgemm returned 13"
+    libraries.started_cublas.cache_clear()
     gpu.plant(SimpleNamespace(cublasCreate_v2=lambda handle: 1))
-    assert libraries.find(libraries.CuBLAS).remedy == "is installed but fails: cuBLAS does not start here: status 1"
+    assert libraries.find("cuBLAS").remedy == "is installed but fails: cuBLAS does not start here: status 1"

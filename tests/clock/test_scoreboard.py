@@ -252,10 +252,17 @@ TINY = dict(
 )
 
 
-def test_one_command_checks_tunes_measures_and_writes(tmp_path, monkeypatch):
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """A plan of seconds for every device, and a cache of its own."""
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(recording, "PLANS", {"CPU": TINY, "GPU": TINY})
+    monkeypatch.setattr(recording, "TUNING_SECONDS", 1)
+
+
+def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny):
     said = []
-    path = record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
+    path = record(tmp_path / "results", say=lambda what: said.append(str(what)))
     machine = read_file(path)
     assert [(b.M, b.N, b.K) for b in machine.boards] == [(4, 32, 8), (16, 16, 16)]  # the least work first
     assert {t.step for t in machine.boards[1].timings} >= {"numpy_matmul", "naive", "tiled"}
@@ -264,9 +271,7 @@ def test_one_command_checks_tunes_measures_and_writes(tmp_path, monkeypatch):
     assert sum(text.startswith("✓") for text in said) >= len(here) and any("points tried" in text for text in said)
 
 
-def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
-
+def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, tiny, monkeypatch):
     def judge(k, shapes=None):
         wrong = (
             opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4)
@@ -277,17 +282,16 @@ def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, monkeypatch):
 
     monkeypatch.setattr(recording, "check", judge)
     said = []
-    machine = read_file(
-        record(tmp_path / "results", say=lambda what: said.append(str(what)), plan=TINY, tuning_seconds=1)
-    )
+    machine = read_file(record(tmp_path / "results", say=lambda what: said.append(str(what))))
     assert not machine.about["checked"]["naive (OpenCL)"] and any("K is cut" in text for text in said)
     assert "naive" not in {t.step for b in machine.boards for t in b.timings if t.dialect == "OpenCL"}
 
 
 def test_the_plans_name_rungs_and_sizes_that_there_are():
     for kind, plan in recording.PLANS.items():
-        for name in [*plan["tuned"], *(name for _, steps in plan["sizes"] for name in steps or [])]:
-            assert kind in ladder.STEPS[name].defaults
+        assert plan["tuned"][0] == "register_2d" and all(kind in ladder.STEPS[n].defaults for n in plan["tuned"])
+        steps = {str(size): tuple(names) for size, names in plan["sizes"]}  # all at small sizes, few at large ones
+        assert steps["512"] == ladder.rungs() and list(steps.values())[-1] == tuple(plan["tuned"])
     sizes = [size for size, _ in recording.PLANS["GPU"]["sizes"]]
     assert {512, 8192, 4095, 4096} <= set(sizes)
 

@@ -78,7 +78,7 @@ def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
     tried = [
         ({"a": 1, "b": b, "c": c}, rate, "") for b, c, rate in ((2, 1, 5.0), (2, 2, 7.0), (2, 3, 6.0), (3, 1, None))
     ]
-    found = tuning.Tuning("tiled", "OpenCL", "a device", 8, 8, 8, tuple(tried), 4, 1.0, None, {})
+    found = tuning.Tuning("tiled", "OpenCL", (8, 8, 8), {}, tried=tuple(tried), legal=4, seconds=1.0)
     assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 

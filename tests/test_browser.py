@@ -17,7 +17,7 @@ import nbformat
 import notebooks
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.bulk
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = [

@@ -98,7 +98,7 @@ def colab_like(tmp_path, monkeypatch):
     return venv
 
 
-@pytest.mark.launchers
+@pytest.mark.bulk
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; the notebook installs through it")
 def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
     path = [p for p in notebooks.notebook_paths() if p.name[:2] <= "02"][-1]  # the first with kernels, when written
@@ -123,7 +123,7 @@ def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
     assert not changed, "the course upgraded what Colab ships"
 
 
-@pytest.mark.launchers
+@pytest.mark.bulk
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="pip has a CPU runtime for x86-64 Linux"
 )

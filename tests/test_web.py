@@ -13,7 +13,7 @@ import web
 from axe_playwright_python.sync_playwright import Axe
 from test_browser import browser  # noqa: F401
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.bulk
 PAGES = [
     *("index", "glossary", *(path.stem for path in web.pages(web.FOLDER))),
     *(f"zh_CN/{name}" for name in ("index", "glossary", *(path.stem for path in web.pages(web.FOLDER / "zh_CN")))),

@@ -36,6 +36,7 @@ PAGE = {
 READY = importlib.util.find_spec("jupyterhub") and shutil.which("configurable-http-proxy")
 
 
+@pytest.mark.bulk
 @pytest.mark.skipif(not READY, reason="pip install '.[room]' and npm install -g configurable-http-proxy")
 def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
     hub = try_server.Hub(tmp_path)

@@ -31,7 +31,7 @@ def test_these_are_the_pythons_that_the_course_promises():
     assert f"Python {oldest} to {PYTHONS[-1].removesuffix('.0')}" in readme
 
 
-@pytest.mark.launchers
+@pytest.mark.bulk
 @pytest.mark.parametrize(
     "python, system, pins",
     [(python, LINUX, "constraints.txt") for python in PYTHONS]

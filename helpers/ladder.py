@@ -127,13 +127,14 @@ def packed_defaults(device):
     return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=STRIPS)
 
 
-def patch_columns(device, TM):
-    """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the vector registers.
+def vector_registers(device):
+    """How many vector registers a core has: 32 of 16 floats, 16 of 8 floats, and on ARM 32 of 4 floats."""
+    return 16 if vector(device) == 8 else 32
 
-    Of these there are 32 of 16 floats, 16 of 8 floats, and on ARM 32 of 4 floats. At most 8.
-    """
-    registers = 16 if vector(device) == 8 else 32
-    return min(8, (registers - 1) // (TM + 1))
+
+def patch_columns(device, TM):
+    """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the registers. At most 8."""
+    return min(8, (vector_registers(device) - 1) // (TM + 1))
 
 
 def column_defaults(device):
@@ -146,9 +147,15 @@ def vector(device):
     return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
 
 
-def by_vectors(wide, others):
-    """Parameters by device: `wide` for a CPU with 32 registers of 16 floats, `others` where they hold fewer sums."""
-    return lambda device: wide if vector(device) == 16 else others
+def register_patch_defaults(device):
+    """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers.
+
+    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 4, 4 x 2 + 2 + 1 = 11.
+    """
+    BM, BN, TN = 128, 256, 2
+    TM = max(rows for rows in (4, 8) if rows * TN + TN + 1 <= vector_registers(device))
+    BK = max(8, min(128, device.shared_bytes // (4 * (BM + BN)) // 8 * 8))
+    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN)
 
 
 def packed_depth(device, BN):
@@ -309,7 +316,7 @@ STEPS = {
             "a thread owns TM elements of a column: one value of B serves TM products",
             {
                 "GPU": dict(BM=64, BN=64, BK=16, TM=16),
-                "CPU": by_vectors(dict(BM=64, BN=128, BK=32, TM=8), dict(BM=128, BN=128, BK=32, TM=8)),
+                "CPU": dict(BM=128, BN=256, BK=128, TM=8),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
                 "simulator": dict(BM=8, BN=4, BK=4, TM=4),
             },
@@ -325,7 +332,7 @@ STEPS = {
             "a thread owns a TM x TN patch of C, held in registers",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": by_vectors(dict(BM=128, BN=256, BK=64, TM=8, TN=4), dict(BM=128, BN=128, BK=48, TM=4, TN=2)),
+                "CPU": register_patch_defaults,
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             },
@@ -347,7 +354,7 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "CPU": by_vectors(dict(BM=128, BN=256, BK=32, TM=8, TN=4), dict(BM=256, BN=256, BK=64, TM=4, TN=4)),
+                "CPU": dict(BM=256, BN=256, BK=64, TM=4, TN=4),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             },
@@ -369,10 +376,7 @@ STEPS = {
             "bring the next tile while multiplying this one; a compact patch a warp",
             {
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
-                "CPU": by_vectors(
-                    dict(BM=128, BN=256, BK=32, TM=8, TN=4, WM=8, WN=256),
-                    dict(BM=256, BN=128, BK=64, TM=4, TN=4, WM=4, WN=64),
-                ),
+                "CPU": dict(BM=128, BN=256, BK=64, TM=4, TN=4, WM=4, WN=256),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
                 "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
             },

@@ -181,11 +181,14 @@ def test_strips_are_wider_only_where_the_pieces_stay_deep(shared_bytes, sizes):
     assert {name: p[name] for name in sizes} == sizes and p["STRIPS"] * p["BN"] == 512
 
 
-def test_wide_vectors_have_sizes_of_their_own():
-    wide, narrow = (Device("OpenCL", "a CPU", "CPU", "", 8192, 256 << 10, None, None, w, 2) for w in (16, 8))
-    sums = {name: ladder.STEPS[name].defaults_for for name in ("register_2d", "vectorized", "prefetched")}
-    for defaults in sums.values():  # as many as there are registers, less what the numbers of A and B take
-        assert defaults(narrow)["TM"] * defaults(narrow)["TN"] <= 16 < defaults(wide)["TM"] * defaults(wide)["TN"] <= 32
+@pytest.mark.parametrize("width, registers", [(16, 32), (8, 16), (4, 32)])
+@pytest.mark.parametrize("kib", [32, 64, 256])
+def test_the_patch_of_register_2d_fits_a_cpus_registers_and_its_tiles_local_memory(width, registers, kib):
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, kib << 10, None, None, width, 2)
+    step = ladder.STEPS["register_2d"]
+    p = ladder.parameters(step, cpu, {})  # it refuses what the device cannot hold
+    assert p["TM"] * p["TN"] + p["TN"] + 1 <= registers < 2 * p["TM"] * p["TN"] + p["TN"] + 1
+    assert 4 * step.staged(p | dict(BK=p["BK"] + 8)) > kib << 10 or p["BK"] == 128  # and no shallower than it must be
 
 
 def test_packed_takes_a_wider_tile_where_k_is_short():

@@ -24,8 +24,6 @@ class Together(Contestant):
     `rates`: what each is known to compute in a second, in any unit: its share of the rows follows from it.
     """
 
-    name = "together"
-
     def __init__(self, kernels: list[Kernel], rates: list[float]):
         self.kernels, self.rates = kernels, rates
         self.dialect = kernels[0].dialect

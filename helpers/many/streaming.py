@@ -229,7 +229,7 @@ class StreamedWork(Work):
         if self.staying and self.staying.shape != X.shape:
             self.staying = None
             for track in self.tracks:
-                track.let_go()
+                track.passing = track.work = None
         self.staying = self.kernel.place(X, self.staying)
         self.count(up=X.nbytes)
 
@@ -260,8 +260,10 @@ class StreamedWork(Work):
             self.kernel.place(X, track.passing)
             return
         with self.counting:  # so that what the other track frees meanwhile is still counted with it
-            track.let_go()
-            track.put(self.kernel, X, self.staying, name)
+            track.passing = track.work = None
+            track.passing = self.kernel.place(X)
+            A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
+            track.work = self.kernel.upload(A, B, fill=None)
             works = [each.work for each in self.tracks if each.work]
             buffers = {buffer: size for work in works for buffer, size in work.memory().items()}
             self.peak = max(self.peak, sum(buffers.values()))
@@ -280,20 +282,9 @@ class StreamedWork(Work):
 
 
 class Track:
-    """A block that passes, on the device, and the work that it is part of."""
+    """What one track holds on the device: a block that passes, and the work that it is part of."""
 
-    def __init__(self):
-        self.passing = self.work = None
-
-    def let_go(self):
-        """Free what it holds."""
-        self.passing = self.work = None
-
-    def put(self, k, X, staying, name):
-        """Put X, the block of A or B of that name, and a block of C on the device."""
-        self.passing = k.place(X)
-        A, B = (self.passing, staying) if name == "A" else (staying, self.passing)
-        self.work = k.upload(A, B, fill=None)
+    passing = work = None
 
 
 def pieces(end: int, step: int) -> list[slice]:

@@ -274,7 +274,7 @@ class RocKernel:
             )
 
 
-def array_of(value) -> str:
+def array_of(value: object) -> str:
     """What an array, or its Numba type, holds: as "float32 with 2 dimensions". Empty for what is no array."""
     return f"{value.dtype} with {value.ndim} dimensions" if getattr(value, "ndim", 0) else ""
 

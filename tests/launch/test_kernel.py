@@ -11,7 +11,8 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, draw, kernel, operands, sizes
+from helpers.launch import CudaKernel, KernelError, dialect, draw, kernel, operands, sizes
+from helpers.launch.cuda import SIGNATURE
 from helpers.launch.opencl import aligned, refuse_beyond_buffer
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
@@ -266,6 +267,38 @@ def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_
     k.refuse(1, 8 * 65536, 1)
     with pytest.raises(ValueError, match=r"needs 65536 blocks along y .* CUDA allows 65535"):
         k.refuse(4 * 65535 + 1, 1, 1)
+
+
+@both
+def test_what_is_placed_is_multiplied_where_it_lies_and_its_place_is_taken_again(build):
+    k, (A, B), (X, Y) = build("naive"), draw(5, 6, 7), draw(5, 6, 7)
+    place = k.place(A)
+    assert (place.shape, place.device) == ((5, 7), k.device) and k.place(X, place) is place
+    work = k.upload(place, B)
+    work.launch()
+    assert not wrong_elements(work.download(), X, B).any()
+    with pytest.raises(ValueError, match=r"X is \(7, 6\) and `over` is \(5, 7\)"):
+        k.place(Y, place)
+    with pytest.raises(TypeError, match="over=3 is no matrix on a device"):
+        k.place(A, 3)
+
+
+def test_a_kernel_for_a_gpu_is_compiled_when_it_is_built():
+    def refuses(signature):
+        raise TypeError("\nno such type\n")
+
+    gpu = replace(devices.cuda_device(), kind="GPU")
+    with pytest.raises(KernelError, match=r"does not compile:\nno such type$"):
+        CudaKernel("naive", dict(BM=4, BN=4), "", gpu, True, SimpleNamespace(compile=refuses))
+    asked = []
+    CudaKernel("naive", dict(BM=4, BN=4), "", gpu, True, SimpleNamespace(compile=asked.append))
+    assert asked == [SIGNATURE]
+
+
+def test_a_dialect_is_found_in_any_case_and_the_others_are_named():
+    assert dialect("cuda") is dialect("CUDA") and dialect("opencl").name == "OpenCL"
+    with pytest.raises(ValueError, match=r"there is no dialect 'HIP'; there are: CUDA, OpenCL\.$"):
+        dialect("HIP")
 
 
 @both

@@ -90,6 +90,20 @@ def test_the_simulators_four_members_can_be_replaced_and_come_back():
 
 
 @simulator
+def test_shared_memory_of_a_launchs_own_size_is_still_there():
+    import helpers.launch.wide  # noqa: F401, which gives shared arrays an alignment
+
+    @cuda.jit
+    def kernel(X):
+        own = cuda.shared.array(0, float32)
+        X[0], X[1] = own.size, cuda.shared.array(3, float32, alignment=16).size
+
+    X = np.zeros(2)
+    kernel[1, 1, 0, 16](X)
+    assert list(X) == [4, 3]
+
+
+@simulator
 def test_a_blocks_threads_take_turns_from_barrier_to_barrier():
     order = []
 

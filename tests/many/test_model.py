@@ -38,7 +38,7 @@ def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch
     monkeypatch.setattr(model, "LONG", 16)
     monkeypatch.setattr(model, "mpirun", lambda *command: asked.append(command) or table)
     assert model.this_machine() == Network("this machine", 2.0, 16 / 5.0)
-    assert asked == [(2, "-m", "mpi4py.bench", "pingpong", "--max-size", "16")]
+    assert asked == [(2, "-m", "mpi4py.bench", "pingpong", "--max-size", "16", "--loop", "1000")]
 
 
 def test_a_run_takes_as_long_as_its_slowest_rank():

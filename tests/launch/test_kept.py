@@ -1,0 +1,152 @@
+"""What was tuned is kept, a file a device: whole, and for one version of the kernel and of the driver."""
+
+import dataclasses
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from helpers import devices, forget_tuned, ladder, opencl_kernel
+from helpers.launch import DIALECTS, kept
+
+DEVICE = devices.opencl_device()
+TILED = ladder.STEPS["tiled"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    kept.ignored.cache_clear()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        (lambda text: text[: len(text) // 2], "the file is damaged"),
+        (lambda text: "[]", "the file is damaged"),
+        (lambda text: "[" * 100_000, "the file is damaged"),
+        (lambda text: text + " " * kept.LARGEST, "the file is damaged"),
+        (lambda text: text.replace('"TILE": 8', "\"__import__('os')\": 8"), "has no parameter \"__import__('os')\""),
+        (lambda text: text.replace('"TILE": 8', '"TILE": "__import__(\'os\')"'), "must be a whole number"),
+        (lambda text: text.replace('"TILE": 8', '"\\u001b[2J": 8'), "has no parameter '\\\\x1b[2J'"),
+        (lambda text: text.replace('"parameters"', '"other"'), "the file is damaged"),
+        (lambda text: text.replace('"mark": "', '"mark": "0'), "those of tiled belong to another version"),
+        (lambda text: text.replace('"TILE": 8', '"TILE": 4096'), "needs a block of 4096 x 4096"),
+        (lambda text: text.replace('"TILE": 8', '"SIDE": 8'), "no parameter 'SIDE'"),
+        (lambda text: text.replace('"size"', '"other"'), "None is no size"),
+        (lambda text: re.sub(r"\[[^]]*\]", "[48, 48]", text), "[48, 48] is no size"),
+        (lambda text: re.sub(r"\[[^]]*\]", "[48, 0, 48]", text), "each size must be 1 or more"),
+        (lambda text: re.sub(r"\[[^]]*\]", '"480"', text), "'480' is no size"),
+    ],
+    ids=[
+        "cut off",
+        "no dict",
+        "deep",
+        "huge",
+        "code for a name",
+        "code for a value",
+        "a terminal's code",
+        "no parameters",
+        "another version",
+        "too large",
+        "unknown",
+        "no size",
+        "two sizes",
+        "no rows",
+        "text",
+    ],
+)
+def test_a_damaged_or_foreign_cache_is_ignored_said_once_and_rebuilt(damage, says, own_cache):
+    source = DIALECTS["OpenCL"].source_of("tiled")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, size=[48, 48, 48], date="2026-01-01")
+    assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 8}
+    [file] = own_cache.glob("tuned-*.json")
+    file.write_text(damage(file.read_text()))
+    with pytest.warns(UserWarning, match=re.escape(says)) as said:
+        used = [opencl_kernel("tiled", parameters="tuned").parameters for _ in range(2)]
+    assert used == [TILED.defaults_for(DEVICE)] * 2
+    assert sum("tuned parameters" in str(warning.message) for warning in said) == 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="tuned parameters")
+        kept.remember(TILED, DEVICE, source, {"TILE": 16}, size=[48, 48, 48], date="2026-01-01")
+        assert opencl_kernel("tiled", parameters="tuned").parameters == {"TILE": 16}
+    assert set(json.loads(file.read_text())) == {"tiled"}
+    assert {path.name for path in own_cache.iterdir()} == {file.name, "lock"}
+
+
+def test_a_file_that_cannot_be_read_is_not_replaced(monkeypatch, own_cache):
+    source = DIALECTS["OpenCL"].source_of("tiled")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, (48, 48, 48))
+    [file] = own_cache.glob("tuned-*.json")
+    before = file.read_text()
+
+    def locked(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as now:
+        now.setattr(kept.files, "read_others", locked)
+        with pytest.raises(OSError, match="cannot be changed \\(Permission denied\\)"):
+            kept.remember(TILED, DEVICE, source, {"TILE": 16}, (48, 48, 48))
+        with pytest.warns(UserWarning, match="the file cannot be read \\(Permission denied\\). Tune again"):
+            assert kept.entry(TILED, DEVICE, source) == {}
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["[]", "", "{", "7", '{"tiled": 3}'])
+@pytest.mark.parametrize("step", [None, "tiled"])
+def test_the_way_back_from_a_damaged_file(text, step, own_cache):
+    kept.path_of(DEVICE).write_text(text)
+    assert forget_tuned(step) == 0
+    assert not kept.path_of(DEVICE).exists()
+
+
+def test_two_notebooks_that_tune_at_once_lose_nothing(own_cache):
+    code = (
+        "import sys; from helpers import devices, ladder; from helpers.launch import kept\n"
+        "device = devices.Device('OpenCL', 'a device', 'CPU', 'a driver', 1024, 49152, None)\n"
+        "for name in sys.argv[1:]:\n"
+        "    for count in range(25):\n"
+        "        kept.remember(ladder.STEPS[name], device, '', {'count': count}, (1, 1, 1))\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+    names = [["naive", "coalesced", "tiled"], ["register_1d", "register_2d", "vectorized"]]
+    both = [subprocess.Popen([sys.executable, "-c", code, *some], env=environment) for some in names]
+    assert [one.wait(120) for one in both] == [0, 0]
+    device = devices.Device("OpenCL", "a device", "CPU", "a driver", 1024, 49152, None)
+    stored = kept.read(kept.path_of(device))
+    assert set(stored) == {*names[0], *names[1]}
+    assert all(entry["parameters"] == {"count": 24} for entry in stored.values())
+
+
+def test_two_equal_gpus_have_a_file_each():
+    first, second = (devices.Device("OpenCL", name, "GPU", "d", 1024, 49152, None) for name in ("H200", "H200#1"))
+    source = DIALECTS["OpenCL"].source_of("tiled")
+    kept.remember(TILED, first, source, {"TILE": 8}, (48, 48, 48))
+    kept.remember(TILED, second, source, {"TILE": 16}, (48, 48, 48))
+    assert [kept.entry(TILED, one, source)["parameters"]["TILE"] for one in (first, second)] == [8, 16]
+
+
+def test_what_was_tuned_with_another_driver_does_not_count():
+    source, newer = DIALECTS["OpenCL"].source_of("tiled"), dataclasses.replace(DEVICE, driver="a newer one")
+    kept.remember(TILED, DEVICE, source, {"TILE": 8}, (48, 48, 48))
+    assert kept.entry(TILED, DEVICE, source)["parameters"] == {"TILE": 8}
+    with pytest.warns(UserWarning, match="another version of the kernel or of the driver"):
+        assert kept.entry(TILED, newer, source) == {}
+
+
+def test_where_nothing_beat_the_defaults_the_sizes_still_follow_from_the_shape():
+    packed, size = ladder.STEPS["packed"], (40, 2000, 3000)
+    default, source = packed.defaults_for(DEVICE), DIALECTS["OpenCL"].source_of("packed")
+    fitted = packed.fitted(default, DEVICE, *size)  # what a search begins with, and keeps if nothing beats it
+    assert fitted != default
+    kept.remember(packed, DEVICE, source, fitted, size)
+    assert opencl_kernel("packed", parameters="tuned").by_shape
+    assert not opencl_kernel("packed", parameters="tuned", BM=default["BM"]).by_shape
+    kept.remember(packed, DEVICE, source, fitted | dict(BM=fitted["TM"]), size)
+    assert not opencl_kernel("packed", parameters="tuned").by_shape

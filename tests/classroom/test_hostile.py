@@ -275,15 +275,18 @@ def test_an_entry_cannot_do_either_what_an_answer_cannot(place):
     assert state_of(place) == before
 
 
-def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_none_of_the_teachers_variables(monkeypatch):
+def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_limits_and_knows_no_variable_of_the_teachers(
+    monkeypatch,
+):
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
-    source = """import glob, os
+    source = """import glob, os, resource
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
 said = [line.split() for task in glob.glob('/proc/self/task/*/status') for line in open(task)]
-os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})}".encode())
+os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})} {limit}".encode())
 os._exit(1)
 """
     entry = {"dialect": "CUDA", "like": "naive", "parameters": {}, "source": source, "answer": [], "name": "boo"}
-    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2']"
+    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2'] 1073741824"
 
 
 def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path):

@@ -109,7 +109,8 @@ def test_a_kernel_is_judged_with_a_helper_from_a_cell_above():
     """Really judged, in a child, whose kernels go to other children."""
     above = Cell("@cuda.jit(device=True)\ndef product(A, B, row, col, k):\n    return A[row, k] * B[k, col]")
     source = BOTH["02.1"][1].replace("A[row, k] * B[k, col]", "product(A, B, row, col, k)")
-    assert judge_source("02.1", source, before=[above])
+    answer = homework.answer_in("02.1", [Cell(source, "02.1")], [above])
+    assert homework.judge_answer("02.1", answer, judge_apart)
     [finding] = judge_source("02.1", source).findings
     assert "no cell up to this one defines product" in finding.message
 

@@ -218,6 +218,13 @@ def test_where_memory_runs_out_the_answer_is_ended_and_not_the_teacher(place):
     assert tried(place, "assert open('/proc/self/oom_score_adj').read() == '1000\\n'")
 
 
+def test_an_answer_that_root_judges_has_no_rights_of_roots_but_to_open_files(place):
+    rights = "[line.split()[1] for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm'))]"
+    assert tried(place, f"assert not any(int(one, 16) & ~6 for one in {rights})")
+    program = "import subprocess\n    assert subprocess.run(['sh', '-c', 'ulimit -Hc 5']).returncode"  # it is 0
+    assert tried(place, program)
+
+
 def test_an_answer_holds_no_socket_but_its_lines(place):
     what = """import json, stat
     held = set()

@@ -251,7 +251,7 @@ def table():
         "board": (classroom.board, {"folder": ("nowhere", FOLDER), "again": (False, FLAG), "each": (print, CALLED)}),
         "progress": (classroom.progress, {"folder": ("nowhere", FOLDER), "each": (print, CALLED)}),
         "enter": (classroom.enter, {"k": (CL, KERNEL), "name": ("Ada", TEXT), "folder": (".", FOLDER)}),
-        "judge_source": (classroom.judge_source, {"label": ("00.1", NOTHING)}),
+        "judge_source": (classroom.judge_source, {"label": ("00.1", NOTHING), "source": ("", TEXT)}),
     }
 
 

@@ -275,20 +275,23 @@ class Answer:
 
 
 @takes
-def judge_source(label: str, *sources: str, before: Iterable[Cell] = (), trust: bool = False) -> Report:
-    """Judge the answer that is in the text of an exercise's cells, in a child process. Returns a `Report`.
+def judge_source(label: str, source: str, trust: bool = False) -> Report:
+    """Judge the answer that is in the text of an exercise's cell, in a child process. Returns a `Report`.
 
-    `before`: the page's cells above them, for the names that they need and do not bind. `trust`: without the jail that
-    keeps the answer from this machine's files and network. Raises NoJail where there is none, and no trust.
+    `trust`: without the jail that keeps the answer from this machine's files and network. Raises NoJail where there is
+    none, and no trust.
     """
     if label not in EXERCISES:
         raise ValueError(f"there is no exercise {told(label)}; there are: {', '.join(EXERCISES)}.")
-    answer = answer_in(label, [Cell(source, label) for source in sources], before)
+    answer = answer_in(label, [Cell(source, label)])
     return answer if isinstance(answer, Report) else judge_answer(label, answer, partial(judge_apart, trust=trust))
 
 
 def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) -> Answer | Report:
-    """The answer that those cells hold, of which nothing is run; a `Report` where there is none. `before`: as above."""
+    """The answer that those cells hold, of which nothing is run; a `Report` where there is none.
+
+    `before`: the page's cells above them, for the names that they need and do not bind.
+    """
     exercise, cells = EXERCISES[label], list(cells)
     if (length := sum(len(cell.source) for cell in cells)) > LONGEST:
         return refused(label, "too long", f"{length:,} characters; an answer has at most {LONGEST:,}")

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -21,7 +22,7 @@ LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
 DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
     r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
-)  # a spreadsheet computes what begins so; also in wide letters
+)  # a spreadsheet computes what begins so, in wide letters too
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 
 
@@ -69,17 +70,17 @@ class Progress:
     def __repr__(self):
         if not self.rows:
             return "There is no notebook of the course in this folder."
-        by_cell = {}
+        signs, done = defaultdict(str), Counter()
         for row in self.rows:
-            by_cell[row.student, row.page] = by_cell.get((row.student, row.page), "") + SIGNS[row.state]
-        students, pages = (sorted({key[n] for key in by_cell}) for n in (0, 1))
-        wide = max(len("student"), *map(len, students))
-        widths = {page: max([3, *(len(by_cell.get((s, page), "")) for s in students)]) for page in pages}
-        lines = [f"{'student':{wide}}  " + "  ".join(f"{page:{widths[page]}}" for page in pages) + "  done"]
-        for student in students:
-            cells = "  ".join(f"{by_cell.get((student, page), ''):{widths[page]}}" for page in pages)
-            done = sum(row.state == DONE for row in self.rows if row.student == student)
-            lines.append(f"{student:{wide}}  {cells}  {done:4}")
+            signs[row.student, row.page] += SIGNS[row.state]
+            done[row.student] += row.state == DONE
+        pages = sorted({row.page for row in self.rows})
+        table = [["student", *(f"{page:3}" for page in pages), "done"]]
+        table += [
+            [student, *(signs[student, page] for page in pages), f"{done[student]:4}"] for student in sorted(done)
+        ]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, line, widths)) for line in table]
         lines.append("  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise")
         said = [row for row in self.rows if row.state in (TRIED, UNREADABLE)]
         lines += [""] * bool(said)

@@ -1,6 +1,7 @@
 """A teacher's own check: every solution is right, no stub is, and only the answer in a cell counts."""
 
 import ast
+import math
 
 import notebooks
 import pytest
@@ -9,7 +10,8 @@ from solved import stubs_and_solutions
 from helpers import opencl_kernel
 from helpers.classroom import EXERCISES, homework, judge_source
 from helpers.classroom.cells import Cell
-from helpers.classroom.homework import answer_of, own_rung
+from helpers.classroom.homework import answer_of, judge_apart, own_rung
+from helpers.sandbox import Outcome
 
 BOTH = stubs_and_solutions()
 
@@ -107,7 +109,8 @@ def test_a_kernel_is_judged_with_a_helper_from_a_cell_above():
     """Really judged, in a child, whose kernels go to other children."""
     above = Cell("@cuda.jit(device=True)\ndef product(A, B, row, col, k):\n    return A[row, k] * B[k, col]")
     source = BOTH["02.1"][1].replace("A[row, k] * B[k, col]", "product(A, B, row, col, k)")
-    assert judge_source("02.1", source, before=[above])
+    answer = homework.answer_in("02.1", [Cell(source, "02.1")], [above])
+    assert homework.judge_answer("02.1", answer, judge_apart)
     [finding] = judge_source("02.1", source).findings
     assert "no cell up to this one defines product" in finding.message
 
@@ -176,3 +179,11 @@ def test_a_rung_that_is_the_courses_but_for_comments_semicolons_and_names_is_not
     )
     found = own_rung(opencl_kernel(source, like="coalesced", BM=4, BN=8)).findings
     assert [finding.kind for finding in found] == ["not your own"]
+
+
+@pytest.mark.parametrize("said, counted", [(3.0, 3.0), (-1e9, 20), (math.nan, 20), (1e9, 20), ("x", 20)])
+def test_an_answer_that_says_how_long_it_took_gains_nothing(monkeypatch, said, counted):
+    about = {"subject": "x", "findings": [], "shapes": 1, "source": "", "not_looked_for": [], "largest": []}
+    outcome = Outcome(["Report", about, said], [], "", False)
+    monkeypatch.setattr(homework, "apart", lambda *_, **__: outcome)
+    assert judge_apart("00.1", (), 20)[1] == counted

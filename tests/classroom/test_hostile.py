@@ -218,6 +218,13 @@ def test_where_memory_runs_out_the_answer_is_ended_and_not_the_teacher(place):
     assert tried(place, "assert open('/proc/self/oom_score_adj').read() == '1000\\n'")
 
 
+def test_an_answer_that_root_judges_has_no_rights_of_roots_but_to_open_files(place):
+    rights = "[line.split()[1] for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm'))]"
+    assert tried(place, f"assert not any(int(one, 16) & ~6 for one in {rights})")
+    program = "import subprocess\n    assert subprocess.run(['sh', '-c', 'ulimit -Hc 5']).returncode"  # it is 0
+    assert tried(place, program)
+
+
 def test_an_answer_holds_no_socket_but_its_lines(place):
     what = """import json, stat
     held = set()
@@ -275,15 +282,18 @@ def test_an_entry_cannot_do_either_what_an_answer_cannot(place):
     assert state_of(place) == before
 
 
-def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_none_of_the_teachers_variables(monkeypatch):
+def test_who_times_an_entry_is_in_the_jail_with_all_threads_and_limits_and_knows_no_variable_of_the_teachers(
+    monkeypatch,
+):
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
-    source = """import glob, os
+    source = """import glob, os, resource
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
 said = [line.split() for task in glob.glob('/proc/self/task/*/status') for line in open(task)]
-os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})}".encode())
+os.write(2, f"{'hunter2' in str(os.environ)} {sorted({x[1] for x in said if x[0] == 'Seccomp:'})} {limit}".encode())
 os._exit(1)
 """
     entry = {"dialect": "CUDA", "like": "naive", "parameters": {}, "source": source, "answer": [], "name": "boo"}
-    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2']"
+    assert entries.timed_again(entry) == "not timed: its process ended with status 1: False ['2'] 1073741824"
 
 
 def test_without_a_jail_nothing_runs_unless_it_is_trusted(monkeypatch, tmp_path):

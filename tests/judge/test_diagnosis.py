@@ -108,6 +108,11 @@ MADE = {
         "wrong index",
         "where A[0, 1] belongs it takes A[1, 1]",
     ),
+    "sums": (
+        lambda A, B, C: (A[:, :, None] + B).sum(1),
+        "wrong operator",
+        "each element is the sum of A[row, k] + B[k, col]",
+    ),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
         "wrong operator",

@@ -511,10 +511,9 @@ def takes_other_elements(k, X, of_A, of_B):
 def explains(k, name, X, found):
     """Whether a kernel given X for A, or for B, takes `found` in its place, whatever it is multiplied by."""
     other = draw(*X.shape, len(X))[0]
+    given, taken = ((X, other), (found, other)) if name == "A" else ((other, X), (other, found))
     try:
-        if name == "A":
-            return not wrong_elements(launched(k, X, other), found, other).any()
-        return not wrong_elements(launched(k, other, X), other, found).any()
+        return not wrong_elements(launched(k, *given), *taken).any()
     except Exception:  # it did well at other sizes; this was only to say more
         return False
 

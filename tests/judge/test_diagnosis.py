@@ -106,6 +106,7 @@ MADE = {
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
     "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
     "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
+    "A aside and down": (lambda A, B, C: np.roll(np.roll(A, 1, 0), 2, 1) @ B, "wrong index", "where A["),
     "A by columns": (
         lambda A, B, C: np.stack([A[(np.arange(len(A)) + n) % len(A)] @ B[:, n] for n in range(C.shape[1])], 1),
         "wrong row",

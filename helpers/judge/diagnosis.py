@@ -338,25 +338,32 @@ def misreads(k, launches):
     return None
 
 
+def misreads_at_one_shape(k, launches):
+    """The same at one shape only: a kernel may take another path at others, as whole vectors and the rest do."""
+    some = (r for r in bad(launches) if r.K > 1 and r.C.all())
+    return next(filter(None, (misreads(k, [r]) for r in some)), None)
+
+
 def misread(r, tile):
     """What mistaken indices would read for A and for B: {what to say, with {} for an example: (A, B)}."""
     A, B, (rows, columns, depth) = r.A, r.B, tile
     turn = "is transposed: compare how it is stored and how it is read; {}"
     stay = "is the first one in every round: its index does not move on; {}"
-    long = "{0} is read as if its rows had {1} elements, not {2}, {{}}: the rows of {0} begin {2} apart"
-    M, N = r.C.shape
-    return {
+    read = {
         "A is read one column too far to the left or right of B's row; {}": (A[:, 1:], B[:-1]),
         "B is read one row too far above or below A's column; {}": (A[:, :-1], B[1:]),
         f"the tile of A {turn}": (turned(A, rows, depth), B),
         f"the tile of B {turn}": (A, turned(B, depth, columns)),
         f"the tile of A {stay}": (np.resize(A.T[:depth], A.T.shape).T, B),
         f"the tile of B {stay}": (A, np.resize(B[:depth], B.shape)),
-        long.format("A", "M", "K"): (reread(A, M), B),
-        long.format("A", "N", "K"): (reread(A, N), B),
-        long.format("B", "M", "N"): (A, reread(B, M)),
-        long.format("B", "K", "N"): (A, reread(B, r.K)),
     }
+    M, N, K = *r.C.shape, r.K
+    for name, size, length, right in (("A", "M", M, "K"), ("A", "N", N, "K"), ("B", "M", M, "N"), ("B", "K", K, "N")):
+        for more, ends in (("", False), (" and no more", True)):
+            text = f"{name} is read as if its rows had {size} elements{more}, not {right}, {{}}"
+            other = reread(A if name == "A" else B, length, ends)
+            read[f"{text}: the rows of {name} begin {right} apart"] = (other, B) if name == "A" else (A, other)
+    return read
 
 
 def turned(X, rows, columns):
@@ -370,11 +377,14 @@ def turned(X, rows, columns):
     return tiles.transpose(0, 3, 2, 1).reshape(m, n)[: X.shape[0], : X.shape[1]]
 
 
-def reread(X, length):
-    """X read with another row length, such as A[row * M + k] for A[row * K + k]; zeros beyond the end."""
+def reread(X, length, ends):
+    """X read with another row length, such as A[row * M + k] for A[row * K + k]; zeros beyond the end.
+
+    `ends`: a guard keeps to that length as well, so that a row has zeros from there on.
+    """
     flat = np.append(X.ravel(), np.float32(0))
     rows, columns = np.indices(X.shape)
-    return flat[np.minimum(rows * length + columns, X.size)]
+    return np.where(ends & (columns >= length), 0, flat[np.minimum(rows * length + columns, X.size)])
 
 
 def wrong_at_the_edge(k, launches):
@@ -501,10 +511,9 @@ def takes_other_elements(k, X, of_A, of_B):
 def explains(k, name, X, found):
     """Whether a kernel given X for A, or for B, takes `found` in its place, whatever it is multiplied by."""
     other = draw(*X.shape, len(X))[0]
+    given, taken = ((X, other), (found, other)) if name == "A" else ((other, X), (other, found))
     try:
-        if name == "A":
-            return not wrong_elements(launched(k, X, other), found, other).any()
-        return not wrong_elements(launched(k, other, X), other, found).any()
+        return not wrong_elements(launched(k, *given), *taken).any()
     except Exception:  # it did well at other sizes; this was only to say more
         return False
 
@@ -523,6 +532,7 @@ SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
     adds_for_multiplies,
     stays_zero_in_part,
     shows_with_identity,
+    misreads_at_one_shape,
 )
 # Those that take no longer than the product itself.
 QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

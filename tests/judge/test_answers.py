@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 import re
 from fractions import Fraction
 
@@ -473,6 +474,13 @@ def test_of_wrong_draws_the_one_with_the_smallest_numbers_is_told(name):
     cases, drawn = asked[: len(question.cases)], asked[len(question.cases) :]
     assert cases == question.cases and drawn == sorted(drawn, key=sum)
     assert len(set(drawn)) > 20  # some exercises have few sensible cases
+
+
+def test_blocks_that_nearly_fill_shared_memory_lie_on_both_sides_of_the_limit():
+    question, dice = ANSWERS["fits"], random.Random()
+    drawn = [question.draw(dice) for _ in range(2000)]
+    near = [case for case in drawn if case[3:] == (8, 1) and abs(6144 // case[2] - case[0] - 4 - case[1]) <= 5]
+    assert len(near) > 100 and {question.right(*case) for case in near} == {True, False}
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -124,23 +124,33 @@ def spoiled(where):
     return function
 
 
+CUT, FROM = "K is cut", "wrong from a bound on"
+
+
 @pytest.mark.parametrize(
-    "function, shapes, said",
+    "function, shapes, kind, said",
     [
-        (first_k(8), [(70, 70, 300)], "of K = 300 only the first 44 products are summed, as a number of 8 bits has it"),
-        (first_k(16), [(3, 3, 65_839)], "of K = 65839 only the first 303 products are summed, as a number of 16 bits"),
-        (spoiled(np.s_[64:]), [(70, 70, 70), (60, 80, 70)], "right before row 64, and wrong in each row from there on"),
-        (spoiled(np.s_[:, 64:]), [(70, 70, 70)], "right before column 64, and wrong in each column from there on"),
+        (first_k(8), [(70, 70, 300)], CUT, "of K = 300 only the first 44 products are summed, as a number of 8 bits"),
+        (first_k(16), [(3, 3, 65_839)], CUT, "of K = 65839 only the first 303 products are summed, as a number of 16"),
+        (spoiled(np.s_[64:]), [(70, 70, 70), (60, 80, 70)], FROM, "right before row 64, and wrong in each row from"),
+        (spoiled(np.s_[:, 64:]), [(70, 70, 70)], FROM, "right before column 64, and wrong in each column from there"),
         (
             lambda A, B: A @ B + (A.shape[1] > 80),
             [(70, 70, 70), (60, 60, 90)],
+            FROM,
             "right up to K = 70, and wrong at K = 90",
+        ),
+        (  # a larger one is right, so it is no bound
+            lambda A, B: spoiled(np.s_[64:] if len(A) == 70 else np.s_[:0])(A, B),
+            [(70, 70, 70), (80, 80, 80)],
+            "wrong numbers",
+            "right at 1 shape, and wrong at 70 x 70 x 70",
         ),
     ],
 )
-def test_where_a_large_product_begins_to_be_wrong(function, shapes, said):
+def test_where_a_large_product_begins_to_be_wrong(function, shapes, kind, said):
     [finding] = check(function, shapes).findings
-    assert said in finding.message, finding
+    assert finding.kind == kind and said in finding.message, finding
 
 
 def test_products_that_go_missing_in_a_long_sum_are_more_than_its_bound():

@@ -15,6 +15,7 @@ from helpers.judge import CommaIndex
         ("C [row , col] = acc;", "C [row , col]", "C[row * L + col]"),
         ("x = As[ty][min(a, b), k];", "As[ty][min(a, b), k]", "As[ty][min(a, b)][k]"),
         ("x = As[ty, tx][0];", "As[ty, tx]", "As[ty][tx]"),
+        ("x = A[(row), k];", "A[(row), k]", "A[(row) * L + k]"),
         ("x = A[B[row, k]];", "B[row, k]", "B[row * L + k]"),
     ],
 )

@@ -93,9 +93,20 @@ MADE = {
         "wrong index",
         "B is read as if its rows had K elements, not N",
     ),
+    "A's length, and a guard of that": (
+        lambda A, B, C: np.where(np.arange(A.shape[1]) < len(A), reread(A, len(A)), 0) @ B,
+        "wrong index",
+        "A is read as if its rows had M elements and no more, not K, for example at 5 x 13 x 11",
+    ),
+    "A's length in whole vectors of four": (
+        lambda A, B, C: np.hstack([reread(A, len(A))[:, : len(B) // 4 * 4], A[:, len(B) // 4 * 4 :]]) @ B,
+        "wrong index",
+        "A is read as if its rows had M elements, not K, for example at 9 x 6 x 12",
+    ),
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
     "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
     "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
+    "A aside and down": (lambda A, B, C: np.roll(np.roll(A, 1, 0), 2, 1) @ B, "wrong index", "where A["),
     "A by columns": (
         lambda A, B, C: np.stack([A[(np.arange(len(A)) + n) % len(A)] @ B[:, n] for n in range(C.shape[1])], 1),
         "wrong row",
@@ -107,6 +118,11 @@ MADE = {
         ),
         "wrong index",
         "where A[0, 1] belongs it takes A[1, 1]",
+    ),
+    "sums": (
+        lambda A, B, C: (A[:, :, None] + B).sum(1),
+        "wrong operator",
+        "each element is the sum of A[row, k] + B[k, col]",
     ),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),

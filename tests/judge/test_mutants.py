@@ -6,7 +6,7 @@ from mutants import BUILD, changed_line, has_index_word, sample, verdict
 from helpers import devices
 
 # Mutants of each dialect, and of the bulk; `python tests/judge/mutants.py` judges all of them, or as many as you like.
-EACH = [8, pytest.param(30, marks=pytest.mark.bulk)]
+EACH = [10, pytest.param(30, marks=pytest.mark.bulk)]
 
 # Mutants that are right, found by hand, and why: (what stands in the mutant's line, reason).
 EQUIVALENT = [

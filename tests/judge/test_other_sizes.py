@@ -19,10 +19,11 @@ def own(dialect, step="register_2d", old="", new="", **sizes):
     return BUILD[dialect](source.replace(old, new, 1), like=step, **(sizes or ladder.STEPS[step].defaults["simulator"]))
 
 
+bulk = pytest.mark.bulk
 MIXED_UP = [
     ("OpenCL", "get_group_id(1) * BM", "get_group_id(1) * BN"),
-    ("CUDA", "cuda.blockIdx.y * BM", "cuda.blockIdx.y * BN"),
-    ("OpenCL", "As[BM][BK]", "As[BN][BK]"),
+    pytest.param("CUDA", "cuda.blockIdx.y * BM", "cuda.blockIdx.y * BN", marks=bulk),
+    pytest.param("OpenCL", "As[BM][BK]", "As[BN][BK]", marks=bulk),
     ("CUDA", "(BK, BN), float32", "(BK, BM), float32"),
     ("CUDA", "THREADS_X, THREADS_Y = BN // TN, BM // TM", "THREADS_Y, THREADS_X = BN // TN, BM // TM"),
 ]
@@ -33,11 +34,8 @@ def test_sizes_that_are_mixed_up_are_caught_where_they_are_equal(dialect, old, n
     report = check(own(dialect, "register_2d", old, new, **SQUARE))
     assert not report and report.findings[0].kind == "wrong at other sizes", report
     assert "right with BM=8, BN=8, " in report.findings[0].message and "wrong with BM=" in report.findings[0].message
-
-
-def test_the_finding_at_the_other_sizes_comes_with_its_lines():
-    report = check(own("CUDA", "register_2d", *MIXED_UP[3][1:], **SQUARE))
-    assert report.findings[0].lines and "out of bounds" in report.findings[0].message, report
+    if "float32" in old:  # an array that is too small is found where an index leaves it
+        assert report.findings[0].lines and "out of bounds" in report.findings[0].message, report
 
 
 @pytest.mark.parametrize("dialect, step", BOTH)
@@ -66,7 +64,7 @@ def test_each_of_two_sizes_is_once_the_larger_one(step):
             assert any(p[one] > p[other] for p in sets) and any(p[one] < p[other] for p in sets), (one, other, sets)
 
 
-@pytest.mark.parametrize("wrong", ["Bs[BN / PANEL][BN][TN]", "Bs[BN / PANEL][BK][TM]"])
+@pytest.mark.parametrize("wrong", ["Bs[BN / PANEL][BN][TN]", pytest.param("Bs[BN / PANEL][BK][TM]", marks=bulk)])
 def test_a_piece_that_is_packed_only_on_one_path_is_tried_there_at_all_sizes(wrong):
     """`packed` uses Bs where BM is not TM."""
     k = own("OpenCL", "packed")

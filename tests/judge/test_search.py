@@ -241,8 +241,8 @@ def one_parameter_after_the_other(points, rate, tries):
 
 
 NEAR, AWAY = (
-    f"smooth hill in \\d+ of {SEARCHES} runs",
-    f"begins on a low hill, and finds the high one in 0 of {SEARCHES}",
+    f"weak search: it finds the peak of a smooth hill in \\d+ of {SEARCHES} runs",
+    f"weak search: it begins on a low hill, and finds the high one in 0 of {SEARCHES}",
 )
 
 
@@ -285,20 +285,23 @@ def forgets_return(points, rate, tries):
         (lambda points, rate, tries: None, "not yet. It returns nothing so far."),
         (forgets_return, "error: it returns nothing"),
         (outside, "is none of the points"),
-        (lambda points, rate, tries: rate(by_turns(points, rate, tries - 1)), "a second time"),
-        (lambda points, rate, tries: rate(points[0]), "it returns what is no point: "),
+        (lambda points, rate, tries: rate(by_turns(points, rate, tries - 1)), "twice: it tries a point a second time"),
+        (lambda points, rate, tries: rate(points[0]), "error: it returns what is no point: "),
         (
             lambda points, rate, tries: by_turns(points, rate, tries + 1),
-            f"may try {TRIES} points, and tried {TRIES + 1}",
+            f"too many: it may try {TRIES} points, and tried {TRIES + 1}",
         ),
-        (lambda points, rate, tries: [rate(points[0]), rate(points[0])] and points[0], "a second time"),
-        (lambda points, rate, tries: [rate(p) for p in points[:9]] and points[9], "not the best point that it tried"),
+        (lambda points, rate, tries: [rate(points[0]), rate(points[0])] and points[0], "twice: it tries a point"),
+        (lambda points, rate, tries: [rate(p) for p in points[:9]] and points[9], "not the best: it returns {"),
         (
             lambda points, rate, tries: min(points[:tries], key=lambda p: rate(p) or 0),
             "not the best point that it tried",
         ),
-        (lambda points, rate, tries: max(points[:tries], key=rate), "raises TypeError"),  # None where nothing runs
-        (lambda points, rate, tries: exit(3), "raises SystemExit"),
+        (
+            lambda points, rate, tries: max(points[:tries], key=rate),
+            "error: it raises TypeError",
+        ),  # None where nothing runs
+        (lambda points, rate, tries: exit(3), "error: it raises SystemExit"),
     ],
 )
 def test_what_is_wrong_with_a_search_is_said(search, says):

@@ -51,7 +51,7 @@ def test_a_kernel_that_stages_no_tiles_does_not_pass():
     assert not report and "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
 
 
-@pytest.mark.parametrize("size", ["M", "N", "K"])
+@pytest.mark.parametrize("size", ["K", *(pytest.param(size, marks=pytest.mark.bulk) for size in "MN")])
 def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
     sums = {
         cuda_kernel: NO_TILES.replace("if row", f"if {size} != 16 and row"),

@@ -33,13 +33,13 @@ def test_a_kernel_that_never_ends_is_stopped(monkeypatch):
 
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
-    monkeypatch.setattr(trials, "SECONDS", 9)  # a third of it, since the product is small
+    monkeypatch.setattr(trials, "SECONDS", 6)  # a third of it, since the product is small
     monkeypatch.setattr(progress, "PATIENCE", 0.1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     source = cuda_kernel("naive").source
     k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
     trial(k, SHAPES)
-    assert "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 3 s" in capsys.readouterr().err
+    assert "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 2 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("oclgrind", [True, False])
@@ -207,7 +207,8 @@ def tried_shapes(monkeypatch, k):
 def test_large_tiles_are_tried_at_small_sizes_and_then_once_if_a_number_may_be_too_small(monkeypatch, source, own):
     whole = opencl_kernel("register_2d").source
     assert "float acc[TM][TN]" in whole
-    k = opencl_kernel(whole.replace("float acc[TM][TN]", source), like="register_2d", TM=8)
+    sizes = dict(BM=32, BN=32, BK=8, TM=8, TN=4)
+    k = opencl_kernel(whole.replace("float acc[TM][TN]", source), like="register_2d", **sizes)
     report, seen = tried_shapes(monkeypatch, k)
     assert report and report.shapes == 46  # all of them on the device
     assert seen.pop(ladder.spell(k.parameters), []) == own and len(seen) == len(other_sizes(k))

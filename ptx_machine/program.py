@@ -165,7 +165,8 @@ class Decoded:
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
         operator, *middle = instruction.name[:-1]
         kind, texts = instruction.name[-1], list(instruction.operands)
-        space = middle.pop(0) if middle and middle[0] in ("param", "global", "shared", "local") else "any"
+        space = next((word for word in middle if word in ("param", "global", "shared", "local")), "any")
+        middle = [word for word in middle if word != space]
         if kind not in IN_MEMORY:
             raise unknown(instruction)
         bits = bits_of(kind)

@@ -349,7 +349,7 @@ def test_what_is_no_launch_is_refused(more, error, words):
 
 
 def test_many_blocks_run_one_after_the_other_with_the_same_result(monkeypatch):
-    monkeypatch.setattr("ptx_machine.machine.LANES", 16)  # two blocks at a time
+    monkeypatch.setattr("ptx_machine.launch.LANES", 16)  # two blocks at a time
     run = ptx_machine.run(PLACES, (3, 3), (4, 2), [np.zeros(72, np.uint32)])
     assert run and (run.stores[0] == 1).all() and run.arrays[0][-1] == 22013
     assert run.executed["global store"] == 72 and run.requests[0].instructions == 9

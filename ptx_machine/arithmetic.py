@@ -31,7 +31,7 @@ def fused32(a, b, c):
     right. Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on Computers
     57 (2008).
     """
-    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64))).astype(np.float32)
+    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)).astype(np.float32)
 
 
 def fused64(a, b, c):

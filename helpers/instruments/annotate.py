@@ -17,7 +17,7 @@ NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "
 HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
 NOWHERE = 1 << 63  # the address of an array that no work-item came to
 
-# `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
+# `step` and `offset` move the address, in bytes, as vload4(offset, address) does; elsewhere the offset is 0.
 # SPACE and WORD are put in later, once for each space.
 NOTE_FUNCTION = """
 SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
@@ -65,8 +65,7 @@ def annotate(source, parameters):
     for start, end in parsed.calls:
         around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
     for number, a in enumerate(parsed.accesses):
-        step = 4 * a.width if a.form == "offset" else 0
-        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {step}, "
+        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {4 * a.width}, "
         before, after = AROUND[a.form]
         around(a.start, a.end, before.replace("NOTE", note), after)
     for start, end in parsed.barriers:

@@ -93,6 +93,8 @@ def test_an_endless_loop_is_a_hang_and_a_trap_an_error():
     run, out, _ = by_hand("again: bra again;", limit=50)
     (hang,) = run.findings
     assert hang.kind == "hang" and hang.text == "bra again" and np.isnan(out).all()
+    run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 exit;\nmov.f32 %f1, 0f00000000;")
+    assert run and run.executed["branch"] == 2 + 30 and np.count_nonzero(np.isnan(out)) == 2
     run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 trap;\nmov.f32 %f1, 0f00000000;")
     (error,) = run.findings
     assert error.kind == "error" and error.message == "thread (30, 0) of block (0, 0) gives up (2 times)"

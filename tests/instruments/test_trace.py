@@ -190,6 +190,12 @@ TOUCHES = {
         "float twice(float x) { return 2 * x; }",
         {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
     ),
+    "pragmas": (
+        "\n#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable\n#pragma unroll\n"
+        "for (int i = 0; i < 2; i++) C[i] = A[i];",
+        "",
+        {"A": (2, 0), "C": (0, 2)},
+    ),
     "a constant in brackets, which is no type": (
         "C[0] = (M_PI_F) * A[0] + (M_PI_F) - A[1];",
         "",

@@ -3,7 +3,7 @@
 `run` is what one calls; README.md shows how. The package needs NumPy and nothing else.
 """
 
-from .machine import run
+from .launch import run
 from .reader import PTXError
 from .results import KINDS, LOADS_AND_STORES, Finding, Requests, Run
 from .warps import BANKS, NOBODY, SECTOR, WARP, bank_rounds, sectors

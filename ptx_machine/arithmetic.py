@@ -31,7 +31,7 @@ def fused32(a, b, c):
     right. Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on Computers
     57 (2008).
     """
-    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64))).astype(np.float32)
+    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)).astype(np.float32)
 
 
 def fused64(a, b, c):
@@ -215,6 +215,8 @@ FLOAT = ANY | {
     "rcp.rn": lambda a: a.dtype.type(1) / a,
     "sqrt.rn": np.sqrt,
 }
+OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz"), 1)  # two, where it is not said
+OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide"), 3)
 PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert}
 
 
@@ -244,7 +246,7 @@ def operation(instruction):
         function, of = (fused32 if kind == "f32" else fused64), (kind,) * 3
     elif kind in TYPES:
         function = (PREDICATE if kind == "pred" else FLOAT if kind[0] == "f" else WHOLE).get(short)
-        of = (kind,) * (len(instruction.operands) - 1)
+        of = (kind,) * OPERANDS.get(short, 2)
         if short in ("shl", "shr"):
             of = (kind, "u32")
         elif short in ("mul.wide", "mad.wide"):

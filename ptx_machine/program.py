@@ -103,9 +103,9 @@ class Decoded:
     def decode(self, instruction):
         """The `Operation` of an `Instruction`. Raises PTXError for one that is not known here."""
         name, texts = instruction.name, instruction.operands
-        simple = {"ret": ("leave", "branch"), "exit": ("leave", "branch"), "trap": ("trap", "branch")}
-        if name[0] in simple:
-            step = Operation(instruction, *simple[name[0]])
+        ends = {"ret": "leave", "exit": "leave", "trap": "trap"}
+        if name[0] in ends:
+            step = Operation(instruction, ends[name[0]], "branch")
         elif name[0] == "bra" and texts[0] in self.program.labels:
             step = Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
         elif name == ("bar", "sync") and texts == ("0",):
@@ -165,7 +165,8 @@ class Decoded:
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
         operator, *middle = instruction.name[:-1]
         kind, texts = instruction.name[-1], list(instruction.operands)
-        space = middle.pop(0) if middle and middle[0] in ("param", "global", "shared", "local") else "any"
+        space = next((word for word in middle if word in ("param", "global", "shared", "local")), "any")
+        middle = [word for word in middle if word != space]
         if kind not in IN_MEMORY:
             raise unknown(instruction)
         bits = bits_of(kind)

@@ -5,8 +5,6 @@ same kernel, which also writes down which address was touched by whom. Where eac
 the host knows what an address means, however many pointers and functions it went through.
 """
 
-from collections import namedtuple
-
 import numpy as np
 import pyopencl as cl
 
@@ -14,17 +12,12 @@ from ..launch import KernelError
 from ..sandbox.accesses import record_type, turns
 from .opencl_parse import SPACES, parse
 
-# One place in the source that touches memory. `memory`: "global" or "shared". `first`: how many numbers of 4 bytes
-# behind the address that was noted it begins, `width`: how many it touches.
-Site = namedtuple("Site", "memory reads writes line first width")
-
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
 NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "i4"), ("thread", "i4")])
 HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
 NOWHERE = 1 << 63  # the address of an array that no work-item came to
-MEMORY = {"global": "global", "local": "shared"}  # what the two are called in a trace
 
-# `step` and `offset` move the address, in bytes, as vload4(offset, address) does.
+# `step` and `offset` move the address, in bytes, as vload4(offset, address) does; elsewhere the offset is 0.
 # SPACE and WORD are put in later, once for each space.
 NOTE_FUNCTION = """
 SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
@@ -42,6 +35,8 @@ SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_
     return touched;
 }
 """.replace("HEAD", str(HEAD)).replace("NOTE_LENGTH", str(NOTE.itemsize // 4))
+# What stands before and after an access of each form: the piece becomes the address that the function notes.
+AROUND = {"element": ("(*NOTE0, &(", ")))"), "pointer": ("(NOTE0, ", "))"), "offset": ("0, NOTE", ")")}
 # It stands on one line, so that the lines after it keep their numbers.
 ADDRESS = (
     " arrays_[(get_group_id(1) * get_num_groups(0) + get_group_id(0)) * {arrays} + {number}]"
@@ -50,7 +45,7 @@ ADDRESS = (
 
 
 def annotate(source, parameters):
-    """The source with notes, the `Site`s they name by number, and the shapes of its local arrays.
+    """The source with notes, the `Access`es they name by number, and the shapes of its local arrays.
 
     The shapes are {name: shape}, counted in float32. Raises KernelError for what it cannot note, with its line.
     """
@@ -61,7 +56,7 @@ def annotate(source, parameters):
     # What is written before and after a piece of the source:
     # (place, 0 for an end or 1 for a beginning, -the other end, text).
     # In that order the pieces nest: of two that begin together, the longer one comes first.
-    edits, sites, text = [], [], parsed.source
+    edits, text = [], parsed.source
 
     def around(start, end, before, after=""):
         edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
@@ -69,18 +64,10 @@ def annotate(source, parameters):
     # Before the accesses: where a call is given nothing but an access, these words belong outside of it.
     for start, end in parsed.calls:
         around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
-    for a in parsed.accesses:
-        step, before, after = 0, "0, ", ""
-        if a.form == "element":
-            before, after = "0, &(", ")"
-        elif a.form == "offset":
-            step, before = 4 * a.width, ""
-        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {len(sites)}, {step}, {before}"
-        if a.form == "offset":
-            around(a.start, a.end, f"0, {note}", ")")
-        else:
-            around(a.start, a.end, ("(*" if a.form == "element" else "(") + note, f"{after}))")
-        sites.append(Site(MEMORY[a.space], a.reads, a.writes, a.line, a.first, a.width))
+    for number, a in enumerate(parsed.accesses):
+        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {4 * a.width}, "
+        before, after = AROUND[a.form]
+        around(a.start, a.end, before.replace("NOTE", note), after)
     for start, end in parsed.barriers:
         around(start, end, "(", ", ++*phase_)")
     for start, end in parsed.parameters:
@@ -97,7 +84,7 @@ def annotate(source, parameters):
         pieces += [text[at:place].decode(), new]
         at = place
     functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
-    return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), sites, shapes
+    return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), parsed.accesses, shapes
 
 
 def noted_launch(k, A, B, most=CAPACITY):

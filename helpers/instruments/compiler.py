@@ -119,8 +119,8 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
         text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         text.write_text(code)
-        said = run(k, ptxas, "--verbose", f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
-        machine_code = run(k, nvdisasm, "--print-code", str(cubin))
+        said = told_by(k, ptxas, "--verbose", f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
+        machine_code = told_by(k, nvdisasm, "--print-code", str(cubin))
 
     def number(pattern):
         found = re.search(pattern, said)
@@ -205,7 +205,7 @@ def missing():
     )
 
 
-def run(k, *command):
+def told_by(k, *command):
     """What the command said. Raises KernelError with its first complaint."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     said = done.stdout + done.stderr

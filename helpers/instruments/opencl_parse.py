@@ -90,7 +90,7 @@ class Access:
 
     form     "element": it is what is touched; "pointer": it points there; "offset": it is `i, p` of vload4(i, p)
     space    "global" or "local"
-    type     of what lies there, such as "volatile float4"
+    ctype    of what lies there, such as "volatile float4"
     first    which of its numbers is the first one that is touched
     width    how many numbers of 4 bytes that are
     """
@@ -105,6 +105,11 @@ class Access:
     line: int
     reads: bool = False
     writes: bool = False
+
+    @property
+    def memory(self):
+        """What the space is called in a trace: "global" or "shared"."""
+        return {"global": "global", "local": "shared"}[self.space]
 
 
 @dataclass

@@ -117,3 +117,124 @@ def test_conversions_and_comparisons():
         operands = ("%r",) * (2 if "cvt" in unknown else 3)
         with pytest.raises(PTXError, match=f"line 1 .*{re.escape(unknown)}"):
             arithmetic.operation(Instruction(1, unknown, tuple(unknown.split(".")), operands))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "name, less, same, more, no_number",  # for 1 and 2, 2 and 2, 3 and 2; for a number and one that is none
+    [
+        ("eq", 0, 1, 0, 0),
+        ("ne", 1, 0, 1, 0),
+        ("lt", 1, 0, 0, 0),
+        ("le", 1, 1, 0, 0),
+        ("gt", 0, 0, 1, 0),
+        ("ge", 0, 1, 1, 0),
+        ("equ", 0, 1, 0, 1),
+        ("neu", 1, 0, 1, 1),
+        ("ltu", 1, 0, 0, 1),
+        ("leu", 1, 1, 0, 1),
+        ("gtu", 0, 0, 1, 1),
+        ("geu", 0, 1, 1, 1),
+        ("num", 1, 1, 1, 0),
+        ("nan", 0, 0, 0, 1),
+    ],
+)
+def test_comparisons(name, less, same, more, no_number):
+    for kind in ("f32", "f64"):
+        found = [one(f"setp.{name}.{kind}", a, b) for a, b in ((1, 2), (2, 2), (3, 2), (1, NAN), (NAN, 1))]
+        assert found == [less, same, more, no_number, no_number]
+    if len(name) == 2:
+        assert [one(f"setp.{name}.s32", a, 2) for a in (-1, 2, 3)] == [less, same, more]
+        unsigned = {"lt": "lo", "le": "ls", "gt": "hi", "ge": "hs"}.get(name, name)
+        assert [one(f"setp.{unsigned}.u32", a, 2) for a in (1, 2, 2**32 - 1)] == [less, same, more]
+
+
+@pytest.mark.parametrize(
+    "how, expected",
+    [("rni", (2, 4, -2, -3)), ("rzi", (2, 3, -2, -2)), ("rmi", (2, 3, -3, -3)), ("rpi", (3, 4, -2, -2))],
+)
+def test_ways_to_round_to_whole_numbers(how, expected):
+    values = 2.5, 3.5, -2.5, -2.75
+    for to, of in (("s32", "f32"), ("s64", "f64"), ("f32", "f32"), ("f64", "f64")):
+        assert tuple(one(f"cvt.{how}.{to}.{of}", value) for value in values) == expected
+    for to, of in (("f32", "f64"), ("f32", "s32")):
+        with pytest.raises(PTXError, match=how):
+            one(f"cvt.{how}.{to}.{of}", 1)
+
+
+def test_what_lies_out_of_a_types_range_becomes_its_nearest():
+    limits = {"s16": (-(2**15), 2**15 - 1), "u32": (0, 2**32 - 1), "s64": (-(2**63), 2**63 - 1), "u64": (0, 2**64 - 1)}
+    for kind, (least, most) in limits.items():
+        for value, expected in ((1e30, most), (-1e30, least), (float("inf"), most), (NAN, 0), (12.0, 12)):
+            assert one(f"cvt.rzi.{kind}.f64", value) == expected, (kind, value)
+        assert one(f"cvt.rzi.{kind}.f64", float(most + 1)) == most and one(f"cvt.rzi.{kind}.f64", float(least)) == least
+    assert one("cvt.rzi.s16.f64", 32767.0) == 32767 and one("cvt.rzi.s32.f64", 2147483646.0) == 2**31 - 2
+
+
+RESULTS = {
+    ("add.f32", 1.5, 2): 3.5,
+    ("add.rn.f64", 1.5, 2): 3.5,
+    ("sub.f32", 1.5, 2): -0.5,
+    ("sub.rn.f32", 1.5, 2): -0.5,
+    ("mul.f32", 1.5, 3): 4.5,
+    ("mul.rn.f64", 1.5, 3): 4.5,
+    ("div.rn.f32", 1, 4): 0.25,
+    ("rcp.rn.f32", 4): 0.25,
+    ("sqrt.rn.f64", 9): 3,
+    ("abs.f32", -2): 2,
+    ("neg.f32", 2): -2,
+    ("min.f32", NAN, 2): 2,
+    ("max.f32", 1, NAN): 1,
+    ("min.f32", 1, 2): 1,
+    ("max.f64", 1, 2): 2,
+    ("fma.rn.f32", 2, 3, 4): 10,
+    ("fma.rn.f64", 2, 3, 4): 10,
+    ("mad.rn.f32", 2, 3, 4): 10,
+    ("abs.s32", -2): 2,
+    ("and.b32", 12, 10): 8,
+    ("or.b32", 12, 10): 14,
+    ("xor.b64", 12, 10): 6,
+    ("not.b32", 1): 2**32 - 2,
+    ("and.pred", True, False): False,
+    ("or.pred", True, False): True,
+    ("xor.pred", True, True): False,
+    ("not.pred", True): False,
+    ("mad.hi.s32", -(2**31), 4, 1): -1,
+    ("mad.wide.s32", -(2**31), 4, 1): -(2**33) + 1,
+    ("mad.lo.u64", 2**63, 2, 5): 5,
+    ("selp.f32", 1, 2, True): 1,
+    ("setp.lt.or.s32", 3, 2, True): True,
+    ("setp.lt.xor.s32", 1, 2, True): False,
+    ("setp.lt.and.f32", 1, 2, False): False,
+    ("clz.b64", 0): 64,
+    ("clz.b32", 2**31): 0,
+    ("popc.b64", 2**64 - 1): 64,
+    ("popc.b32", 2**31 + 1): 2,
+    ("shl.b32", 1, 31): 2**31,
+    ("shl.b64", 1, 64): 0,
+    ("shr.u64", 2**63, 63): 1,
+    ("shr.b32", 2**31, 32): 0,
+    ("rem.s32", -7, 2): -1,
+    ("div.s64", -7, 2): -3,
+    ("div.u32", 7, 2): 3,
+}
+
+
+@pytest.mark.parametrize("name, values, expected", [(key[0], key[1:], value) for key, value in RESULTS.items()])
+def test_results(name, values, expected):
+    assert one(name, *values) == expected
+
+
+def test_too_few_or_too_many_operands_are_refused():
+    for name, many in (
+        ("add.u32", 1),
+        ("add.u32", 3),
+        ("neg.s32", 2),
+        ("fma.rn.f32", 2),
+        ("selp.b32", 2),
+        ("cvt.u32.u64", 2),
+    ):
+        with pytest.raises(PTXError, match=f"line 1 .*{name}"):
+            arithmetic.operation(Instruction(1, name, tuple(name.split(".")), ("%r",) * (many + 1)))

@@ -93,6 +93,8 @@ def test_an_endless_loop_is_a_hang_and_a_trap_an_error():
     run, out, _ = by_hand("again: bra again;", limit=50)
     (hang,) = run.findings
     assert hang.kind == "hang" and hang.text == "bra again" and np.isnan(out).all()
+    run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 exit;\nmov.f32 %f1, 0f00000000;")
+    assert run and run.executed["branch"] == 2 + 30 and np.count_nonzero(np.isnan(out)) == 2
     run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 trap;\nmov.f32 %f1, 0f00000000;")
     (error,) = run.findings
     assert error.kind == "error" and error.message == "thread (30, 0) of block (0, 0) gives up (2 times)"
@@ -349,7 +351,7 @@ def test_what_is_no_launch_is_refused(more, error, words):
 
 
 def test_many_blocks_run_one_after_the_other_with_the_same_result(monkeypatch):
-    monkeypatch.setattr("ptx_machine.machine.LANES", 16)  # two blocks at a time
+    monkeypatch.setattr("ptx_machine.launch.LANES", 16)  # two blocks at a time
     run = ptx_machine.run(PLACES, (3, 3), (4, 2), [np.zeros(72, np.uint32)])
     assert run and (run.stores[0] == 1).all() and run.arrays[0][-1] == 22013
     assert run.executed["global store"] == 72 and run.requests[0].instructions == 9

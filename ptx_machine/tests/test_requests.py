@@ -43,6 +43,6 @@ def test_sectors_of_32_bytes():
 def test_threads_that_take_no_part_ask_for_nothing():
     warps = np.full((3, 32, 1), NOBODY)  # of three warps one has two threads, one has one, and one has none
     warps[0, :2, 0] = 0, 32
-    warps[1, 5, 0] = 32
+    warps[1, 5, 0] = 0
     assert bank_rounds(warps) == (2, 3, 2)
     assert sectors(warps, 4) == (2, 3, 2)

@@ -190,6 +190,17 @@ TOUCHES = {
         "float twice(float x) { return 2 * x; }",
         {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
     ),
+    "pragmas": (
+        "\n#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable\n#pragma unroll\n"
+        "for (int i = 0; i < 2; i++) C[i] = A[i];",
+        "",
+        {"A": (2, 0), "C": (0, 2)},
+    ),
+    "a constant in brackets, which is no type": (
+        "C[0] = (M_PI_F) * A[0] + (M_PI_F) - A[1];",
+        "",
+        {"A": (2, 0), "C": (0, 1)},
+    ),
     "two names of a pointer's type": (
         "first p = C; second q = C + 1; *p = 1; *q = A[0];",
         "typedef __global float *first, *second;",
@@ -252,6 +263,11 @@ def test_an_access_has_the_line_where_its_macro_is_used_and_the_address_that_it_
         ("C", 6, 10, 0),
         ("C", 7, 10, 1),
     ]
+
+
+def test_a_kernel_that_touches_nothing_has_a_trace_without_accesses():
+    _, accesses = noted("", "int unused = M;")
+    assert len(accesses) == 0 and accesses.dtype.names == Access._fields
 
 
 def test_barriers_within_functions_count_and_each_call_has_its_turn():

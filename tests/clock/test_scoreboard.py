@@ -90,6 +90,39 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
     assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
 
 
+def test_the_table_word_by_word():
+    board = made()
+    lines = [
+        "8 x 8 x 8, 3 rounds              time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
+        "NumPy                             4 s      0.0      12%     1.00x  0.50x CLBlast (0.50 to 0.50)",
+        "CLBlast (OpenCL)                  2 s      0.0      25%     2.00x",
+        "tiled (OpenCL)                    1 s      0.0      50%     4.00x  2.00x CLBlast (1.00 to 2.00)",
+        "tiled (CUDA)                simulated",
+        "OpenCL: a device, CUDA: simulator, NumPy: a library",
+        "MKL                         to add it: pip install mkl",
+        "CLBlast (OpenCL)            to add it: apt",
+    ]
+    board = dataclasses.replace(board, missing=(*board.missing, Missing("CLBlast", "OpenCL", "to add it: apt")))
+    assert repr(board).splitlines() == lines
+    # What is simulated ends no table, a board of one round has no spread, and one without a peak no share.
+    order = [0, 3, 2]
+    one = dataclasses.replace(
+        board,
+        timings=tuple(board.timings[i] for i in order),
+        seconds=tuple(board.seconds[i][:1] for i in order),
+        device="another",
+        on_host=False,
+        missing=(),
+    )
+    assert repr(one).splitlines() == [
+        "8 x 8 x 8, 1 round               time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
+        "NumPy                             4 s      0.0        –     1.00x",
+        "tiled (CUDA)                simulated",
+        "tiled (OpenCL)                    1 s      0.0        –     4.00x",
+        "CUDA: simulator, OpenCL: a device, NumPy: a library",
+    ]
+
+
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
     order = []
     monkeypatch.setattr(contests, "measure", lambda k, size, seconds, idle: order.append(k) or (k, size))
@@ -260,7 +293,20 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(recording, "TUNING_SECONDS", 1)
 
 
-def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny):
+@pytest.fixture
+def checked(monkeypatch):
+    """A judge who looks at what is measured here, and trusts the rest; and what it was asked, in order."""
+    asked = []
+
+    def judge(k, shapes=None):
+        asked.append((str(k), shapes))
+        return check(k, shapes) if k.step in ("naive", "tiled") else f"✓ {k}"
+
+    monkeypatch.setattr(recording, "check", judge)
+    return asked
+
+
+def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny, checked):
     said = []
     path = record(tmp_path / "results", say=lambda what: said.append(str(what)))
     machine = read_file(path)
@@ -268,17 +314,16 @@ def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny):
     assert {t.step for t in machine.boards[1].timings} >= {"numpy_matmul", "naive", "tiled"}
     here = {f"{name} (OpenCL)" for name in ladder.steps("OpenCL")}
     assert here <= set(machine.about["checked"]) and all(machine.about["checked"].values())
+    for name in here:
+        assert [shapes for k, shapes in checked if k == name] == [None, TINY["ragged"]]
     assert sum(text.startswith("✓") for text in said) >= len(here) and any("points tried" in text for text in said)
 
 
 def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, tiny, monkeypatch):
     def judge(k, shapes=None):
-        wrong = (
-            opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4)
-            if str(k) == "naive (OpenCL)"
-            else k
-        )
-        return check(wrong, shapes)
+        if str(k) != "naive (OpenCL)":
+            return True
+        return check(opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4), shapes)
 
     monkeypatch.setattr(recording, "check", judge)
     said = []

@@ -233,6 +233,40 @@ def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypat
     assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
 
 
+def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(monkeypatch):
+    seen = []
+
+    class Bar:
+        def __init__(self, *what, **how):
+            seen.append((what, how))
+
+        def update(self, done, note):
+            seen.append((done, note))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    def search(task, until, each):
+        assert until == 107.0  # seven tenths of the budget
+        each([({"TILE": 4}, None, "why")])
+        each([({"TILE": 4}, None, "why"), ({"TILE": 8}, 31.26, "")])
+        return ["found"], False
+
+    monkeypatch.setattr(tuning, "Progress", Bar)
+    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: 103.0))
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
+    task = tuning.Task(TILED, "OpenCL", DEVICE, (8, 8, 8), {"TILE": 4}, [])
+    assert tuning.search(task, 100.0, 10) == (["found"], False)
+    assert seen == [
+        (("tuning tiled", 10), dict(patience=0)),
+        (3.0, "| 1 points, best 0 GFLOP/s"),
+        (3.0, "| 2 points, best 31.3 GFLOP/s"),
+    ]
+
+
 def test_the_budget_ends_the_search():
     found = tune("register_2d", size=32, seconds=1e-6)
     assert len(found.tried) == 1 and found.legal > 100

@@ -62,6 +62,7 @@ def cblas_that(multiply):
         multiply(matrix(a, M, lda), matrix(b, K, ldb), matrix(c, M, ldc))
 
     def mkl_get_version_string(text, length):
+        assert length == len(text)
         text.value = b"Intel(R) Library Version 2031.4-Product Build"
 
     def set_num_threads(number):
@@ -255,6 +256,30 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
         assert found["MKL"].remedy == "to add it: pip install mkl"
     for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-openmp")):
         assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
+
+
+@pytest.mark.parametrize("system, machine", [("darwin", "arm64"), ("darwin", "x86_64"), ("linux", "aarch64")])
+def test_mkl_is_not_made_for_every_machine(monkeypatch, system, machine):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(libraries.platform, "machine", lambda: machine)
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert libraries.find("MKL") == libraries.Missing("MKL", "Python", "is not made for this machine")
+
+
+@pytest.mark.parametrize(
+    "system, conda, line",
+    [
+        ("linux", False, "sudo apt-get install libthis"),
+        ("linux", True, "conda install -c conda-forge that"),
+        ("darwin", False, "conda install -c conda-forge that"),
+    ],
+)
+def test_the_line_that_adds_a_library_is_that_of_the_system(monkeypatch, tmp_path, system, conda, line):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    if conda:
+        (tmp_path / "conda-meta").mkdir()
+    assert libraries.line_that_adds("libthis", "that") == line
 
 
 def refuse(name, *more):

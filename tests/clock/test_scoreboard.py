@@ -34,7 +34,7 @@ from helpers.clock import (
 )
 from helpers.clock.contests import ladder_kernels
 from helpers.clock.results import read_file
-from helpers.launch import KernelError
+from helpers.launch import HostKernel, KernelError
 from helpers.pictures import scoreboard_chart
 
 
@@ -219,6 +219,19 @@ def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
     assert [t.label for t in stored.boards[0].timings] == names
 
 
+@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("simulator", (1, 1, 1))])
+def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
+    def refuse(*size):
+        assert size == asked  # none is too large for a simulator, which times nothing
+        raise MemoryError("too large")
+
+    mine = HostKernel(np.matmul)
+    mine.device, mine.refuse = device("OpenCL", kind, "a device"), refuse
+    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(MemoryError, match="too large"):
+        scoreboard((4, 5, 6), ["OpenCL"], ["tiled"], libraries=False, mine=[mine])
+
+
 def test_bad_arguments_are_named():
     for arguments, says in (
         (dict(dialects=["open"]), "no dialect 'open'"),
@@ -259,7 +272,22 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
     import getpass
     import platform
 
-    text = write_results([made()], tmp_path).read_text()
+    text = write_results([made()], tmp_path, note="a test").read_text()
+    stored = json.loads(text)
+    assert list(stored) == ["device", "cpu", "date", "system", "drivers", "versions", "note", "boards"]
+    assert stored["system"].split()[0] == platform.system() and stored["drivers"] == results.drivers()
+    [board] = stored["boards"]
+    assert board["missing"] == ["MKL"] and board["made"]["run"] == "" and len(board["contestants"]) == 3
+    assert board["contestants"][2] | {"gflops": None} == {
+        "dialect": "OpenCL",
+        "step": "tiled",
+        "own": False,
+        "device": "a device",
+        "parameters": {"TILE": 4},
+        "gflops": None,
+        "seconds": [1.0, 2.0, 1.0],
+    }
+    assert board["contestants"][2]["gflops"] == pytest.approx(2 * 8**3 / 1e9)
     assert platform.node() not in text and f"/{getpass.getuser()}" not in text and str(tmp_path) not in text
     assert json.loads(text)["device"] in {d.name for d in (devices.cuda_device(), devices.opencl_device())}
 

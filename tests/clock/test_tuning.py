@@ -68,6 +68,17 @@ def test_kernel_tuner_finds_the_very_points_that_the_ladder_allows(step):
     ) > 4
 
 
+def test_kernel_tuner_is_told_the_limits_of_the_device():
+    device = dataclasses.replace(DEVICE, max_threads=64, shared_bytes=2048)
+    space, conditions = restricted(TILED, device, [{"TILE": 8}, {"TILE": 4}])
+    assert space == {"TILE": [4, 8], "block_size_x": [4, 8], "block_size_y": [4, 8]}
+    blocks = ["TILE - block_size_x == 0", "TILE - block_size_y == 0", "block_size_x * block_size_y <= 64"]
+    assert conditions == [*TILED.needs, *blocks, f"4 * ({TILED.staged}) <= 2048"]
+    naive = ladder.STEPS["naive"]  # which stages nothing
+    _, conditions = restricted(naive, device, [{"BM": 4, "BN": 2}])
+    assert conditions[-1] == blocks[-1] and len(conditions) == len(naive.needs) + 3
+
+
 def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by_turns():
     legal = ladder.points(ladder.STEPS["register_1d"], DEVICE)
     default, best = legal[5], legal[40]

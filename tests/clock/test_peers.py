@@ -168,7 +168,7 @@ def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
         name, ("Python", lambda: SimpleNamespace(name="host"))
     )
     assert (t.step, t.dialect, t.device) == (name, dialect, device().name)
-    assert set(t.parameters) <= {"version"} and t.seconds > 0
+    assert set(t.parameters) <= {"version"} and t.seconds > 0 and t.build_seconds == (None if name == "CLBlast" else 0)
 
 
 def test_clblast_is_found_wherever_it_loads():
@@ -233,6 +233,7 @@ def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
         assert check(k, SHAPES) and check(k)
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
+        assert t.build_seconds == 0
 
 
 def test_a_peer_is_called_like_a_kernel(monkeypatch):
@@ -248,10 +249,12 @@ def test_a_peer_is_called_like_a_kernel(monkeypatch):
 
 def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    asked = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode=None: asked.append(name) or refuse(name))
     found = {k.name: k for k in libraries.peers(["OpenCL"])}
     assert found["PyTorch"] == libraries.Missing("PyTorch", "Python", "to add it: pip install torch")
     assert all(isinstance(found[name], libraries.Missing) for name in ("MKL", "BLIS", "CLBlast"))
+    assert {"libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4", "libclblast.so.1"} <= set(asked)
     if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
     for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-openmp")):

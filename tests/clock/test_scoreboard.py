@@ -121,6 +121,9 @@ def test_the_table_word_by_word():
         "tiled (OpenCL)                    1 s      0.0        –     4.00x",
         "CUDA: simulator, OpenCL: a device, NumPy: a library",
     ]
+    two = dataclasses.replace(board, seconds=tuple(times[:2] for times in board.seconds))
+    assert repr(two).splitlines()[0].startswith("8 x 8 x 8, 2 rounds ")
+    assert repr(two).splitlines()[3].endswith("  1.50x CLBlast (1.00 to 2.00)")
 
 
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
@@ -186,9 +189,7 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     )
     board = scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
-    assert [(m.name, m.remedy) for m in board.missing] == [
-        ("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")
-    ]
+    assert board.missing == (Missing("naive (OpenCL)", "OpenCL", "is wrong at 16 x 16 x 16, and was left out"),)
 
 
 def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
@@ -381,6 +382,11 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(
         machine.boards[0].seconds[0]
     ) == 3
+
+
+def test_a_folder_is_made_with_those_above_it(tmp_path):
+    path = write_results([made()], tmp_path / "of" / "mine")
+    assert path.parent == tmp_path / "of" / "mine" and [b.M for b in read_file(path).boards] == [8]
 
 
 def test_boards_of_as_many_products_are_in_the_order_of_their_rows(tmp_path):

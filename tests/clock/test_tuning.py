@@ -107,6 +107,19 @@ def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
     assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
+def test_a_point_that_failed_without_a_word_is_told():
+    tried = (({"TILE": 4}, None, ""), ({"TILE": 8}, 2.0, ""))
+    found = tuning.Tuning(
+        "tiled", "OpenCL", (7, 8, 9), {"TILE": 4}, tried=tried, legal=5, seconds=1.6, interrupted=True
+    )
+    assert repr(found).splitlines() == [
+        "tiled (OpenCL), 7 x 8 x 9: 2 of 5 points tried in 2 s, 1 failed, interrupted",
+        "  failed    first with TILE=4: no reason was given",
+        "  defaults  TILE=4",
+        "  Nothing was ahead of the defaults in every round. They stay.",
+    ]
+
+
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     rounds(1.5, 1.2, 1.35)
     found = tune("tiled", **SMALL)

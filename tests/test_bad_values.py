@@ -192,7 +192,7 @@ def table():
         ),
         "executed_chart": (pictures.executed_chart, {"runs": ({}, NOTHING)}),
         "growth_chart": (pictures.growth_chart, {"boards": ([BOARD, BOARD], NOTHING), "source": ("now", TEXT)}),
-        "scoreboard_chart": (pictures.scoreboard_chart, {"board": (BOARD, NOTHING), "source": ("now", TEXT)}),
+        "scoreboard_chart": (pictures.scoreboard_chart, {"board": (BOARD, NOTHING)}),
         "ladder_chart": (pictures.ladder_chart, {"timings": ([TIMING], NOTHING)}),
         "ladder_roofline": (pictures.ladder_roofline, {"limits": (LIMITS, NOTHING), "timings": ([TIMING], {"[]"})}),
         "roofline": (pictures.roofline, {"limits": (LIMITS, NOTHING), "points": ((), {"[]"})}),
@@ -202,16 +202,16 @@ def table():
             pictures.picture_landscape,
             {"rates": ({(1, 2): 3.0}, NOTHING), "x": ("a", TEXT), "y": ("b", TEXT)},
         ),
-        "film": (pictures.film, traced | {"who": ("block", NOTHING), "block": ((0, 0), NOTHING), "thread": (0, {"0"})}),
+        "film": (pictures.film, traced),
         "film_panels": (pictures.film_panels, {"run": (RUN, NOTHING), "rank": (0, {"0"})}),
         "picture_ranks": (pictures.picture_ranks, {"run": (RUN, NOTHING)}),
         "prediction_chart": (
             pictures.prediction_chart,
             {"runs": ([RUN], NOTHING), "flops": (1e9, NUMBER), "here": (NETWORK, NOTHING)}
-            | {"size": ((64, 64, 64), NOTHING), "there": (NETWORK, NOTHING)},
+            | {"size": ((64, 64, 64), NOTHING)},
         ),
         "picture_addresses": (pictures.picture_addresses, traced),
-        "picture_owners": (pictures.picture_owners, traced),
+        "picture_owners": (pictures.picture_owners, {name: right for name, right in traced.items() if name != "K"}),
         "picture_warps": (pictures.picture_warps, traced),
         "picture_order": (pictures.picture_order, traced | {"thread": (0, {"0"})}),
         "picture_reads": (

@@ -52,13 +52,17 @@ ARCHS = {gpu.arch: " and ".join(g.name for g in GPUS.values() if g.arch == gpu.a
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks and warps of a kernel an SM keeps at once, the most warps it could keep, and what limits them."""
+    """How many blocks and warps of a kernel an SM keeps at once, the most warps it could keep, and what limits them.
+
+    needs   {what: (how much a block takes of it, how much an SM has)}; `limits` names those of which no more is left
+    """
 
     gpus: str
     blocks: int
     warps: int
     most_warps: int
     limits: tuple
+    needs: dict
 
     @property
     def share(self) -> float:
@@ -96,16 +100,16 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     def pieces(amount, piece):
         return ceil_div(amount, piece) * piece
 
-    warps = ceil_div(threads, WARP)
-    # Each quarter of an SM has its own warps and a quarter of the registers.
-    warps_by_registers = gpu.registers // 4 // pieces(registers * WARP, 256) * 4
-    shared = pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)
-    allowed = {
-        "registers": warps_by_registers // warps,
-        "shared memory": gpu.shared_bytes // shared if shared else math.inf,
-        "warps": gpu.warps // warps,
-        "blocks": gpu.blocks,
+    warps, registers_a_warp = ceil_div(threads, WARP), pieces(registers * WARP, 256)
+    needs = {
+        "registers": (registers_a_warp * warps, gpu.registers),
+        "shared memory": (pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece), gpu.shared_bytes),
+        "warps": (warps, gpu.warps),
+        "blocks": (1, gpu.blocks),
     }
+    allowed = {what: has // takes if takes else math.inf for what, (takes, has) in needs.items()}
+    # Each quarter of an SM has its own warps and a quarter of the registers.
+    allowed["registers"] = gpu.registers // 4 // registers_a_warp * 4 // warps
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(ARCHS[gpu.arch], blocks, blocks * warps, gpu.warps, limits)
+    return Occupancy(ARCHS[gpu.arch], blocks, blocks * warps, gpu.warps, limits, needs)

@@ -1,4 +1,4 @@
-"""What every picture has: one palette, its size on the page, its alternative text, and matrices drawn as cells.
+"""What every picture has: one palette and look, its size on the page, its alternative text, matrices drawn as cells.
 
 A is blue, B is orange, C is green, from the first figure to the last. Each picture function returns a `Picture`. A
 notebook shows it when it is the last line of a cell, together with its text for those who cannot see it.
@@ -8,6 +8,8 @@ import base64
 import io
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -15,7 +17,24 @@ from PIL import Image
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
-TEXT = 12  # points; nothing smaller than 11
+# What our figures are drawn with, whatever else the process draws: @look stands above each function that draws one.
+# Nothing is smaller than 11 points.
+look = rc_context(
+    {
+        "font.size": 12,
+        "axes.titlesize": 12,
+        "figure.titlesize": 12,
+        "xtick.labelsize": 11,
+        "ytick.labelsize": 11,
+        "legend.fontsize": 11,
+        "legend.frameon": False,
+        "figure.constrained_layout.w_pad": 0.1,  # inches
+        "figure.constrained_layout.h_pad": 0.1,
+        "text.color": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+)
 SIDE, CELLS = 128, 4096  # elements that are drawn one by one, at most
 PIXELS = 96  # an inch on the page; drawn at twice that, so that it is crisp
 
@@ -42,6 +61,11 @@ class Picture:
 
     def __repr__(self):
         return self.text
+
+
+def tint(colour: str, part: float) -> str:
+    """The colour mixed with paper: all of it for 1, none for 0."""
+    return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER), strict=True)])
 
 
 def refuse_outside(name: str, value: object, count: int, of: str, first: int = 0) -> None:
@@ -82,7 +106,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     ax.set_ylim(rows + 0.08, -0.08)
     ax.set_aspect("equal")
     ax.axis("off")
-    ax.set_title(title, fontsize=TEXT, color=colour, pad=6)
+    ax.set_title(title, color=colour, pad=6)
 
 
 def outline(ax, row, column, rows, columns, colour=INK):
@@ -90,9 +114,13 @@ def outline(ax, row, column, rows, columns, colour=INK):
     ax.add_patch(Rectangle((column, row), columns, rows, fill=False, edgecolor=colour, linewidth=2.2, clip_on=False))
 
 
-def product_axes(figure, slot, M, N, K):
-    """Three axes laid out so that C[row, col] stands where its row of A meets its column of B."""
-    grid = slot.subgridspec(2, 2, width_ratios=(K, N), height_ratios=(K, M), wspace=0.08, hspace=0.16)
+def product_axes(figure, M, N, K, top=0.93, bottom=0.03):
+    """Three axes laid out so that C[row, col] stands where its row of A meets its column of B.
+
+    They fill the figure from `bottom` to `top`, as shares of its height.
+    """
+    ratios = dict(width_ratios=(K, N), height_ratios=(K, M))
+    grid = figure.add_gridspec(2, 2, left=0.03, right=0.97, top=top, bottom=bottom, wspace=0.08, hspace=0.16, **ratios)
     return figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
 
 

@@ -4,28 +4,13 @@ from collections import Counter
 from html import escape
 
 import numpy as np
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
-from matplotlib.gridspec import SubplotSpec
+from matplotlib.figure import Figure, FigureBase
 
-from ..instruments import WARP, cells, trace
+from ..instruments import cells, trace
 from ..launch import Kernel
 from ..launch.given import takes
-from .drawing import (
-    A_COLOUR,
-    B_COLOUR,
-    C_COLOUR,
-    INK,
-    PAPER,
-    PIXELS,
-    TEXT,
-    Picture,
-    panel,
-    product_axes,
-    refuse_outside,
-)
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, look, panel, product_axes, tint
 
-WHO = ("thread", "warp", "block", "grid")
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
 PRINTED = 3  # frames of the strip
@@ -51,33 +36,15 @@ IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inl
 
 
 @takes
-def film(
-    k: Kernel, M: int, N: int, K: int, who: str = "block", block: tuple[int, int] = (0, 0), thread: int = 0
-) -> "Film":
-    """Show what a thread, warp, block or the whole grid reads from A and B in global memory. Returns a `Film`.
+def film(k: Kernel, M: int, N: int, K: int) -> "Film":
+    """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
-    darker the more often it was read so far; what is read in this step is outlined.
-    `k`: a kernel of either dialect. `block`: (x, y). `thread`: its number in the block, x first; for a warp, any of its
-    threads. Raises ValueError for sizes that would take minutes, and for a block or thread that there is none of.
+    darker the more often it was read so far; what is read in this step is outlined. The kernel may be of either
+    dialect. Raises ValueError for sizes that would take minutes.
     """
-    if who not in WHO:
-        raise ValueError(f"who={who!r} is none of: {', '.join(WHO)}.")
     run = trace(k, M, N, K)
-    grid = k.fitted(M, N, K).grid(M, N)
-    if not (0 <= block[0] < grid[0] and 0 <= block[1] < grid[1]):
-        raise ValueError(f"block={block} is no (x, y) within the grid of {grid[0]} x {grid[1]} blocks.")
-    refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
-    mine = run.where(memory="global") if who == "grid" else run.where(memory="global", block=(*block, 0))
-    if who in ("thread", "warp"):
-        together = WARP if who == "warp" else 1
-        mine = mine[mine["thread"] // together == thread // together]
-    name = {
-        "grid": "all blocks",
-        "block": f"block {tuple(block)}",
-        "thread": f"thread {thread} of block {tuple(block)}",
-        "warp": f"warp {thread // WARP} of block {tuple(block)}",
-    }[who]
+    mine = run.where(memory="global", block=(0, 0, 0))
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
     when = reads["phase" if run.has_barriers else "round"]
     frames, so_far = [], Counter()
@@ -87,8 +54,7 @@ def film(
         now = Counter((array, divmod(index, run.shapes[array][1])) for array, index in places)
         so_far = so_far + now
         frames.append((so_far, now))
-    stored = set(cells(stores, N))
-    return Film(f"{k.step}, {name}", (M, N, K), frames, stored)
+    return Film(f"{k.step}, block (0, 0)", (M, N, K), frames, set(cells(stores, N)))
 
 
 class Film:
@@ -103,55 +69,44 @@ class Film:
         self.frames = frames or [(Counter(), Counter())]
         total = self.frames[-1][0]
         self.most = max(total.values(), default=1)
-        elements = {name: sum(array == name for array, _ in total) for name in "AB"}
-        reads = {name: sum(n for (array, _), n in total.items() if array == name) for name in "AB"}
-        M, N, K = size
-        if self.reads_nothing:
-            self.text = f"{title}, {M} x {N} x {K}: it reads nothing; it stores {len(stored)} elements of C."
-            return
-        self.text = (
-            f"{title}, {M} x {N} x {K}: in {len(frames)} step{'s' * (len(frames) != 1)} it reads "
-            + " and ".join(f"{elements[name]} elements of {name}, {reads[name]} reads" for name in "AB")
-            + f"; it stores {len(stored)} elements of C. The darkest is read {self.most} time{'s' * (self.most > 1)}."
-        )
+        often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
+        reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in "AB")
+        does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}" if frames else "it reads nothing"
+        self.text = f"{title}, {' x '.join(map(str, size))}: {does}; it stores {len(stored)} elements of C."
+        if frames:
+            self.text += f" The darkest is read {self.most} time{'s' * (self.most > 1)}."
 
-    def shade(self, colour: str, count: int) -> str:
-        """Paper for none, the full colour for the most reads of the film."""
-        part = 0.25 + 0.75 * count / self.most
-        return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER), strict=True)])
+    def draw(self, figure: FigureBase, number: int, top: float) -> None:
+        """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
 
-    def draw(self, figure: Figure, slot: SubplotSpec, number: int) -> None:
-        """Draw frame `number`, from 0 on, in that slot of a grid of the figure."""
+        An element has the full colour for the most reads of the film, and is as good as paper for none.
+        """
         M, N, K = self.size
         so_far, now = self.frames[number]
-        a, b, c = product_axes(figure, slot, M, N, K)
+        a, b, c = product_axes(figure, M, N, K, top, bottom=0.02)
         for ax, name, rows, columns, colour in ((a, "A", M, K, A_COLOUR), (b, "B", K, N, B_COLOUR)):
-            cells = {cell: self.shade(colour, n) for (array, cell), n in so_far.items() if array == name}
-            often = max((n for (array, _), n in so_far.items() if array == name), default=0)
-            panel(ax, rows, columns, cells, f"{name}, {often} ×", colour)
+            often = {cell: n for (array, cell), n in so_far.items() if array == name}
+            colours = {cell: tint(colour, 0.25 + 0.75 * n / self.most) for cell, n in often.items()}
+            panel(ax, rows, columns, colours, f"{name}, {max(often.values(), default=0)} ×", colour)
             border(ax, {cell for array, cell in now if array == name})
         panel(c, M, N, dict.fromkeys(self.stored, C_COLOUR), "C", C_COLOUR)
 
+    @look
     def strip(self) -> Picture:
         """The film in print: the first frames, and the last."""
         count = len(self.frames)
         numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
         M, N, K = self.size
-        width = 3.0
-        height = width * (M + K) / (N + K) + 0.35
-        figure = Figure(figsize=(width * len(numbers), height + 0.75))
-        top = 1 - 0.75 / figure.get_figheight()
-        slots = figure.add_gridspec(1, len(numbers), left=0.01, right=0.99, top=top, bottom=0.01, wspace=0.12)
-        for place, number in enumerate(numbers):
-            self.draw(figure, slots[place], number)
-            figure.text(
-                (place + 0.02) / len(numbers),
-                top + 0.27 / figure.get_figheight(),
-                "no steps" if self.reads_nothing else f"step {number + 1} of {count}",
-                fontsize=11,
-                color=INK,
-            )
-        figure.text(0.01, 1 - 0.05 / figure.get_figheight(), self.legend(), fontsize=TEXT, color=INK, va="top")
+        # Above one frame or two the legend has two lines, and a single frame is wider, so that it fits.
+        legend = self.legend() if len(numbers) == PRINTED else self.legend().replace("; ", ";\n")
+        head, width = 0.95 if "\n" in legend else 0.75, 4.6 if len(numbers) == 1 else 3.0  # inches
+        height = width * (M + K) / (N + K) + head + 0.35
+        figure = Figure(figsize=(width * len(numbers), height))
+        for part, number in zip(figure.subfigures(1, len(numbers), squeeze=False)[0], numbers, strict=True):
+            self.draw(part, number, top=1 - head / height)
+            step = "no steps" if self.reads_nothing else f"step {number + 1} of {count}"
+            part.text(0.03, 1 - (head - 0.27) / height, step, fontsize=11)
+        figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 
     def legend(self) -> str:
@@ -160,15 +115,15 @@ class Film:
             return f"{self.title}: it reads nothing"
         return f"{self.title}; n ×: how often an element was read so far, at most"
 
+    @look
     def frame(self, number: int) -> Picture:
         """Frame `number`, from 0 on, as a picture of its own."""
         M, N, K = self.size
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
-        self.draw(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.9, bottom=0.02)[0], number)
+        self.draw(figure, number, top=0.9)
         now = Counter(array for array, _ in self.frames[number][1])
-        return Picture(
-            figure, f"step {number + 1} of {len(self.frames)} reads {now['A']} cells of A and {now['B']} of B"
-        )
+        step = f"step {number + 1} of {len(self.frames)}"
+        return Picture(figure, f"{step} reads {now['A']} cells of A and {now['B']} of B")
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -182,13 +137,8 @@ class Film:
             IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
             for picture, script in zip(pictures, loaded, strict=True)
         ]
-        return FILM.format(
-            text=escape(self.text),
-            legend=escape(self.legend()),
-            last=len(shown),
-            show=SHOW,
-            images="\n".join(images),
-        )
+        words = dict(text=escape(self.text), legend=escape(self.legend()))
+        return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()

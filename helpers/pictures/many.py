@@ -2,23 +2,18 @@
 
 from collections import Counter
 
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from ..launch.given import some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PAPER, TEXT, Picture, panel, plain_ticks, refuse_outside
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, look, panel, plain_ticks, refuse_outside, tint
 from .films import Film
 
 FEW = 64  # elements a side, for pictures that draw each
 
 
-def tint(colour: str, part: float) -> str:
-    """The colour mixed with paper: all of it for 1, none for 0."""
-    return to_hex([part * c + (1 - part) * p for c, p in zip(to_rgb(colour), to_rgb(PAPER), strict=True)])
-
-
 @takes
+@look
 def picture_ranks(run: Run) -> Picture:
     """Show which rank owns which block of A, B and C. The number in a block is its rank's."""
     (p, q), (M, N, K) = run.grid, run.size
@@ -26,11 +21,10 @@ def picture_ranks(run: Run) -> Picture:
     axes = figure.subplots(1, 3)
     figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
     ranks = {tuple(report["place"]): rank for rank, report in enumerate(run.reports)}
-    for ax, name, sizes, colour in zip(
-        axes, "ABC", ((M, K), (K, N), (M, N)), (A_COLOUR, B_COLOUR, C_COLOUR), strict=True
-    ):
+    matrices = (f"A, {M} x {K}", A_COLOUR), (f"B, {K} x {N}", B_COLOUR), (f"C, {M} x {N}", C_COLOUR)
+    for ax, (title, colour) in zip(axes, matrices, strict=True):
         colours = {place: tint(colour, 0.2 + 0.5 * rank / len(ranks)) for place, rank in ranks.items()}
-        panel(ax, p, q, colours, f"{name}, {sizes[0]} x {sizes[1]}", colour, ranks)
+        panel(ax, p, q, colours, title, colour, ranks)
     owns = "; ".join(f"rank {rank} block {place}" for place, rank in sorted(ranks.items()))
     return Picture(figure, f"A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.")
 
@@ -58,40 +52,35 @@ def film_panels(run: Run, rank: int = 0) -> Film:
 
 
 @takes
-def prediction_chart(
-    runs: list[Run], flops: float, here: Network, size: tuple[int, int, int], there: Network = INFINIBAND_NDR
-) -> Picture:
-    """Draw seconds against ranks: measured and predicted here, and a prediction for another network and size.
+@look
+def prediction_chart(runs: list[Run], flops: float, here: Network, size: tuple[int, int, int]) -> Picture:
+    """Draw seconds against ranks: measured and predicted here, and a prediction for a fast network and another size.
 
-    `flops`: a second, of a rank. Both axes are logarithmic.
+    `flops`: a second, of a rank. `here`: this machine's network. Both axes are logarithmic.
     """
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    runs = some("runs", runs)
+    runs, there = some("runs", runs), INFINIBAND_NDR
     few, many = sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
     left.plot(few, measured, "o", color=INK, label="measured")
     left.plot(few, expected, "--", color=C_COLOUR, label="predicted")
-    left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size), fontsize=TEXT)
+    left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size))
     parts = [predicted_seconds(*size, ranks, flops, there) for ranks in many]
     right.plot(many, [computing for computing, _ in parts], "--", color=C_COLOUR, label="computing")
     right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=A_COLOUR, label="moving")
-    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size), fontsize=TEXT)
+    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
         ax.set_xticks(ticks)
         ax.minorticks_off()
         plain_ticks(ax.xaxis, ax.yaxis)
-        ax.tick_params(labelsize=11)
-        ax.set_xlabel("ranks", fontsize=TEXT)
-        ax.set_ylabel("seconds", fontsize=TEXT)
-        ax.legend(fontsize=11)
-    last = parts[-1]
-    return Picture(
-        figure,
-        "Measured and predicted seconds on "
-        + ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
-        + f" ranks. Predicted, {there.name}, {many[-1]} ranks: {last[0]:.3g} s computing, {last[1]:.3g} s moving.",
-    )
+        ax.set_xlabel("ranks")
+        ax.set_ylabel("seconds")
+        ax.legend()
+    both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
+    computing, moving = parts[-1]
+    most = f"{there.name}, {many[-1]} ranks: {computing:.3g} s computing, {moving:.3g} s moving"
+    return Picture(figure, f"Measured and predicted seconds on {both} ranks. Predicted, {most}.")

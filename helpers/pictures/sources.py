@@ -22,16 +22,16 @@ def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> Non
     for k in kernels:
         if inspect.ismodule(k):
             place = Path(k.__file__).relative_to(PACKAGE.parent).as_posix()
-            display(Markdown(f"**Python** · `{place}`\n\n```python\n{listing(inspect.getsource(k), numbers)}\n```"))
-            continue
-        if getattr(k, "dialect", None) == "HSA":
-            display(Markdown(f"**HSA** · `{k.__name__}`\n\n```python\n{listing(k.source, numbers)}\n```"))
-            continue
-        if not isinstance(k, Kernel) or not k.source:
+            name, language, source = "Python", "python", inspect.getsource(k)
+        elif getattr(k, "dialect", None) == "HSA":
+            name, place, language, source = "HSA", k.__name__, "python", k.source
+        elif isinstance(k, Kernel) and k.source:
+            one = dialect(k.dialect)
+            name, place, language, source = k.dialect, one.place(k.step), one.language, k.source
+            place = "yours" if k.own else place
+        else:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
-        one = dialect(k.dialect)
-        place = "yours" if k.own else one.place(k.step)
-        display(Markdown(f"**{k.dialect}** · `{place}`\n\n```{one.language}\n{listing(k.source, numbers)}\n```"))
+        display(Markdown(f"**{name}** · `{place}`\n\n```{language}\n{listing(source, numbers)}\n```"))
 
 
 def listing(source: str, numbers: bool) -> str:

@@ -16,8 +16,8 @@ from .drawing import (
     INK,
     PAPER,
     SHADES,
-    TEXT,
     Picture,
+    look,
     outline,
     panel,
     product_axes,
@@ -29,6 +29,7 @@ WAIT = 4  # boxes wide: a wait in picture_order
 
 
 @takes
+@look
 def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
     """One element of C, and the row of A and the column of B that make it.
 
@@ -37,7 +38,7 @@ def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int =
     refuse_outside("row", row, M, "rows of C")
     refuse_outside("col", col, N, "columns of C")
     figure = Figure(figsize=(5.2, 4.4))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.92, bottom=0.03)[0], M, N, K)
+    a, b, c = product_axes(figure, M, N, K)
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
@@ -45,45 +46,37 @@ def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int =
 
 
 @takes
-def picture_owners(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
+@look
+def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
     """
-    k = k.fitted(M, N, K)
+    k = k.fitted(M, N, 1)
     rung, p = ladder.STEPS[k.step], k.parameters
     rows, columns, _ = rung.tile(p)
     blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
-    written = trace(k, M, N, K).where(array="C", writes=True)
+    written = trace(k, M, N, 1).where(array="C", writes=True)
     stores = dict(zip(cells(written, N), written["thread"].tolist(), strict=True))
     places = [(r, c) for r in range(blocks_down * rows) for c in range(blocks_across * columns)]
     labels = {cell: str(stores.get(cell, "–")) for cell in places}
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    axes = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
-    panel(
-        ax,
-        blocks_down * rows,
-        blocks_across * columns,
-        colours,
-        f"C ({M} x {N}), thread numbers, {axes}",
-        C_COLOUR,
-        labels,
-    )
+    arrows, way = ("x ↓  y →", "down a column") if rung.x_along == "rows" else ("x →  y ↓", "along a row")
+    title = f"C ({M} x {N}), thread numbers, {arrows}"
+    panel(ax, blocks_down * rows, blocks_across * columns, colours, title, C_COLOUR, labels)
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
-    way = "down a column" if rung.x_along == "rows" else "along a row"
-    text = (
-        f"C of {M} x {N} under a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements. "
-        f"Thread numbers run {way} of C first; cells marked – lie outside C."
-    )
-    return Picture(figure, text)
+    grid = f"a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements"
+    numbers = f"Thread numbers run {way} of C first; cells marked – lie outside C."
+    return Picture(figure, f"C of {M} x {N} under {grid}. {numbers}")
 
 
 @takes
+@look
 def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
     """What the first `lanes` threads of the first block read at one step of their loop over k.
 
@@ -102,25 +95,18 @@ def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int =
     touched = touched[touched["thread"] < lanes]
     owned = dict(zip(cells(touched, N), touched["thread"].tolist(), strict=True))
     figure = Figure(figsize=(6.4, 5.6))
-    a, b, c = product_axes(figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.93, bottom=0.03)[0], M, N, K)
+    a, b, c = product_axes(figure, M, N, K)
     panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
     panel(b, K, N, dict.fromkeys(read["B"], B_COLOUR), "B", B_COLOUR)
-    panel(
-        c,
-        M,
-        N,
-        dict.fromkeys(owned, SHADES[1]),
-        f"C: threads 0 to {lanes - 1}",
-        C_COLOUR,
-        {cell: str(thread) for cell, thread in owned.items()},
-    )
+    labels = {cell: str(thread) for cell, thread in owned.items()}
+    panel(c, M, N, dict.fromkeys(owned, SHADES[1]), f"C: threads 0 to {lanes - 1}", C_COLOUR, labels)
     counted = [f"{len(elements)} element{'s' * (len(elements) > 1)} of {name}" for name, elements in read.items()]
-    return Picture(
-        figure, f"At step k = {step}, {lanes} neighbouring threads of {k.step} read {' and '.join(counted)}."
-    )
+    threads = f"{lanes} neighbouring threads of {k.step}"
+    return Picture(figure, f"At step k = {step}, {threads} read {' and '.join(counted)}.")
 
 
 @takes
+@look
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     run = trace(k, M, N, K)
@@ -137,43 +123,21 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
         for s, sector in enumerate(sectors):
             ax.add_patch(Rectangle((s * 1.15, 0), 1, 1, facecolor=PAPER, edgecolor=GRID, linewidth=0.8))
             for address in asked[asked // SECTOR == sector]:
-                ax.add_patch(
-                    Rectangle(
-                        (s * 1.15 + address % SECTOR / SECTOR, 0),
-                        4 / SECTOR,
-                        1,
-                        facecolor=colour,
-                        edgecolor="white",
-                        linewidth=0.4,
-                    )
-                )
+                corner, fill = (s * 1.15 + address % SECTOR / SECTOR, 0), dict(facecolor=colour, edgecolor="white")
+                ax.add_patch(Rectangle(corner, 4 / SECTOR, 1, **fill, linewidth=0.4))
         ax.set_xlim(-0.1, WARP * 1.15)
         ax.set_ylim(-0.05, 1.05)
         ax.axis("off")
-        ax.text(
-            -0.6,
-            0.5,
-            ("store " if name == "C" else "load ") + name,
-            ha="right",
-            va="center",
-            fontsize=TEXT,
-            color=colour,
-        )
+        ax.text(-0.6, 0.5, f"{'store' if name == 'C' else 'load'} {name}", ha="right", va="center", color=colour)
         moved = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
-        ax.text(
-            0,
-            1.18,
-            f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}",
-            fontsize=11,
-            color=INK,
-        )
+        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}", fontsize=11)
         text.append(f"{name}: {len(sectors)} sectors, {moved}")
-    return Picture(
-        figure, f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B. " + "; ".join(text) + "."
-    )
+    warp = f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B"
+    return Picture(figure, f"{warp}. {'; '.join(text)}.")
 
 
 @takes
+@look
 def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
@@ -193,14 +157,13 @@ def picture_banks(width: int) -> Picture:
     ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
     title = f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round"
     panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), title, INK, labels)
-    return Picture(
-        figure,
-        f"Rows of {width} words: 32 threads write to {len(per_bank)} of 32 banks, so the store takes {rounds} "
-        f"round{'s' * (rounds > 1)}.",
-    )
+    takes = f"{rounds} round{'s' * (rounds > 1)}"
+    writes = f"32 threads write to {len(per_bank)} of 32 banks, so the store takes {takes}"
+    return Picture(figure, f"Rows of {width} words: {writes}.")
 
 
 @takes
+@look
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
@@ -221,23 +184,19 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
         read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][-1])
         reads[name] = {cell for cell in read if cell[along] == step}
     figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
-    a, b, c = product_axes(
-        figure, figure.add_gridspec(1, 1, left=0.03, right=0.97, top=0.84, bottom=0.03)[0], rows, columns, depth
-    )
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {step}", fontsize=TEXT, color=INK)
+    a, b, c = product_axes(figure, rows, columns, depth, top=0.84)
+    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {step}")
     panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR)
     panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR)
     panel(c, rows, columns, dict.fromkeys(owned, C_COLOUR), "this block's tile of C", C_COLOUR)
-    count = {name: len(elements) for name, elements in reads.items()}
-    return Picture(
-        figure,
-        f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {len(owned)} elements of C. In one step "
-        f"it reads {count['As']} elements of As and {count['Bs']} of Bs: {sum(count.values())} reads for "
-        f"{len(owned)} products.",
-    )
+    As, Bs, products = len(reads["As"]), len(reads["Bs"]), len(owned)
+    owns = f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} elements of C"
+    step = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {products} products"
+    return Picture(figure, f"{owns}. {step}.")
 
 
 @takes
+@look
 def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
     """Which warp of the first block stores what in C: a shade for each. From a traced run."""
     refuse_crowded(M, N)
@@ -253,21 +212,14 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
         rows, columns = len({row for row, _ in patch}), len({col for _, col in patch})
         sides.add((rows, columns))
         middle = np.mean(list(patch), axis=0) + 0.5
-        ax.text(
-            middle[1],
-            middle[0],
-            f"warp {warp}: {rows} + {columns} = {rows + columns}",
-            ha="center",
-            va="center",
-            fontsize=TEXT,
-            color=INK,
-            bbox=dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85),
-        )
+        summed = f"warp {warp}: {rows} + {columns} = {rows + columns}"
+        white = dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85)
+        ax.text(middle[1], middle[0], summed, ha="center", va="center", bbox=white)
     ax.set_xlim(0, N)
     ax.set_ylim(M, 0)
     ax.set_aspect("equal")
     ax.axis("off")
-    ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", fontsize=TEXT, color=C_COLOUR)
+    ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", color=C_COLOUR)
     said = " or ".join(
         f"{rows} rows and {columns} columns, {rows + columns} different numbers of As and Bs a step"
         for rows, columns in sides
@@ -276,6 +228,7 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 
 
 @takes
+@look
 def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
@@ -303,7 +256,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
                 ax.annotate("", (x, 1.1), (asked[1] + 1, 0.9), arrowprops=place)
             else:
                 ax.add_patch(Rectangle((x, 0.15), WAIT, 2.6, facecolor=PAPER, edgecolor=GRID, hatch="//"))
-                ax.text(x + WAIT / 2, 1.45, "waits", ha="center", va="center", fontsize=11, rotation=90, color=INK)
+                ax.text(x + WAIT / 2, 1.45, "waits", ha="center", va="center", fontsize=11, rotation=90)
                 x += WAIT
             asked = None
         colour = A_COLOUR if arrays[n][0] == "A" else B_COLOUR
@@ -312,22 +265,15 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
             asked = n, x
         x += 1
     for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-        ax.text(-0.012 * x, y + 0.45, text, ha="right", va="center", fontsize=TEXT, color=INK)
+        ax.text(-0.012 * x, y + 0.45, text, ha="right", va="center")
     ax.set_xlim(0, x)
     ax.set_ylim(3, 0)
     ax.axis("off")
     barriers = len(set(phase)) - 1
-    figure.text(
-        0.02,
-        0.9,
-        f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})",
-        fontsize=TEXT,
-        color=INK,
-    )
+    figure.text(0.02, 0.9, f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})")
     least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
     waits = meanwhile.count(0)
+    between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
     return Picture(
-        figure,
-        f"Thread {thread} of {k.step}, K = {K}: {barriers} barriers between its accesses; between asking for a tile "
-        f"and storing it, it does {least}. It waits {waits} time{'s' * (waits != 1)}.",
+        figure, f"Thread {thread} of {k.step}, K = {K}: {between}. It waits {waits} time{'s' * (waits != 1)}."
     )

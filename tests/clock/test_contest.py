@@ -44,9 +44,16 @@ def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
     assert (result.first.seconds, result.second.seconds) == (7, 8)
 
 
-def test_no_round_is_no_contest(calls):
+def test_a_comparison_is_of_1024_a_side_and_of_as_many_rounds_as_an_order_needs(calls):
+    compare(max, min)
+    assert [size for *_, size in calls] == [1024] * 2 * contests.ROUNDS
+
+
+def test_no_round_and_no_kernel_is_no_contest(calls):
     with pytest.raises(ValueError, match="rounds=0 does not do"):
         contest(["a"], 8, rounds=0)
+    with pytest.raises(ValueError, match=r"^kernels=\[\] does not do"):
+        contest([], 8)
     assert calls == []
 
 

@@ -23,7 +23,7 @@ INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
 
 def here(name):
     """The peer of that name; skips, naming the library, where it is missing."""
-    (k,) = (k for k in libraries.peers() if k.name == name)
+    k = libraries.find(name)
     if isinstance(k, libraries.Missing):
         pytest.skip(f"{name}: {k.remedy}")
     return k
@@ -62,6 +62,7 @@ def cblas_that(multiply):
         multiply(matrix(a, M, lda), matrix(b, K, ldb), matrix(c, M, ldc))
 
     def mkl_get_version_string(text, length):
+        assert length == len(text)
         text.value = b"Intel(R) Library Version 2031.4-Product Build"
 
     def set_num_threads(number):
@@ -146,7 +147,9 @@ def plant_host(monkeypatch, multiply):
 # -------------------------------------------------------------------------------- the list and its rows
 
 
-def test_the_host_comes_first_and_then_the_dialects():
+def test_the_host_comes_first_and_then_the_dialects(monkeypatch):
+    monkeypatch.setattr(libraries, "find", lambda name: libraries.Missing(name, libraries.LIBRARIES[name][0], ""))
+
     def names(*dialects):
         return [k.name for k in libraries.peers(*dialects)]
 
@@ -165,7 +168,7 @@ def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
         name, ("Python", lambda: SimpleNamespace(name="host"))
     )
     assert (t.step, t.dialect, t.device) == (name, dialect, device().name)
-    assert set(t.parameters) <= {"version"} and t.seconds > 0
+    assert set(t.parameters) <= {"version"} and t.seconds > 0 and t.build_seconds == (None if name == "CLBlast" else 0)
 
 
 def test_clblast_is_found_wherever_it_loads():
@@ -230,6 +233,7 @@ def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
         assert check(k, SHAPES) and check(k)
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
+        assert t.build_seconds == 0
 
 
 def test_a_peer_is_called_like_a_kernel(monkeypatch):
@@ -245,14 +249,40 @@ def test_a_peer_is_called_like_a_kernel(monkeypatch):
 
 def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    asked = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode=None: asked.append(name) or refuse(name))
     found = {k.name: k for k in libraries.peers(["OpenCL"])}
     assert found["PyTorch"] == libraries.Missing("PyTorch", "Python", "to add it: pip install torch")
     assert all(isinstance(found[name], libraries.Missing) for name in ("MKL", "BLIS", "CLBlast"))
+    assert {"libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4", "libclblast.so.1"} <= set(asked)
     if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
         assert found["MKL"].remedy == "to add it: pip install mkl"
     for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-openmp")):
         assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
+
+
+@pytest.mark.parametrize("system, machine", [("darwin", "arm64"), ("darwin", "x86_64"), ("linux", "aarch64")])
+def test_mkl_is_not_made_for_every_machine(monkeypatch, system, machine):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(libraries.platform, "machine", lambda: machine)
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert libraries.find("MKL") == libraries.Missing("MKL", "Python", "is not made for this machine")
+
+
+@pytest.mark.parametrize(
+    "system, conda, line",
+    [
+        ("linux", False, "sudo apt-get install libthis"),
+        ("linux", True, "conda install -c conda-forge that"),
+        ("darwin", False, "conda install -c conda-forge that"),
+    ],
+)
+def test_the_line_that_adds_a_library_is_that_of_the_system(monkeypatch, tmp_path, system, conda, line):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    if conda:
+        (tmp_path / "conda-meta").mkdir()
+    assert libraries.line_that_adds("libthis", "that") == line
 
 
 def refuse(name, *more):

@@ -34,7 +34,7 @@ from helpers.clock import (
 )
 from helpers.clock.contests import ladder_kernels
 from helpers.clock.results import read_file
-from helpers.launch import KernelError
+from helpers.launch import HostKernel, KernelError
 from helpers.pictures import scoreboard_chart
 
 
@@ -88,6 +88,42 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
     assert "50%" in lines[3] and "4.00x" in lines[3] and lines[3].endswith("2.00x CLBlast (1.00 to 2.00)")
     assert "simulated" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
     assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
+
+
+def test_the_table_word_by_word():
+    board = made()
+    lines = [
+        "8 x 8 x 8, 3 rounds              time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
+        "NumPy                             4 s      0.0      12%     1.00x  0.50x CLBlast (0.50 to 0.50)",
+        "CLBlast (OpenCL)                  2 s      0.0      25%     2.00x",
+        "tiled (OpenCL)                    1 s      0.0      50%     4.00x  2.00x CLBlast (1.00 to 2.00)",
+        "tiled (CUDA)                simulated",
+        "OpenCL: a device, CUDA: simulator, NumPy: a library",
+        "MKL                         to add it: pip install mkl",
+        "CLBlast (OpenCL)            to add it: apt",
+    ]
+    board = dataclasses.replace(board, missing=(*board.missing, Missing("CLBlast", "OpenCL", "to add it: apt")))
+    assert repr(board).splitlines() == lines
+    # What is simulated ends no table, a board of one round has no spread, and one without a peak no share.
+    order = [0, 3, 2]
+    one = dataclasses.replace(
+        board,
+        timings=tuple(board.timings[i] for i in order),
+        seconds=tuple(board.seconds[i][:1] for i in order),
+        device="another",
+        on_host=False,
+        missing=(),
+    )
+    assert repr(one).splitlines() == [
+        "8 x 8 x 8, 1 round               time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
+        "NumPy                             4 s      0.0        –     1.00x",
+        "tiled (CUDA)                simulated",
+        "tiled (OpenCL)                    1 s      0.0        –     4.00x",
+        "CUDA: simulator, OpenCL: a device, NumPy: a library",
+    ]
+    two = dataclasses.replace(board, seconds=tuple(times[:2] for times in board.seconds))
+    assert repr(two).splitlines()[0].startswith("8 x 8 x 8, 2 rounds ")
+    assert repr(two).splitlines()[3].endswith("  1.50x CLBlast (1.00 to 2.00)")
 
 
 def test_a_contest_takes_turns_in_both_directions(monkeypatch):
@@ -153,9 +189,7 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     )
     board = scoreboard(16, ["OpenCL"], libraries=False, rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "tiled"]
-    assert [(m.name, m.remedy) for m in board.missing] == [
-        ("naive (OpenCL)", "is wrong at 16 x 16 x 16, and was left out")
-    ]
+    assert board.missing == (Missing("naive (OpenCL)", "OpenCL", "is wrong at 16 x 16 x 16, and was left out"),)
 
 
 def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
@@ -184,6 +218,19 @@ def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
     assert "your tiled (OpenCL) " in repr(board) and "your matmul" in repr(scoreboard_chart(board))
     [stored] = read_results(write_results([board], tmp_path).parent)
     assert [t.label for t in stored.boards[0].timings] == names
+
+
+@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("simulator", (1, 1, 1))])
+def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
+    def refuse(*size):
+        assert size == asked  # none is too large for a simulator, which times nothing
+        raise MemoryError("too large")
+
+    mine = HostKernel(np.matmul)
+    mine.device, mine.refuse = device("OpenCL", kind, "a device"), refuse
+    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(MemoryError, match="too large"):
+        scoreboard((4, 5, 6), ["OpenCL"], ["tiled"], libraries=False, mine=[mine])
 
 
 def test_bad_arguments_are_named():
@@ -226,7 +273,22 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
     import getpass
     import platform
 
-    text = write_results([made()], tmp_path).read_text()
+    text = write_results([made()], tmp_path, note="a test").read_text()
+    stored = json.loads(text)
+    assert list(stored) == ["device", "cpu", "date", "system", "drivers", "versions", "note", "boards"]
+    assert stored["system"].split()[0] == platform.system() and stored["drivers"] == results.drivers()
+    [board] = stored["boards"]
+    assert board["missing"] == ["MKL"] and board["made"]["run"] == "" and len(board["contestants"]) == 3
+    assert board["contestants"][2] | {"gflops": None} == {
+        "dialect": "OpenCL",
+        "step": "tiled",
+        "own": False,
+        "device": "a device",
+        "parameters": {"TILE": 4},
+        "gflops": None,
+        "seconds": [1.0, 2.0, 1.0],
+    }
+    assert board["contestants"][2]["gflops"] == pytest.approx(2 * 8**3 / 1e9)
     assert platform.node() not in text and f"/{getpass.getuser()}" not in text and str(tmp_path) not in text
     assert json.loads(text)["device"] in {d.name for d in (devices.cuda_device(), devices.opencl_device())}
 
@@ -260,7 +322,20 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(recording, "TUNING_SECONDS", 1)
 
 
-def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny):
+@pytest.fixture
+def checked(monkeypatch):
+    """A judge who looks at what is measured here, and trusts the rest; and what it was asked, in order."""
+    asked = []
+
+    def judge(k, shapes=None):
+        asked.append((str(k), shapes))
+        return check(k, shapes) if k.step in ("naive", "tiled") else f"✓ {k}"
+
+    monkeypatch.setattr(recording, "check", judge)
+    return asked
+
+
+def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny, checked):
     said = []
     path = record(tmp_path / "results", say=lambda what: said.append(str(what)))
     machine = read_file(path)
@@ -268,17 +343,16 @@ def test_one_command_checks_tunes_measures_and_writes(tmp_path, tiny):
     assert {t.step for t in machine.boards[1].timings} >= {"numpy_matmul", "naive", "tiled"}
     here = {f"{name} (OpenCL)" for name in ladder.steps("OpenCL")}
     assert here <= set(machine.about["checked"]) and all(machine.about["checked"].values())
+    for name in here:
+        assert [shapes for k, shapes in checked if k == name] == [None, TINY["ragged"]]
     assert sum(text.startswith("✓") for text in said) >= len(here) and any("points tried" in text for text in said)
 
 
 def test_a_step_that_is_wrong_is_said_and_left_out(tmp_path, tiny, monkeypatch):
     def judge(k, shapes=None):
-        wrong = (
-            opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4)
-            if str(k) == "naive (OpenCL)"
-            else k
-        )
-        return check(wrong, shapes)
+        if str(k) != "naive (OpenCL)":
+            return True
+        return check(opencl_kernel(k.source.replace("acc +=", "acc ="), like="naive", BM=4, BN=4), shapes)
 
     monkeypatch.setattr(recording, "check", judge)
     said = []
@@ -308,6 +382,11 @@ def test_bench_saves_a_machine(tmp_path, monkeypatch, capsys):
     assert [t.step for t in machine.boards[0].timings] == ["numpy_matmul", "naive"] and len(
         machine.boards[0].seconds[0]
     ) == 3
+
+
+def test_a_folder_is_made_with_those_above_it(tmp_path):
+    path = write_results([made()], tmp_path / "of" / "mine")
+    assert path.parent == tmp_path / "of" / "mine" and [b.M for b in read_file(path).boards] == [8]
 
 
 def test_boards_of_as_many_products_are_in_the_order_of_their_rows(tmp_path):

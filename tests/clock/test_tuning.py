@@ -78,6 +78,19 @@ def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
     assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
+def test_a_point_that_failed_without_a_word_is_told():
+    tried = (({"TILE": 4}, None, ""), ({"TILE": 8}, 2.0, ""))
+    found = tuning.Tuning(
+        "tiled", "OpenCL", (7, 8, 9), {"TILE": 4}, tried=tried, legal=5, seconds=1.6, interrupted=True
+    )
+    assert repr(found).splitlines() == [
+        "tiled (OpenCL), 7 x 8 x 9: 2 of 5 points tried in 2 s, 1 failed, interrupted",
+        "  failed    first with TILE=4: no reason was given",
+        "  defaults  TILE=4",
+        "  Nothing was ahead of the defaults in every round. They stay.",
+    ]
+
+
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     rounds(1.5, 1.2, 1.35)
     found = tune("tiled", **SMALL)
@@ -213,6 +226,40 @@ def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypat
     rates = {str(p): rate for p, rate, _ in found.tried if p != found.tried[0][0]}
     assert found.best == found.tried[0][0] if not won else rates[str(found.best)] == max(rates.values())
     assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
+
+
+def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(monkeypatch):
+    seen = []
+
+    class Bar:
+        def __init__(self, *what, **how):
+            seen.append((what, how))
+
+        def update(self, done, note):
+            seen.append((done, note))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    def search(task, until, each):
+        assert until == 107.0  # seven tenths of the budget
+        each([({"TILE": 4}, None, "why")])
+        each([({"TILE": 4}, None, "why"), ({"TILE": 8}, 31.26, "")])
+        return ["found"], False
+
+    monkeypatch.setattr(tuning, "Progress", Bar)
+    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: 103.0))
+    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
+    task = tuning.Task(TILED, "OpenCL", DEVICE, (8, 8, 8), {"TILE": 4}, [])
+    assert tuning.search(task, 100.0, 10) == (["found"], False)
+    assert seen == [
+        (("tuning tiled", 10), dict(patience=0)),
+        (3.0, "| 1 points, best 0 GFLOP/s"),
+        (3.0, "| 2 points, best 31.3 GFLOP/s"),
+    ]
 
 
 def test_the_budget_ends_the_search():

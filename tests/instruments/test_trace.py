@@ -415,38 +415,19 @@ def test_turns_count_equal_rows_that_came_before():
 # ---------------------------------------------------------------------------------------------- film
 
 
-def test_a_film_counts_what_is_read_by_whom():
-    k = cuda_kernel("coalesced", BM=4, BN=4)
-    block, thread, grid = (film(k, 8, 12, 6, who=who) for who in ("block", "thread", "grid"))
+def test_a_film_counts_what_is_read():
+    block = film(cuda_kernel("coalesced", BM=4, BN=4), 8, 12, 6)
     assert len(block.frames) == 6 and block.most == 4 and len(block.stored) == 16
-    assert thread.most == 1 and len(thread.stored) == 1
-    assert grid.most == 12 and sum(grid.frames[-1][0].values()) == 2 * 8 * 12 * 6
+    assert sum(block.frames[-1][0].values()) == 2 * 4 * 4 * 6
     tiled = film(opencl_kernel("tiled", TILE=4), 8, 12, 6)
     assert len(tiled.frames) == 2 and tiled.most == 1
     assert set(tiled.frames[1][1]) == {("A", (r, c)) for r in range(4) for c in (4, 5)} | {
         ("B", (r, c)) for r in (4, 5) for c in range(4)
     }
-    warp = film(cuda_kernel("coalesced", BM=2, BN=32), 4, 33, 2, who="warp", block=(0, 1), thread=40)
-    assert {row for row, _ in warp.stored} == {3} and len(warp.stored) == 32
-
-
-@pytest.mark.parametrize(
-    "wrong, says",
-    [
-        (dict(who="warps"), "is none of: thread, warp, block, grid"),
-        (dict(block=(2, 0)), "within the grid of 1 x 1"),
-        (dict(thread=16), "thread=16 does not fit the 16 threads of a block"),
-    ],
-)
-def test_a_film_of_nobody_is_refused(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        film(cuda_kernel("tiled", TILE=4), 4, 4, 4, **wrong)
 
 
 def test_a_film_needs_a_built_kernel_and_a_size():
     with pytest.raises(TypeError, match="'tiled' is no built kernel; build it first"):
         film("tiled", 4, 4, 4)
-    with pytest.raises(TypeError, match="block=1 does not do; give 2 values in brackets"):
-        film(cuda_kernel("tiled", TILE=4), 4, 4, 4, block=1)
     with pytest.raises(ValueError, match="each size must be 1 or more"):
         film(cuda_kernel("tiled"), 0, 4, 4)

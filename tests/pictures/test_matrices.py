@@ -58,7 +58,7 @@ def test_a_panel_has_a_cell_for_each_element_and_white_words_on_dark_ones():
 
 def test_c_stands_where_its_row_of_a_meets_its_column_of_b():
     figure = Figure(figsize=(6, 6))
-    axes = drawing.product_axes(figure, figure.add_gridspec(1, 1)[0], 4, 5, 3)
+    axes = drawing.product_axes(figure, 4, 5, 3)
     for ax, rows, columns in zip(axes, (4, 3, 4), (3, 5, 5), strict=True):
         drawing.panel(ax, rows, columns, {}, "")
     figure.draw_without_rendering()
@@ -279,41 +279,41 @@ def around(rows, columns):
     return edges | {((c, r), (c, r + 1)) for c in (columns[0], columns[-1] + 1) for r in rows}
 
 
-def test_a_film_of_the_grid_darkens_what_is_read_more_often(drawn):
-    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid")
+def test_a_film_darkens_what_is_read_more_often(drawn):
+    run = film(kernel("coalesced", BM=4, BN=2), 8, 12, 6)
     run.strip()
-    # Each element of A is read by the twelve threads of its row, each of B by the eight of its column.
-    dark, light = A, mixed(B, 0.25 + 0.75 * 8 / 12)
+    # Each element of A is read by the two threads of its row of the block, each of B by the four of its column.
+    dark, light = B, mixed(A, 0.25 + 0.75 * 2 / 4)
     axes, numbers = drawn[0].axes, (0, 1, 5)
     assert len(axes) == 9
     for (a, b, c), k in zip((axes[0:3], axes[3:6], axes[6:9]), numbers, strict=True):
-        assert cells(a) == matrix(8, 6, {(r, n): dark for r in range(8) for n in range(k + 1)})
-        assert cells(b) == matrix(6, 12, {(n, j): light for n in range(k + 1) for j in range(12)})
-        assert cells(c) == matrix(8, 12, {(i, j): C for i in range(8) for j in range(12)})
-        assert segments(a) == around(range(8), [k]) and segments(b) == around([k], range(12)) and segments(c) == set()
-        assert [ax.get_title() for ax in (a, b, c)] == ["A, 12 ×", "B, 8 ×", "C"]
-    said = [t.get_text() for t in drawn[0].texts]
-    assert said == [*(f"step {n + 1} of 6" for n in numbers), run.legend()]
-    assert [t.get_position()[0] for t in drawn[0].texts[:3]] == pytest.approx([0.02 / 3, 1.02 / 3, 2.02 / 3])
-    assert run.legend() == "coalesced, all blocks; n ×: how often an element was read so far, at most"
+        assert cells(a) == matrix(8, 6, {(r, n): light for r in range(4) for n in range(k + 1)})
+        assert cells(b) == matrix(6, 12, {(n, j): dark for n in range(k + 1) for j in range(2)})
+        assert cells(c) == matrix(8, 12, {(i, j): C for i in range(4) for j in range(2)})
+        assert segments(a) == around(range(4), [k]) and segments(b) == around([k], range(2)) and segments(c) == set()
+        assert [ax.get_title() for ax in (a, b, c)] == ["A, 2 ×", "B, 4 ×", "C"]
+    steps = [part.texts[0].get_text() for part in drawn[0].subfigs]
+    assert steps == [f"step {n + 1} of 6" for n in numbers]
+    assert [part.bbox.x0 / drawn[0].bbox.width for part in drawn[0].subfigs] == pytest.approx([0, 1 / 3, 2 / 3])
+    assert [t.get_text() for t in drawn[0].texts] == [run.legend()]
+    assert run.legend() == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
     assert run.text == (
-        "coalesced, all blocks, 8 x 12 x 6: in 6 steps it reads 48 elements of A, 576 reads and 72 elements of B, "
-        "576 reads; it stores 96 elements of C. The darkest is read 12 times."
+        "coalesced, block (0, 0), 8 x 12 x 6: in 6 steps it reads 24 elements of A, 48 reads and 12 elements of B, "
+        "48 reads; it stores 8 elements of C. The darkest is read 4 times."
     )
 
 
 def test_a_film_of_a_block_steps_from_barrier_to_barrier(drawn):
-    run = film(kernel("tiled", TILE=4), 5, 9, 7, block=(1, 0))  # the second block along x: columns 4 to 7
-    run.strip()
+    film(kernel("tiled", TILE=4), 5, 9, 7).strip()
     axes = drawn[0].axes
     assert len(axes) == 6
     for (a, b, c), first, last in ((axes[:3], 0, 4), (axes[3:], 4, 7)):
         assert cells(a) == matrix(5, 7, {(r, k): A for r in range(4) for k in range(last)})
-        assert cells(b) == matrix(7, 9, {(k, j): B for k in range(last) for j in range(4, 8)})
-        assert cells(c) == matrix(5, 9, {(i, j): C for i in range(4) for j in range(4, 8)})
+        assert cells(b) == matrix(7, 9, {(k, j): B for k in range(last) for j in range(4)})
+        assert cells(c) == matrix(5, 9, {(i, j): C for i in range(4) for j in range(4)})
         assert segments(a) == around(range(4), range(first, last))
-        assert segments(b) == around(range(first, last), range(4, 8))
-    assert [t.get_text() for t in drawn[0].texts][:2] == ["step 1 of 2", "step 2 of 2"]
+        assert segments(b) == around(range(first, last), range(4))
+    assert [part.texts[0].get_text() for part in drawn[0].subfigs] == ["step 1 of 2", "step 2 of 2"]
 
 
 def test_a_step_lies_between_two_barriers_however_often_a_line_runs():
@@ -322,18 +322,6 @@ def test_a_step_lies_between_two_barriers_however_often_a_line_runs():
         {("A", (r, k)) for r in range(8) for k in tile} | {("B", (k, c)) for k in tile for c in range(8)}
         for tile in (range(4), range(4, 8))
     ]
-
-
-@pytest.mark.parametrize("who, rows", [("thread", [2]), ("warp", range(4))])
-def test_a_film_of_a_thread_and_of_its_warp(drawn, who, rows):
-    run = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who=who, thread=9)  # x = 1, y = 2
-    columns = [1] if who == "thread" else range(4)
-    figure = Figure()
-    run.draw(figure, figure.add_gridspec(1, 1)[0], 3)
-    a, b, c = figure.axes
-    assert segments(a) == around(rows, [3]) and segments(b) == around([3], columns)
-    assert cells(c) == matrix(8, 12, {(i, j): C for i in rows for j in columns})
-    assert {cell for cell, colour in cells(a).items() if colour != PAPER} == {(r, k) for r in rows for k in range(4)}
 
 
 def test_a_border_goes_around_a_shape_with_a_corner():
@@ -371,8 +359,8 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_the_slider_has_every_frame_with_its_words():
-    run = film(kernel("tiled", TILE=4), 5, 9, 7, block=(1, 0))
+def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewhere(monkeypatch):
+    run = film(kernel("tiled", TILE=4), 5, 9, 7)
     html = run.html()
     tags = Tags(html)
     first, last = tags.of("img")
@@ -385,17 +373,15 @@ def test_the_slider_has_every_frame_with_its_words():
     (slider,) = tags.of("input")
     assert [slider[name] for name in ("type", "min", "max", "value")] == ["range", "1", "2", "1"]
     assert tags.of("figure")[0]["aria-label"] == run.text and run.legend() in html and not tags.open
+    monkeypatch.setattr(run, "html", lambda: html)
     assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
-
-
-def test_a_film_needs_nothing_from_elsewhere_and_no_script_element():
-    tags = Tags(film(kernel("tiled", TILE=4), 4, 4, 8).html())
+    # No script element, and no address of another place.
     assert {name for name, _ in tags.found} == {"figure", "figcaption", "label", "span", "input", "img"}
     assert all(image["src"].startswith("data:image/png;base64,") for image in tags.of("img"))
 
 
 def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):
-    run = film(kernel("coalesced", BM=4, BN=4), 4, 4, 60, who="thread")
+    run = film(kernel("coalesced", BM=4, BN=4), 4, 4, 60)
     monkeypatch.setattr(films, "FRAMES", 5)
     html = run.html()
     steps = [image["alt"].split()[1] for image in Tags(html).of("img")]
@@ -403,25 +389,24 @@ def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):
 
 
 def test_a_frame_is_a_picture_of_its_own(monkeypatch):
-    run, seen = film(kernel("coalesced", BM=4, BN=4), 8, 12, 6, who="grid"), []
-    monkeypatch.setattr(run, "draw", lambda figure, slot, number: seen.append((figure.get_figwidth(), number)))
+    run, seen = film(kernel("coalesced", BM=4, BN=2), 8, 12, 6), []
+    monkeypatch.setattr(run, "draw", lambda figure, number, top: seen.append((figure.get_figwidth(), number)))
     image = Image.open(io.BytesIO(base64.b64decode(run.frame(4).png)))
     assert seen == [(4.2, 4)] and image.width == round(2 * 96 * 4.2)
 
 
-def test_a_film_of_a_thread_that_computes_nothing_says_so(drawn):
-    run = film(kernel("coalesced", BM=4, BN=4), 3, 3, 3, who="thread", thread=15)
-    assert repr(run) == "coalesced, thread 15 of block (0, 0), 3 x 3 x 3: it reads nothing; it stores 0 elements of C."
-    assert set(run._repr_mimebundle_()[0]) == {"image/png", "text/plain"}  # no slider
+def test_a_film_without_a_read_says_so(drawn):
+    run = films.Film("a kernel", (3, 3, 3), [], {(0, 1)})
+    assert repr(run) == "a kernel, 3 x 3 x 3: it reads nothing; it stores 1 elements of C."
     drawn.clear()
     run.strip()
-    assert [cells(ax) for ax in drawn[0].axes] == [matrix(3, 3, {})] * 3
-    assert [t.get_text() for t in drawn[0].texts] == [
+    assert [cells(ax) for ax in drawn[0].axes] == [matrix(3, 3, {}), matrix(3, 3, {}), matrix(3, 3, {(0, 1): C})]
+    assert [t.get_text() for t in (*drawn[0].subfigs[0].texts, *drawn[0].texts)] == [
         "no steps",
-        "coalesced, thread 15 of block (0, 0): it reads nothing",
+        "a kernel: it reads nothing",
     ]
     data, _ = run._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain"} and data["text/plain"] == repr(run)
+    assert set(data) == {"image/png", "text/plain"} and data["text/plain"] == repr(run)  # no slider
 
 
 # --------------------------------------------------------------------------------------- bad arguments
@@ -473,10 +458,6 @@ WRONG = {
     "an idle thread": (
         lambda: pictures.picture_order(kernel("naive", BM=4, BN=2), 1, 1, 1, thread=7),
         "thread=7 of naive .* reads nothing at 1 x 1 x 1; choose one that computes",
-    ),
-    "half a thread": (
-        lambda: film(kernel("tiled", TILE=4), 4, 4, 8, thread=0.5),
-        "thread=0.5 does not do; give a whole number.$",
     ),
 }
 

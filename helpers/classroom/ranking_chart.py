@@ -5,13 +5,14 @@ import itertools
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
-from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, TEXT, Picture
+from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, Picture, look
 from .ranking import Board
 
 NO_LETTERS = "Last Resort High-Efficiency"  # Matplotlib's own, which has a box for any letter
 COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
 
 
+@look
 def board_chart(board: Board) -> Picture:
     """Bars for each machine's entries, in times NumPy, in one panel a machine. Raises ValueError without times."""
     timed = {m: [e for e in entries if e["times"]] for m, entries in board.machines.items()}
@@ -26,19 +27,19 @@ def board_chart(board: Board) -> Picture:
         for at, entry in enumerate(entries):
             ratio = entry["times"]["square"]["of_numpy"]
             ax.barh(at, ratio, color=COLOURS[entry["dialect"]], height=0.66)
-            ax.text(ratio, at, f" {ratio:.2f}", va="center", fontsize=TEXT, color=INK)
+            ax.text(ratio, at, f" {ratio:.2f}", va="center", color=INK)
         ax.axvline(1, color=INK, linewidth=1)
         fonts = [fonts_for(entry["name"]) for entry in entries]
         names = [
             e["name"] if known else f"place {n}" for n, (e, known) in enumerate(zip(entries, fonts, strict=True), 1)
         ]
-        ax.set_yticks(range(len(entries)), names, fontsize=TEXT, parse_math=False)
+        ax.set_yticks(range(len(entries)), names, parse_math=False)
         for label, known in zip(ax.get_yticklabels(), fonts, strict=True):
             label.set_fontfamily(known or None)
         ax.invert_yaxis()
         ax.margins(x=0.12)
-        ax.set_title(machine, fontsize=TEXT, loc="left", color=INK, parse_math=False)
-        ax.set_xlabel("times as fast as NumPy (the line), measured in turns", fontsize=TEXT)
+        ax.set_title(machine, loc="left", color=INK, parse_math=False)
+        ax.set_xlabel("times as fast as NumPy (the line), measured in turns")
         ax.grid(axis="x", color=GRID, linewidth=0.6)
         ax.set_axisbelow(True)
         listed = ", ".join(f"{e['name']} {e['times']['square']['of_numpy']:.2f}" for e in entries)

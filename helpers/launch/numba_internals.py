@@ -226,14 +226,6 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
         return cuda.compile_ptx(function, signature, cc=capability, lineinfo=lines)[0]
 
 
-def compile_for_linking(function: Callable, signature: tuple, capability: tuple[int, int]) -> bytes:
-    """What nvJitLink compiles further (LTO-IR) of a plain function, with no GPU. Raises whatever Numba raises."""
-    from numba import cuda
-
-    with compiling_for(capability):
-        return cuda.compile(function, signature, device=False, abi="numba", cc=capability, output="ltoir")[0]
-
-
 def is_complaint(error: BaseException | None) -> bool:
     """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
     return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)

@@ -19,12 +19,10 @@ EMPTY = np.empty((0, 0), np.float32)
 
 @pytest.fixture(scope="module")
 def client():
-    before = set(psutil.Process().children(recursive=True))
     with many.cluster(workers=2, blocks=[(32, 18, 90), (6, 32, 90)]) as client:
         yield client
-        begun = set(psutil.Process().children(recursive=True)) - before
-        workers = [process for process in begun if "spawn_main" in " ".join(process.cmdline())]
-        assert len(workers) >= 2
+        workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        assert len(workers) == 2
     _, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive
 

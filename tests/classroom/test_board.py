@@ -369,6 +369,25 @@ def test_the_chart_has_a_panel_a_machine_and_a_bar_an_entry(tmp_path):
         board_chart(board(tmp_path / "..", again=False).__class__({}, {}))
 
 
+def test_the_chart_draws_each_ratio_in_its_dialects_colour_beside_numpys_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranking_chart, "Picture", lambda figure, text: figure)
+    own = "from numba import cuda\n\n\n@cuda.jit\ndef k(A, B, C):\n    C[0, 0] = 1\n"
+    put(
+        tmp_path,
+        entry("ada", "CPU-1", 0.9),
+        entry("bob", "CPU-2", 0.2),
+        entry("cyd", "CPU-2", 0.4, own, dialect="CUDA"),
+    )
+    one, two = board_chart(board(tmp_path)).axes
+    for ax, machine, names, ratios in ((one, "CPU-1", ["ada"], [0.9]), (two, "CPU-2", ["cyd", "bob"], [0.4, 0.2])):
+        assert ax.get_title(loc="left") == machine and [label.get_text() for label in ax.get_yticklabels()] == names
+        assert [bar.get_width() for bar in ax.patches] == ratios and ax.yaxis_inverted()  # the best is on top
+        assert [text.get_text() for text in ax.texts] == [f" {ratio:.2f}" for ratio in ratios]
+        assert [list(line.get_xdata()) for line in ax.lines] == [[1, 1]]
+    assert two.patches[0].get_facecolor() != two.patches[1].get_facecolor() == one.patches[0].get_facecolor()
+    assert one.get_gridspec().get_height_ratios() == pytest.approx([1.5, 1.9])  # as many bars as entries, each as thick
+
+
 def test_a_folder_without_entries_says_what_writes_one(tmp_path):
     assert "enter(kernel, name)" in str(board(tmp_path))
     with pytest.raises(FileNotFoundError, match="is no folder"):

@@ -58,9 +58,9 @@ def minutes(notebook):
     return int(said[1]) if said else None
 
 
-def badges(stem, url=None):
+def badges(stem):
     """The line that opens the notebook on Binder and on Colab."""
-    project = (url or repository()).removeprefix("https://github.com/")
+    project = repository().removeprefix("https://github.com/")
     binder = f"https://mybinder.org/v2/gh/{project}/HEAD?urlpath=lab/tree/notebooks/{stem}.ipynb"
     colab = f"https://colab.research.google.com/github/{project}/blob/main/notebooks/{stem}.ipynb"
     return (
@@ -75,13 +75,13 @@ def without_badges(source):
     return "\n\n".join(filter(None, [heading, "\n".join(lines).strip("\n")]))
 
 
-def setup_lines(url=None):
+def setup_lines():
     """The first lines of every notebook's first code cell: what makes it work alone on Colab."""
     return [
         "import sys",
         "",
         'if "google.colab" in sys.modules:  # only on Colab: add the course, keep Colab\'s own NumPy, Numba and CUDA',
-        f'    %pip install -q "git+{url or repository()}"',
+        f'    %pip install -q "git+{repository()}"',
     ]
 
 

@@ -316,7 +316,7 @@ STEPS = {
             "a thread owns TM elements of a column: one value of B serves TM products",
             {
                 "GPU": dict(BM=64, BN=64, BK=16, TM=16),
-                "CPU": dict(BM=128, BN=256, BK=128, TM=8),
+                "CPU": dict(BM=256, BN=128, BK=128, TM=8),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
                 "simulator": dict(BM=8, BN=4, BK=4, TM=4),
             },

@@ -359,7 +359,7 @@ def minutes():
         "a timing beyond all memory": (lambda: helpers.measure(np.matmul, 10**6), "Choose smaller sizes"),
         "a picture of a million cells": (lambda: pictures.picture_product(1000, 1000, 1000), "such as 64 x 64"),
         "a picture of a long row": (lambda: pictures.picture_product(1, 1, 1000, 0, 0), "at 128 a side"),
-        "numbers of 32,400 threads": (lambda: pictures.picture_owners(CL, 180, 180, 1), "such as 64 x 64"),
+        "numbers of 32,400 threads": (lambda: pictures.picture_owners(CL, 180, 180), "such as 64 x 64"),
         "patches of 32,400 elements": (lambda: pictures.picture_warps(CL, 180, 180, 1), "such as 64 x 64"),
         "a film of 32,400 elements": (lambda: pictures.film(CL, 180, 180, 1).html(), "such as 64 x 64"),
         "a map of 40,000 points": (

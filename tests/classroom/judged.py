@@ -32,15 +32,21 @@ def verdict(label, answer):
 
 
 def right_answers(*pages):
-    return [pytest.param(*case, id=" ".join(case[:2])) for case in every(RIGHT, pages)]
+    return every(RIGHT, pages, 1)
 
 
 def wrong_answers(*pages):
-    return [pytest.param(*case, id=" ".join(case[:2])) for case in every(WRONG, pages)]
+    return every(WRONG, pages, 2)
 
 
-def every(answers, pages):
-    return [(label, name, answer) for label in answers if label[:2] in pages for name, answer in answers[label].items()]
+def every(answers, pages, few):
+    """A parameter for each answer to the exercises of these pages; all but a few for each exercise are of the bulk."""
+    return [
+        pytest.param(label, name, answer, id=f"{label} {name}", marks=[] if number < few else pytest.mark.bulk)
+        for label in answers
+        if label[:2] in pages
+        for number, (name, answer) in enumerate(answers[label].items())
+    ]
 
 
 def assert_right(label, answer):

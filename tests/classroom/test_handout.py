@@ -129,7 +129,7 @@ def test_no_cell_needs_what_only_a_solution_made(made):
         assert not missing, f"{path.name}: {missing}"
 
 
-@pytest.mark.parametrize("number", ["00", "05"])
+@pytest.mark.parametrize("number", ["00", pytest.param("05", marks=pytest.mark.bulk)])
 def test_a_page_runs_in_a_copy_elsewhere(made, tmp_path, number):
     """In a folder with nothing else in it: what it needs comes from the package."""
     [path] = made.glob(f"{number}_*.ipynb")

@@ -3,15 +3,18 @@
     python tools/mutation.py judge                       a room: helpers/judge, by tests/judge
     python tools/mutation.py judge/reference.py          one file of it
     python tools/mutation.py judge/sums.py tests/judge/test_search.py   by these tests only, which is quicker
+    python tools/mutation.py --draw 50 --seed 1 judge    fifty of its faults, drawn at random: a room has thousands
 
-mutmut plants them, in functions and methods that no decorator changes, and runs the tests that call the function. It
-works in a copy of the checkout, build/mutants/, which is made anew. Its settings are in pyproject.toml.
+mutmut plants them, in functions and methods that no decorator but @takes changes, and runs the tests that call the
+function. It works in a copy of the checkout, build/mutants/, which is made anew. Its settings are in pyproject.toml.
 """
 
 import argparse
 import importlib.util
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -46,14 +49,18 @@ def copy(change: str, tests: list[str]) -> None:
         if name and (ROOT / name).is_file():
             (COPY / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, COPY / name)
-            if name.startswith("helpers/") and name.endswith(
-                ".py"
-            ):  # so that mutmut does not leave these functions out
-                text = (COPY / name).read_text("utf-8")
-                (COPY / name).write_text(text.replace("\n@takes\n", "\n"), "utf-8")
+            if name.startswith("helpers/") and name.endswith(".py"):
+                (COPY / name).write_text(undecorated((COPY / name).read_text("utf-8")), "utf-8")
     settings = f"only_mutate = {json.dumps([change])}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
     text = (COPY / "pyproject.toml").read_text("utf-8")
     (COPY / "pyproject.toml").write_text(text.replace("[tool.mutmut]\n", f"[tool.mutmut]\n{settings}"), "utf-8")
+
+
+def undecorated(text: str) -> str:
+    """The module with `f = takes(f)` at its end in place of @takes: mutmut leaves out what has a decorator."""
+    names = re.findall(r"^@takes\ndef (\w+)", text, re.MULTILINE)
+    text = re.sub(r"^@takes\n(?=def )", "", text, flags=re.MULTILINE)
+    return text + "".join(f"\n{name} = takes({name})\n" for name in names)
 
 
 def python(*words: str) -> subprocess.CompletedProcess:
@@ -73,6 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("room", help="a folder of helpers/, or a file in it, such as judge or judge/reference.py")
     parser.add_argument("tests", nargs="*", help="the tests to run; those of the room by default")
+    parser.add_argument("--draw", type=int, help="how many faults to try, drawn at random; all by default")
+    parser.add_argument("--seed", type=int, default=0, help="which of them are drawn (0)")
     options = parser.parse_args(arguments)
     if importlib.util.find_spec("mutmut") is None:
         parser.error("mutmut is not installed: python3 tools/install.py mutants")
@@ -81,14 +90,20 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     copy(change, options.tests or [tests])
-    ran = python("-m", "mutmut", "run", "--max-children", "1")
-    found = verdicts(python("-m", "mutmut", "results", "--all", "true").stdout)
+    run, results = ("-m", "mutmut", "run", "--max-children", "1"), ("-m", "mutmut", "results", "--all", "true")
+    drawn = []
+    if options.draw is not None:
+        python(*run, "none.of.them")  # it plants all faults and tries none
+        planted = sorted(verdicts(python(*results).stdout))
+        drawn = random.Random(options.seed).sample(planted, min(options.draw, len(planted)))
+    ran = python(*run, *drawn)
+    found = {name: said for name, said in verdicts(python(*results).stdout).items() if not drawn or name in drawn}
     if ran.returncode or not found:
         print(ran.stdout[-3000:])
         return 1
     print(python("-c", SHOW, *(name for name, verdict in found.items() if verdict in UNSEEN)).stdout)
     counts = ", ".join(f"{list(found.values()).count(verdict)} {verdict}" for verdict in dict.fromkeys(found.values()))
-    print(f"{len(found)} faults planted in {change}: {counts}")
+    print(f"{len(found)} faults tried in {change}: {counts}")
     return 0
 
 

@@ -5,6 +5,7 @@ import math
 
 import notebooks
 import pytest
+from few import few
 from solved import stubs_and_solutions
 
 from helpers import opencl_kernel
@@ -28,7 +29,7 @@ def test_every_stub_of_the_pages_is_an_exercise():
     assert set(EXERCISES) == set(BOTH), "an exercise without a stub or a solution"
 
 
-@pytest.mark.parametrize("label", BOTH)
+@pytest.mark.parametrize("label", few(BOTH, "00.1", "04.2", "15.1"))
 def test_a_stub_is_not_right_and_its_solution_is(label):
     stub, solution = BOTH[label]
     report = judge_source(label, stub)

@@ -4,6 +4,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from few import few
 from numba import cuda, float32
 
 from helpers import compiler_report, cuda_kernel, devices, ladder, opencl_kernel
@@ -23,7 +24,7 @@ def loaded(report):
 
 
 @needs_compiler
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", few(ARCHS, "sm_90"))
 @pytest.mark.parametrize("step", ladder.steps("CUDA"))
 def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arch):
     report, rung = compiler_report(step, arch), ladder.STEPS[step]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from few import few
 from numba import cuda
 
 from helpers import cuda_kernel, devices, ladder
@@ -138,7 +139,7 @@ def cuda_kernel_of(name, p):
 
 @needs_compiler
 @pytest.mark.parametrize("tiles", TILES)
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", few(STEPS, "tiled"))
 def test_compiled_steps_are_right_and_move_what_the_formula_says(texts, name, tiles):
     p = TILES[tiles][name]
     for arch in ARCHS[tiles]:

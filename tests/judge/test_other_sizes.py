@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from few import few
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel, with_part
 from helpers.judge.other_sizes import other_sizes
@@ -38,7 +39,7 @@ def test_sizes_that_are_mixed_up_are_caught_where_they_are_equal(dialect, old, n
         assert report.findings[0].lines and "out of bounds" in report.findings[0].message, report
 
 
-@pytest.mark.parametrize("dialect, step", BOTH)
+@pytest.mark.parametrize("dialect, step", few(BOTH, ("CUDA", "tiled"), ("OpenCL", "packed")))
 def test_right_kernels_are_right_at_other_sizes(dialect, step):
     k = own(dialect, step)
     others = other_sizes(k)

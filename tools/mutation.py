@@ -66,7 +66,9 @@ def undecorated(text: str) -> str:
 def python(*words: str) -> subprocess.CompletedProcess:
     """Run Python in the copy, so that it and all processes that the tests start import from there."""
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run([sys.executable, *words], cwd=COPY, env=settings, stdout=subprocess.PIPE, text=True)
+    return subprocess.run(
+        [sys.executable, *words], cwd=COPY, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 def verdicts(said: str) -> dict[str, str]:

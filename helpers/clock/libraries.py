@@ -321,7 +321,8 @@ def load_cublas():
     return load(f'to add it: pip install "cuda-toolkit[cublas]=={major}.*"', *filter(None, [name]))
 
 
-LIBRARIES = {  # {name: (dialect, what loads it)}
+# {name: (dialect, what loads it)}
+LIBRARIES = {
     "PyTorch": ("Python", pytorch),
     "MKL": ("Python", mkl),
     "BLIS": ("Python", blis),

@@ -6,11 +6,12 @@
 from .launch import run
 from .reader import PTXError
 from .results import KINDS, LOADS_AND_STORES, Finding, Requests, Run
-from .warps import BANKS, NOBODY, SECTOR, WARP, bank_rounds, sectors
+from .warps import BANKS, LINE, NOBODY, SECTOR, WARP, bank_rounds, sectors
 
 __all__ = [
     "BANKS",
     "KINDS",
+    "LINE",
     "LOADS_AND_STORES",
     "NOBODY",
     "SECTOR",

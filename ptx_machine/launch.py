@@ -10,7 +10,7 @@ from .machine import Blocks, in_units
 from .memory import Memory, Seen
 from .program import GLOBAL, decoded
 from .results import KINDS, Finding, Requests, Run
-from .warps import NOBODY, WARP, bank_rounds, sectors
+from .warps import LINE, NOBODY, WARP, bank_rounds, paired, sectors
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
@@ -104,7 +104,7 @@ class Launch:
         self.seen = Seen(writable, self.threads)
         self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
         self.executed = np.zeros(len(program.operations), np.int64)
-        self.asked = defaultdict(lambda: np.zeros(4, np.int64))  # what `Requests` counts, by instruction and memory
+        self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
         self.found = {}
 
     def place_arrays(self, args, names):
@@ -153,7 +153,8 @@ class Launch:
         asked[slots] = units
         asked = asked.reshape(warps, WARP, -1)
         pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
-        self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:])
+        lines = sectors(asked, size, LINE)[1] if space == "global" else 0
+        self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked))
 
     def same_value(self, units, values):
         """Where a store changes nothing that another thread can have seen: no race; bool, like units (n,)."""
@@ -173,9 +174,10 @@ class Launch:
 
     def result(self):
         """What was counted and found, as `Run`."""
-        operations, executed = self.program.operations, dict.fromkeys(KINDS, 0)
+        operations, executed, by_line = self.program.operations, dict.fromkeys(KINDS, 0), defaultdict(int)
         for op, count in zip(operations, self.executed, strict=True):
             executed[op.kind] += int(count)
+            by_line[op.instruction.line] += int(count)
         requests = tuple(
             Requests(
                 operations[number].instruction.line,
@@ -195,7 +197,7 @@ class Launch:
             array, start = self.arrays[number], int(self.memory.first[number])
             arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
             stores.append(self.stores_to(array, start))
-        return Run(tuple(arrays), tuple(stores), executed, requests, tuple(findings))
+        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), requests, tuple(findings))
 
     def stores_to(self, array, start):
         """How often each element of an array was stored, int64 and of its shape."""

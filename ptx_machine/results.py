@@ -43,6 +43,8 @@ class Requests:
     bytes         that all threads moved
     pieces        sectors of 32 bytes, or rounds of the banks, that they took
     fewest        as few as could do
+    lines         of 128 bytes that they touched in global memory; 0 for shared memory
+    paired        instructions in which threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same
     """
 
     line: int
@@ -53,6 +55,8 @@ class Requests:
     bytes: int
     pieces: int
     fewest: int
+    lines: int
+    paired: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +67,7 @@ class Run:
     stores    how often each of their elements was stored: a tuple of int64 arrays of the same shapes. Atomic additions
               to an element count as one store. Of an element of more than 4 bytes, it is its first 4 that count.
     executed  {kind: instructions that threads executed}, for all KINDS
+    by_line   {line of the PTX: instructions that threads executed there}
     requests  tuple of `Requests`, in the order of the PTX
     findings  tuple of `Finding`; empty when nothing is wrong
     """
@@ -70,6 +75,7 @@ class Run:
     arrays: tuple
     stores: tuple
     executed: dict
+    by_line: dict
     requests: tuple
     findings: tuple
 

@@ -4,22 +4,23 @@ import numpy as np
 
 WARP = 32  # threads that run in step
 SECTOR = 32  # bytes: the least that global memory moves
+LINE = 128  # bytes: of a cache
 BANKS = 32  # words of 4 bytes that shared memory serves at once
 NOBODY = -1
 
 
-def sectors(units: np.ndarray, size: int) -> tuple[int, int, int]:
+def sectors(units: np.ndarray, size: int, piece: int = SECTOR) -> tuple[int, int, int]:
     """How many sectors of 32 bytes warps touch: (instructions, sectors, the fewest that could hold as much).
 
-    `units`: int64 (warps, 32, w), one instruction a warp: which w units of `size` bytes each thread asks for, counted
+    `piece`: LINE to count lines of 128 bytes in place of sectors. `units`: int64 (warps, 32, w), one instruction a warp: which w units of `size` bytes each thread asks for, counted
     from a sector's beginning; -1 for a thread that takes no part. Example: 32 threads that ask for neighbouring words,
     from a sector's beginning on, touch 4 sectors, and 4 is the fewest; 32 rows of a large matrix are 32 sectors.
     """
     rows, first = distinct(units.reshape(len(units), -1))
-    of_sector = rows * size // SECTOR
+    of_sector = rows * size // piece
     new = first.copy()
     new[:, 1:] &= (of_sector[:, 1:] != of_sector[:, :-1]) | (rows[:, :-1] < 0)
-    fewest = -(-first.sum(axis=1) * size // SECTOR)
+    fewest = -(-first.sum(axis=1) * size // piece)
     return int((rows[:, -1] >= 0).sum()), int(new.sum()), int(fewest.sum())
 
 
@@ -41,6 +42,18 @@ def bank_rounds(words: np.ndarray) -> tuple[int, int, int]:
     place = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
     busy = np.bincount(place[first], minlength=rows.size).reshape(rows.shape).max(axis=1)
     return int((words >= 0).any(axis=(1, 2)).sum()), int(busy.sum()), int((busy > 0).sum())
+
+
+def paired(units: np.ndarray) -> int:
+    """In how many instructions threads n and n ^ 1, or n and n ^ 2, always ask for the same; `units` as for `sectors`.
+
+    Example: 1 for a warp that reads one number together; 0 for one that reads 32 neighbours.
+    """
+    busy, whole, thread = (units >= 0).any(axis=(1, 2)), np.zeros(len(units), bool), np.arange(WARP)
+    for apart in (1, 2):
+        others = units[:, thread ^ apart]
+        whole |= ((units == others) | (units < 0) | (others < 0)).all(axis=(1, 2))
+    return int((busy & whole).sum())
 
 
 def distinct(rows):

@@ -3,18 +3,21 @@
 from ptx_machine import SECTOR, WARP
 
 from .compiler import CompilerReport, compiler_report
-from .gpus import GPUS, occupancy
+from .gpus import GPU, GPUS, occupancy
 from .loads import Traffic, predicted_traffic, traffic
+from .predict import Prediction, predict
 from .ptx_run import CompiledRun, run_ptx
 from .traces import Trace, cells, trace
 from .warps import bank_conflicts, coalescing
 
 __all__ = [
+    "GPU",
     "GPUS",
     "SECTOR",
     "WARP",
     "CompiledRun",
     "CompilerReport",
+    "Prediction",
     "Trace",
     "Traffic",
     "bank_conflicts",
@@ -22,6 +25,7 @@ __all__ = [
     "coalescing",
     "compiler_report",
     "occupancy",
+    "predict",
     "predicted_traffic",
     "run_ptx",
     "trace",

@@ -1,8 +1,12 @@
-"""GPUs that the course predicts for, by their vendor's tables. Nothing here was measured.
+"""GPUs that the course predicts for. Nothing here was measured by us; each number has its source.
 
-What a streaming multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's
-cuda_occupancy.h. Peak arithmetic (float32, without tensor cores) and bandwidth: the data sheets of the T4, the A100
-(80 GB, SXM), the GeForce RTX 4090, the H100 (SXM) and the H200.
+What a multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's cuda_occupancy.h.
+Multiprocessors, lanes, clocks and memory: NVIDIA's data sheets and the white papers of Volta, Turing, A100, GA102, Ada
+and Hopper, whose drawings show 4 or 8 load/store units in each quarter of a multiprocessor.
+`latency`, `l1_bytes` and `l2_bytes`: Luo and others, arXiv 2402.13499 (RTX 4090, A100, H800, whose chip is the H100's);
+Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com/markdewing/AI_kernels (V100's latency). GA102 and
+GA104 have no figures there: they are given the A100's latency, and 128 bytes a cycle.
+`sustained`: cuBLAS at 4096, as published beside the ladders that `published.py` names.
 """
 
 import math
@@ -13,41 +17,81 @@ from ptx_machine import WARP
 from ..ladder import ceil_div
 from ..launch.given import takes
 
+KB, MB = 1024, 1024**2
+
 
 @dataclass(frozen=True)
 class GPU:
-    """What one streaming multiprocessor (SM) holds, and what the whole GPU does at most.
+    """What one streaming multiprocessor (SM) holds and does in a cycle, and what the whole GPU does.
 
+    arch             such as "sm_80"
+    sms, clock       how many SMs it has, and their cycles a second: the data sheet's boost clock
+    fma_lanes        float32 multiply-adds that an SM does in a cycle
+    load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
+    l1_bytes         bytes a cycle that an SM's first cache gives
+    l2_bytes         bytes a cycle that the second cache gives to all SMs together, None where we found no figure
+    l2_size          bytes that it holds
+    bytes_per_s      of memory
+    latency          cycles until a number comes from memory
+    sustained        flop/s that NVIDIA's own library reached in a product of 4096: the one number here that was measured
+                     with a product; None where we found no figure
     warps, blocks    that an SM keeps at once
-    registers        32-bit registers of an SM, dealt out to warps in pieces of 256
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
-    flops_per_s, bytes_per_s   the data sheet's peak
+    round_cycles     cycles for a round of the banks, or for a line of the first cache
+    registers        32-bit registers of an SM, dealt out to warps in pieces of 256
+
+    One of your own, made from a kindred one: `dataclasses.replace(GPUS["RTX 4090"], name="RTX 4060", sms=24, ...)`.
     """
 
     name: str
     arch: str
+    sms: int
+    clock: float
+    fma_lanes: int
+    load_lanes: int
+    l1_bytes: float
+    l2_bytes: float | None
+    l2_size: int
+    bytes_per_s: float
+    latency: int
+    sustained: float | None
     warps: int
     blocks: int
     shared_bytes: int
-    shared_piece: int
-    reserved_bytes: int
-    flops_per_s: float
-    bytes_per_s: float
+    shared_piece: int = 128
+    reserved_bytes: int = 1024
+    round_cycles: int = 1
     registers: int = 65536
+
+    @property
+    def flops_per_s(self) -> float:
+        """The peak in float32, a multiply-add counted as two."""
+        return 2 * self.sms * self.fma_lanes * self.clock
 
 
 GPUS = {
     gpu.name: gpu
     for gpu in [
-        GPU("T4", "sm_75", 32, 16, 64 * 1024, 256, 0, 8.1e12, 320e9),
-        GPU("A100", "sm_80", 64, 32, 164 * 1024, 128, 1024, 19.5e12, 2039e9),
-        GPU("RTX 4090", "sm_89", 48, 24, 100 * 1024, 128, 1024, 82.6e12, 1008e9),
-        GPU("H100", "sm_90", 64, 32, 228 * 1024, 128, 1024, 67e12, 3350e9),
-        GPU("H200", "sm_90", 64, 32, 228 * 1024, 128, 1024, 67e12, 4800e9),
+        GPU("T4", "sm_75", 40, 1.59e9, 64, 16, 58.8, 796, 4 * MB, 320e9, 434, 4.2e12, 32, 16, 64 * KB, 256, 0, 2),
+        GPU("V100", "sm_70", 80, 1.53e9, 64, 32, 108.3, 1408, 6 * MB, 900e9, 460, 14.2e12, 64, 32, 96 * KB, 256, 0),
+        GPU("A100", "sm_80", 108, 1.41e9, 64, 32, 106.8, 2008, 40 * MB, 2039e9, 466, 19e12, 64, 32, 164 * KB),
+        GPU("RTX 3070", "sm_86", 46, 1.725e9, 128, 16, 128, None, 4 * MB, 448e9, 466, 12.9e12, 48, 16, 100 * KB),
+        GPU("RTX 3090", "sm_86", 82, 1.695e9, 128, 16, 128, None, 6 * MB, 936e9, 466, 24.6e12, 48, 16, 100 * KB),
+        GPU("A6000", "sm_86", 84, 1.8e9, 128, 16, 128, None, 6 * MB, 768e9, 466, 23.2e12, 48, 16, 100 * KB),
+        GPU("A10", "sm_86", 72, 1.695e9, 128, 16, 128, None, 6 * MB, 600e9, 466, 13.2e12, 48, 16, 100 * KB),
+        GPU("L4", "sm_89", 58, 2.04e9, 128, 16, 121.2, None, 48 * MB, 300e9, 541, None, 48, 24, 100 * KB),
+        GPU("RTX 4080", "sm_89", 76, 2.505e9, 128, 16, 121.2, None, 64 * MB, 717e9, 541, 34e12, 48, 24, 100 * KB),
+        GPU("RTX 4090", "sm_89", 128, 2.52e9, 128, 16, 121.2, 1708, 72 * MB, 1008e9, 541, 49.3e12, 48, 24, 100 * KB),
+        GPU("H100", "sm_90", 132, 1.98e9, 128, 32, 124.1, 3942, 50 * MB, 3350e9, 479, 51.5e12, 64, 32, 228 * KB),
+        GPU("H200", "sm_90", 132, 1.98e9, 128, 32, 124.1, 3942, 50 * MB, 4800e9, 479, None, 64, 32, 228 * KB),
     ]
 }
-ARCHS = {gpu.arch: " and ".join(g.name for g in GPUS.values() if g.arch == gpu.arch) for gpu in GPUS.values()}
+ARCHS = {  # those that NVIDIA's compiler still writes code for, and their GPUs
+    gpu.arch: " and ".join(other.name for other in GPUS.values() if other.arch == gpu.arch)
+    for gpu in GPUS.values()
+    if gpu.arch != "sm_70"
+}
 
 
 @dataclass(frozen=True)
@@ -79,8 +123,7 @@ class Occupancy:
 
 def known_arch(name: str) -> str:
     """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
-    if name in GPUS:
-        return GPUS[name].arch
+    name = GPUS[name].arch if name in GPUS else name
     if name not in ARCHS:
         raise ValueError(
             f"{name!r} is none of the architectures whose limits the course knows: "
@@ -96,6 +139,11 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     Raises ValueError for an architecture that is not in `ARCHS`.
     """
     gpu = next(g for g in GPUS.values() if g.arch == known_arch(arch))
+    return occupancy_of(gpu, ARCHS[gpu.arch], threads, registers, shared_bytes)
+
+
+def occupancy_of(gpu: GPU, name: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    """The `Occupancy` of a kernel on that GPU; `name`: what it is called there."""
 
     def pieces(amount, piece):
         return ceil_div(amount, piece) * piece
@@ -112,4 +160,4 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     allowed["registers"] = gpu.registers // 4 // registers_a_warp * 4 // warps
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(ARCHS[gpu.arch], blocks, blocks * warps, gpu.warps, limits, needs)
+    return Occupancy(name, blocks, blocks * warps, gpu.warps, limits, needs)

@@ -1,0 +1,180 @@
+"""How long a CUDA kernel takes on a GPU that is not there, and which part of that GPU is the limit.
+
+The model: each unit of a multiprocessor (SM) needs so many cycles for what a kernel asks of it, all units work at the
+same time, and so the one that needs most is the limit. What is asked is counted (`counts`); what a unit does in a cycle
+is in the table of GPUs (`gpus`). Nothing is fitted to a kernel.
+"""
+
+import math
+from dataclasses import dataclass
+
+from ptx_machine import WARP
+
+from .. import ladder
+from ..ladder import ceil_div
+from ..launch import Kernel, cuda_kernel
+from ..launch.given import sizes, takes
+from .counts import Counts, counts_of
+from .gpus import GPU, GPUS, Occupancy, occupancy_of
+
+REQUESTS = {  # why a request to shared memory or to the first cache takes the cycles that it takes: what it is
+    "lanes": "each thread's address takes a lane",
+    "rounds": "of the banks of shared memory",
+    "lines": "of 128 bytes, one after the other",
+    "bytes": "that the first cache gives in a cycle",
+}
+UNITS = {  # name: what it is
+    "multiply-adds": "lanes that multiply and add",
+    "whole numbers": "lanes that reckon addresses and counters",
+    "issue": "starts of instructions, one a cycle in each quarter of an SM",
+    "loads and stores": "requests to shared memory and to the first cache",
+    "second cache": "bytes that blocks bring from it",
+    "memory": "bytes that waves of blocks bring from it",
+    "waiting": "nobody works: all blocks of an SM wait for their tiles",
+}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says of one product.
+
+    kernel, gpu, M, N, K
+    units      {unit: seconds that it is at work}, for all of UNITS that are known; "waiting" comes on top of the others
+    requests   the seconds of "loads and stores", by what each request took longest for: {"lanes", "rounds", "lines",
+               "bytes": seconds}
+    blocks     of the whole grid; `waves`, how often an SM is filled with them
+    occupancy  what an SM keeps at once
+    bytes      (fewest, predicted, most) that memory moves: each matrix once; what blocks of a wave share; no sharing
+    """
+
+    kernel: str
+    gpu: str
+    M: int
+    N: int
+    K: int
+    units: dict
+    requests: dict
+    blocks: int
+    waves: int
+    occupancy: Occupancy
+    bytes: tuple
+
+    @property
+    def seconds(self) -> float:
+        """Time of the product: that of its busiest unit, and the waiting."""
+        return max(time for unit, time in self.units.items() if unit != "waiting") + self.units["waiting"]
+
+    @property
+    def gflops(self) -> float:
+        """2 M N K operations, in billions a second."""
+        return 2 * self.M * self.N * self.K / self.seconds / 1e9
+
+    @property
+    def limit(self) -> str:
+        """The unit that needs most time."""
+        return max(self.units, key=self.units.get)
+
+    def __repr__(self):
+        lines = [
+            f"{self.kernel}, {self.M} x {self.N} x {self.K} on {self.gpu}: predicted {self.gflops:,.0f} GFLOP/s, "
+            f"{1e3 * self.seconds:.3g} ms; its limit: {self.limit}",
+            f"  {self.blocks:,} blocks, {self.waves} wave{'s' * (self.waves != 1)}; {self.occupancy}",
+        ]
+        for unit, time in sorted(self.units.items(), key=lambda one: -one[1]):
+            lines.append(f"  {time / self.seconds:5.0%}  {unit:16}  {UNITS[unit]}")
+            if unit == "loads and stores":
+                why = [f"{part / time:.0%} {name}" for name, part in self.requests.items() if part > time / 200]
+                lines[-1] += f" ({', '.join(why)})"
+        return "\n".join(lines)
+
+
+@takes
+def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
+    """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
+
+    `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
+    Raises ValueError for what is no CUDA kernel or no GPU; KernelError for a kernel that is not the ladder's, or has
+    other parameters than the counted ones, where NVIDIA's compiler is missing.
+    """
+    M, N, K = sizes((M, N, K))
+    gpu = known(gpu)
+    if not isinstance(k, Kernel):
+        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
+    if k.dialect != "CUDA":
+        raise ValueError(f"{k} is compiled inside its OpenCL driver; the model counts what NVIDIA's compiler makes.")
+    counts = counts_of(k, "sm_75" if gpu.arch == "sm_70" else gpu.arch)
+    return predicted(counts, gpu, ladder.step(k.step).x_along == "rows", M, N, K)
+
+
+def known(gpu):
+    """The `GPU` of that name, or itself. Raises ValueError for an unknown name."""
+    if isinstance(gpu, GPU):
+        return gpu
+    if gpu not in GPUS:
+        raise ValueError(f"{gpu!r} is none of the GPUs that the course knows: {', '.join(GPUS)}.")
+    return GPUS[gpu]
+
+
+def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -> Prediction:
+    """The `Prediction` for a kernel's counts. `by_rows`: x counts rows of C, so that blocks follow a column of it."""
+    rows, columns, depth = counts.side
+    grid = ceil_div(M, rows), ceil_div(N, columns)
+    blocks, tiles = math.prod(grid), ceil_div(K, depth)
+    turns = ceil_div(blocks, gpu.sms)  # blocks that the busiest SM computes, one after the other or side by side
+    occupancy = occupancy_of(gpu, gpu.name, counts.threads, counts.registers, counts.shared_bytes)
+    if not occupancy.blocks:
+        raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {occupancy.needs}.")
+    together = min(occupancy.blocks, turns)
+    tile, once = cycles(counts.tile, gpu), cycles(counts.once, gpu)
+    units = {unit: turns * (tiles * tile[unit] + once[unit]) / gpu.clock for unit in tile}
+    requests = {why: units.pop(why) for why in REQUESTS}
+    units["loads and stores"] = sum(requests.values())
+    if gpu.sustained:
+        flops = 2 * WARP * blocks * (tiles * counts.tile.fma + counts.once.fma)
+        units["multiply-adds"] = max(units["multiply-adds"], flops / gpu.sustained)
+    moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)
+    if gpu.l2_bytes:
+        units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.clock)
+    units["memory"] = moved[1] / gpu.bytes_per_s
+    units["waiting"] = 0.0
+    if counts.waits:
+        # A block waits a share of its time; all of them wait at once for that share to the power of their number.
+        working = max(units.values()) / turns / tiles * gpu.clock
+        share = gpu.latency / (gpu.latency + working)
+        units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - share**together) - 1)
+    waves = ceil_div(blocks, gpu.sms * together)
+    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, occupancy, moved)
+
+
+def cycles(work, gpu):
+    """Cycles that each unit of an SM, and each part of REQUESTS, needs for that work: {name: cycles}."""
+    requests = dict.fromkeys(REQUESTS, 0.0)
+    for (memory, pieces, size), many in work.requests.items():
+        needs = {
+            "lanes": WARP / gpu.load_lanes,
+            "rounds" if memory == "shared" else "lines": pieces * gpu.round_cycles,
+            "bytes": size / gpu.l1_bytes if memory == "global" else 0,
+        }
+        slowest = max(needs, key=needs.get)
+        requests[slowest] += many * needs[slowest]
+    return requests | {
+        "multiply-adds": work.fma * WARP / gpu.fma_lanes,
+        "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+        "issue": work.instructions / 4,
+    }
+
+
+def fetched(side, grid, by_rows, wave, l2_size, M, N, K):
+    """Bytes that memory moves: (fewest, predicted, most).
+
+    The blocks of a wave run side by side, in the order of the grid, and share what they read. Where A and B fit into
+    the second cache, each number comes from memory once. At most, each block brings its own rows and columns.
+    """
+    (rows, columns, _), (down, across), blocks = side, grid, math.prod(grid)
+    fewest, most = 4 * (M * K + K * N + M * N), 4 * (blocks * (rows + columns) * K + M * N)
+    if 4 * (M * K + K * N) <= l2_size:
+        return fewest, fewest, most
+    wave = min(wave, blocks)
+    high, wide = (min(down, wave), ceil_div(wave, down)) if by_rows else (ceil_div(wave, across), min(across, wave))
+    shared = 4 * (blocks / wave * (high * rows + wide * columns) * K + M * N)
+    return fewest, min(max(fewest, shared), most), most

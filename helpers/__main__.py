@@ -1,6 +1,6 @@
 """python -m helpers doctor: what this machine has; bench: the ladder, timed;
-tune: better parameters; record: all of it, kept; progress: which exercises a class has done;
-board: who has written the fastest kernel.
+tune: better parameters; record: all of it, kept; predict: the ladder on a GPU that is not there;
+progress: which exercises a class has done; board: who has written the fastest kernel.
 """
 
 import argparse
@@ -154,6 +154,19 @@ def show_board(arguments) -> None:
         Path(arguments.chart).write_bytes(base64.b64decode(board_chart(found).png))
 
 
+def foretell(arguments) -> None:
+    """Print what the model says of the ladder on a GPU that need not be there."""
+    from .instruments import against_published, predicted_ladder
+
+    if arguments.published:
+        print(against_published(arguments.gpu))
+        return
+    predictions = predicted_ladder(arguments.gpu or "A100", arguments.size, arguments.steps)
+    print(f"{arguments.size} x {arguments.size} x {arguments.size} on {predictions[0].gpu}, predicted")
+    for p in predictions:
+        print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} GFLOP/s {1e3 * p.seconds:9.3f} ms  {p.limit}")
+
+
 def dialect(name):
     """As one writes it, from any case."""
     return {"cuda": "CUDA", "opencl": "OpenCL"}.get(name.lower(), name)
@@ -205,6 +218,12 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("record", help="check, tune and measure this machine; write its file")
     command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
     command.set_defaults(do=record)
+    command = commands.add_parser("predict", help="how fast the CUDA ladder is on a GPU that need not be there")
+    command.add_argument("--gpu", help="its name (A100)")
+    command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
+    command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
+    command.add_argument("--published", action="store_true", help="hold the model against published ladders instead")
+    command.set_defaults(do=foretell)
     command = commands.add_parser("progress", help="which exercises are done, in a folder of students' notebooks")
     command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
     command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")

@@ -12,9 +12,10 @@ NOBODY = -1
 def sectors(units: np.ndarray, size: int, piece: int = SECTOR) -> tuple[int, int, int]:
     """How many sectors of 32 bytes warps touch: (instructions, sectors, the fewest that could hold as much).
 
-    `piece`: LINE to count lines of 128 bytes in place of sectors. `units`: int64 (warps, 32, w), one instruction a warp: which w units of `size` bytes each thread asks for, counted
-    from a sector's beginning; -1 for a thread that takes no part. Example: 32 threads that ask for neighbouring words,
-    from a sector's beginning on, touch 4 sectors, and 4 is the fewest; 32 rows of a large matrix are 32 sectors.
+    `units`: int64 (warps, 32, w), one instruction a warp: which w units of `size` bytes each thread asks for, counted
+    from a sector's beginning; -1 for a thread that takes no part. `piece`: LINE counts lines of 128 bytes instead.
+    Example: 32 threads that ask for neighbouring words, from a sector's beginning on, touch 4 sectors, and 4 is the
+    fewest; 32 rows of a large matrix are 32 sectors.
     """
     rows, first = distinct(units.reshape(len(units), -1))
     of_sector = rows * size // piece

@@ -32,6 +32,7 @@ TIMING = Timing("OpenCL", "tiled", 8, 8, 8, 1e-3, 0.1, "a device", {"TILE": 4})
 BOARD = Scoreboard(8, 8, 8, (TIMING,), ((1e-3,),), 1e12, "a device", False)
 LIMITS, NETWORK = Limits("a device", 1e12, 1e11), Network("here", 1e-6, 1e9)
 OCCUPANCY = instruments.occupancy("sm_80", 256, 32, 0)
+PREDICTION, PUBLISHED = instruments.predict("tiled", "A100", 8, 8, 8), instruments.against_published("A6000")
 REPORT = CompilerReport("tiled", "sm_80", 256, 32, 0, (0, 0), 0, None, OCCUPANCY)
 RUN = Run(
     np.zeros((6, 4), np.float32), (6, 4, 5), (1, 1), [{"place": (0, 0), "panels": [(0, 5, 0, 0)], "seconds": 1.0}]
@@ -181,6 +182,12 @@ def table():
             instruments.run_ptx,
             {"k": ("tiled", {"naive"}), **SIZED, "arch": ("sm_80", NOTHING)},
         ),
+        "predict": (instruments.predict, {"k": ("tiled", {"naive"}), "gpu": ("A100", NOTHING), **SIZED}),
+        "predicted_ladder": (
+            instruments.predicted_ladder,
+            {"gpu": ("A100", NOTHING), "size": (64, NOTHING), "steps": (["tiled"], {"None", "[]"})},
+        ),
+        "against_published": (instruments.against_published, {"gpu": ("A6000", MAY_BE_LEFT_OUT)}),
         "occupancy": (
             instruments.occupancy,
             {
@@ -197,6 +204,8 @@ def table():
         "ladder_roofline": (pictures.ladder_roofline, {"limits": (LIMITS, NOTHING), "timings": ([TIMING], {"[]"})}),
         "roofline": (pictures.roofline, {"limits": (LIMITS, NOTHING), "points": ((), {"[]"})}),
         "predicted_roofline": (pictures.predicted_roofline, {"size": (64, NOTHING)}),
+        "picture_units": (pictures.picture_units, {"prediction": (PREDICTION, NOTHING)}),
+        "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (
             pictures.picture_landscape,
@@ -261,7 +270,7 @@ EXCUSED = {
     "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel load4 store4",
     "judge": "ANSWERS CommaIndex Report answered not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPUS SECTOR WARP CompiledRun CompilerReport Trace Traffic",
+    "instruments": "GPU GPUS SECTOR WARP CompiledRun CompilerReport Prediction Trace Traffic",
     "pictures": "Film Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",

@@ -5,8 +5,9 @@ from ptx_machine import SECTOR, WARP
 from .compiler import CompilerReport, compiler_report
 from .gpus import GPU, GPUS, occupancy
 from .loads import Traffic, predicted_traffic, traffic
-from .predict import Prediction, predict
+from .predict import Prediction, predict, predicted_ladder
 from .ptx_run import CompiledRun, run_ptx
+from .published import against_published
 from .traces import Trace, cells, trace
 from .warps import bank_conflicts, coalescing
 
@@ -20,12 +21,14 @@ __all__ = [
     "Prediction",
     "Trace",
     "Traffic",
+    "against_published",
     "bank_conflicts",
     "cells",
     "coalescing",
     "compiler_report",
     "occupancy",
     "predict",
+    "predicted_ladder",
     "predicted_traffic",
     "run_ptx",
     "trace",

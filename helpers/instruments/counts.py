@@ -22,7 +22,9 @@ from .ptx_run import run_text
 
 KEPT = Path(__file__).with_name("counts.json")
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
-WHOLE = re.compile(r"(?:@!?%\w+\s+)?(?:add|sub|mul|mad|shl|shr|and|or|xor|setp|selp|min|max|bfe|cvt)\.\S*[sub](16|32|64)\b")
+WHOLE = re.compile(
+    r"(?:@!?%\w+\s+)?(?:add|sub|mul|mad|shl|shr|and|or|xor|setp|selp|min|max|bfe|cvt)\.\S*[sub](16|32|64)\b"
+)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 What a multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's cuda_occupancy.h.
 Multiprocessors, lanes, clocks and memory: NVIDIA's data sheets and the white papers of Volta, Turing, A100, GA102, Ada
 and Hopper, whose drawings show 4 or 8 load/store units in each quarter of a multiprocessor.
-`latency`, `l1_bytes` and `l2_bytes`: Luo and others, arXiv 2402.13499 (RTX 4090, A100, H800, whose chip is the H100's);
-Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com/markdewing/AI_kernels (V100's latency). GA102 and
-GA104 have no figures there: they are given the A100's latency, and 128 bytes a cycle.
+`latency`, `l1_bytes` and `l2_bytes`: Luo and others, arXiv 2402.13499 (RTX 4090, A100, and H800, whose chip is the
+H100's); Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com/markdewing/AI_kernels (V100's latency).
+The RTX 3070 and 3090, the A6000 and the A10 have no figures there: they are given the A100's latency, and 128 bytes.
+`round_cycles`: the T4's shared memory gave 57.6 bytes a cycle, half of a round (arXiv 1903.07486).
 `sustained`: cuBLAS at 4096, as published beside the ladders that `published.py` names.
 """
 
@@ -33,8 +34,8 @@ class GPU:
     l2_size          bytes that it holds
     bytes_per_s      of memory
     latency          cycles until a number comes from memory
-    sustained        flop/s that NVIDIA's own library reached in a product of 4096: the one number here that was measured
-                     with a product; None where we found no figure
+    sustained        flop/s that NVIDIA's own library reached in a product of 4096, the one number here that a product
+                     was measured for; None where we found no figure
     warps, blocks    that an SM keeps at once
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
@@ -87,10 +88,17 @@ GPUS = {
         GPU("H200", "sm_90", 132, 1.98e9, 128, 32, 124.1, 3942, 50 * MB, 4800e9, 479, None, 64, 32, 228 * KB),
     ]
 }
+
+
+def in_words(names: list[str]) -> str:
+    """["A", "B", "C"] as "A, B and C"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 ARCHS = {  # those that NVIDIA's compiler still writes code for, and their GPUs
-    gpu.arch: " and ".join(other.name for other in GPUS.values() if other.arch == gpu.arch)
-    for gpu in GPUS.values()
-    if gpu.arch != "sm_70"
+    arch: in_words([gpu.name for gpu in GPUS.values() if gpu.arch == arch])
+    for arch in dict.fromkeys(gpu.arch for gpu in GPUS.values())
+    if arch != "sm_70"
 }
 
 

@@ -106,6 +106,12 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     return predicted(counts, gpu, ladder.step(k.step).x_along == "rows", M, N, K)
 
 
+@takes
+def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
+    """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
+    return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
+
+
 def known(gpu):
     """The `GPU` of that name, or itself. Raises ValueError for an unknown name."""
     if isinstance(gpu, GPU):
@@ -172,7 +178,7 @@ def fetched(side, grid, by_rows, wave, l2_size, M, N, K):
     """
     (rows, columns, _), (down, across), blocks = side, grid, math.prod(grid)
     fewest, most = 4 * (M * K + K * N + M * N), 4 * (blocks * (rows + columns) * K + M * N)
-    if 4 * (M * K + K * N) <= l2_size:
+    if l2_size >= 4 * (M * K + K * N):
         return fewest, fewest, most
     wave = min(wave, blocks)
     high, wide = (min(down, wave), ceil_div(wave, down)) if by_rows else (ceil_div(wave, across), min(across, wave))

@@ -10,7 +10,7 @@ from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
-from ..instruments import GPUS, CompiledRun, CompilerReport
+from ..instruments import GPUS, CompiledRun, CompilerReport, Prediction
 from ..launch import sizes
 from ..launch.given import takes, told
 from .drawing import (
@@ -55,6 +55,12 @@ def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Ax
     return figure, ax
 
 
+def hollow(bars: list) -> None:
+    """Show that these bars are predicted."""
+    for bar in bars:
+        bar.set(edgecolor=C_COLOUR, hatch="///", linewidth=1.5)
+
+
 def plain_name(t: Timing) -> str:
     """The contestant as charts call it."""
     return "NumPy" if t.step == "numpy_matmul" else t.label
@@ -62,19 +68,25 @@ def plain_name(t: Timing) -> str:
 
 @takes
 @look
-def ladder_chart(timings: list[Timing]) -> Picture:
+def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> Picture:
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
 
-    Raises ValueError where no timing has a rate.
+    `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
+    Raises ValueError where there is no rate at all.
     """
     real = [t for t in timings if not t.simulated]
-    if not real:
+    if not real and not predictions:
         raise ValueError(NO_RATE)
     colours = OURS | {"Python": PEER}
     rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{t.gflops:.3g}") for t in real]
     devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
-    first, rates = timings[0], [t.gflops for t in real]
-    figure, ax = bar_chart(rows, f"{first.M} x {first.N} x {first.K} on {devices or 'the host'}")
+    for p in predictions:
+        rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
+    first, rates = [*timings, *predictions][0], [one.gflops for one in (*real, *predictions)]
+    where = [devices or "the host"] * bool(real)
+    where += [f"{gpu}, predicted (hollow)" for gpu in dict.fromkeys(p.gpu for p in predictions)]
+    figure, ax = bar_chart(rows, f"{first.M} x {first.N} x {first.K} on {' and '.join(where)}")
+    hollow(ax.patches[len(real) :])
     ax.set_xscale("log")
     ax.set_xlim(min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
     plain_ticks(ax.xaxis)
@@ -82,8 +94,9 @@ def ladder_chart(timings: list[Timing]) -> Picture:
     ax.set_axisbelow(True)
     note = "CUDA runs in a simulator on this machine, so it has no bars." if len(real) < len(timings) else ""
     ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
-    listed = "; ".join(f"{t.label} {t.gflops:.3g} GFLOP/s" for t in real)
-    return Picture(figure, f"Bar chart: {listed}. {note}".strip())
+    listed = [f"{t.label} {t.gflops:.3g} GFLOP/s" for t in real]
+    listed += [f"{p.kernel.split()[0]} on {p.gpu} {p.gflops:.3g} GFLOP/s predicted, by {p.limit}" for p in predictions]
+    return Picture(figure, f"Bar chart: {'; '.join(listed)}. {note}".strip())
 
 
 @takes
@@ -290,7 +303,8 @@ def predicted_roofline(size: int = 4096) -> Picture:
     ax = figure.add_axes((0.1, 0.12, 0.88, 0.79))
     x = np.geomspace(0.1, 200, 200)
     roofs, said = ("#7a5195", "#8a8a86", "#b0506a", "#3f7f8c", "#a58a1f"), []
-    for i, (gpu, colour, marker) in enumerate(zip(GPUS.values(), roofs, "osD^v", strict=True)):
+    five = [GPUS[name] for name in ("T4", "A100", "RTX 4090", "H100", "H200")]
+    for i, (gpu, colour, marker) in enumerate(zip(five, roofs, "osD^v", strict=True)):
         roof = np.minimum(gpu.flops_per_s, x * gpu.bytes_per_s) / 1e12
         # Its own part of the dashes, and a size of its own, show where two GPUs coincide, as H100 and H200 do.
         ax.loglog(x, roof, linestyle=(5 * (i % 2), (4, 6)), color=colour, linewidth=1.5)

@@ -355,13 +355,14 @@ def test_many_blocks_run_one_after_the_other_with_the_same_result(monkeypatch):
     run = ptx_machine.run(PLACES, (3, 3), (4, 2), [np.zeros(72, np.uint32)])
     assert run and (run.stores[0] == 1).all() and run.arrays[0][-1] == 22013
     assert run.executed["global store"] == 72 and run.requests[0].instructions == 9
+    assert sum(run.by_line.values()) == run.instructions and run.by_line[run.requests[0].line] == 72
 
 
 def test_a_run_adds_up_what_its_lines_asked_for():
     rows = [("global", "load", 8, 100, 32, 8), ("shared", "load", 10, 7, 25, 10), ("shared", "store", 4, 3, 9, 4)]
     rows += [("shared", "atomic", 2, 2, 2, 2), ("global", "store", 1, 5, 1, 1)]
-    requests = tuple(ptx_machine.Requests(number, "", *row) for number, row in enumerate(rows))
-    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, requests, ())
+    requests = tuple(ptx_machine.Requests(number, "", *row, 0, 0) for number, row in enumerate(rows))
+    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, ())
     assert (run.sectors, run.bank_rounds, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
     assert repr(run).splitlines() == [
         "              64  FMA",
@@ -371,6 +372,6 @@ def test_a_run_adds_up_what_its_lines_asked_for():
         "  no finding",
     ]
     wrong = (ptx_machine.Finding("race", "two threads", 3, "ld"), ptx_machine.Finding("unwritten", "never"))
-    run = ptx_machine.Run((), (), {}, (), wrong)
+    run = ptx_machine.Run((), (), {}, {}, (), wrong)
     assert not run and "shared" not in repr(run) and "no finding" not in repr(run)
     assert repr(run).endswith("\n  race: two threads\n    line 3 of the PTX: ld\n  unwritten: never")

@@ -1,8 +1,10 @@
 """What warps ask for: sectors of global memory and rounds of the banks, counted on paper."""
 
 import numpy as np
+import pytest
 
-from ptx_machine import NOBODY, bank_rounds, sectors
+from ptx_machine import LINE, NOBODY, bank_rounds, sectors
+from ptx_machine.warps import paired
 
 LANES = np.arange(32)
 
@@ -46,3 +48,31 @@ def test_threads_that_take_no_part_ask_for_nothing():
     warps[1, 5, 0] = 0
     assert bank_rounds(warps) == (2, 3, 2)
     assert sectors(warps, 4) == (2, 3, 2)
+
+
+def test_lines_of_128_bytes():
+    for units, width, size, expected in [
+        (range(32), 1, 4, (1, 1, 1)),
+        (range(16, 48), 1, 4, (1, 2, 1)),
+        (range(0, 32 * 32, 32), 1, 4, (1, 32, 1)),
+        ([7] * 32, 1, 4, (1, 1, 1)),
+    ]:
+        assert sectors(asked(units, width), size, LINE) == expected
+
+
+@pytest.mark.parametrize(
+    "words, pairs",
+    [
+        ([5] * 32, 1),
+        ([n // 2 for n in range(32)], 1),
+        ([n // 16 for n in range(32)], 1),
+        ([n % 2 + n // 4 * 2 for n in range(32)], 1),
+        (range(32), 0),
+        ([n % 16 for n in range(32)], 0),
+        ([5] * 31 + [6], 0),
+        ([5, NOBODY] * 16, 1),
+        ([NOBODY] * 32, 0),
+    ],
+)
+def test_pairs_of_threads_that_ask_for_the_same(words, pairs):
+    assert paired(asked(words, 1)) == pairs

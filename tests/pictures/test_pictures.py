@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
-from helpers.instruments import CompiledRun, CompilerReport, occupancy
+from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
 from helpers.judge import ANSWERS
 from helpers.pictures import film
 from ptx_machine import KINDS
@@ -23,7 +23,7 @@ TIMINGS = [
 REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
 
 EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
-RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, (), (), "naive", 4, 4, 4, "")
+RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4, "")
 
 
 def board(M):
@@ -57,6 +57,9 @@ ALL = TRACED | {
     "scoreboard": lambda _: pictures.scoreboard_chart(board(8)),
     "growth": lambda _: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
     "predicted": lambda _: pictures.predicted_roofline(),
+    "predicted ladder": lambda _: pictures.ladder_chart([], predicted_ladder("A100", 512)),
+    "units": lambda _: pictures.picture_units(predict("tiled", "A100", 512, 512, 512)),
+    "published": lambda _: pictures.published_chart(against_published("T4")),
     "executed": lambda _: pictures.executed_chart({"naive": RUN, "again": RUN}),
     "occupancy": lambda _: pictures.picture_occupancy(REPORT),
     "ladder_roofline": lambda _: pictures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),

@@ -1,0 +1,58 @@
+"""Charts of the model of a GPU: what each unit of it takes, and predictions beside what others published."""
+
+from ..instruments import Prediction
+from ..instruments.predict import REQUESTS
+from ..instruments.published import Comparison
+from ..launch.given import takes
+from .charts import PEER, bar_chart, hollow
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, GRID, INK, Picture, look, plain_ticks
+
+COLOURS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR, "waiting": INK}
+BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
+
+
+@takes
+@look
+def picture_units(prediction: Prediction) -> Picture:
+    """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time."""
+    p, scale = prediction, 1e3
+    rows, said = [], []
+    for unit, time in sorted(p.units.items(), key=lambda one: -one[1]):
+        parts = [(scale * time, COLOURS.get(unit, PEER))]
+        words = f"{scale * time:.3g} ms, {time / p.seconds:.0%}"
+        if unit == "loads and stores":
+            parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
+            names = [f"{p.requests[why] / time:.0%} {why}" for why in REQUESTS if p.requests[why] > time / 200]
+            words += f": {', '.join(names)}"
+        rows.append((unit, parts, words))
+        said.append(f"{unit} {words}")
+    title = f"{p.kernel.split()[0]}, {p.M} x {p.N} x {p.K} on {p.gpu}: {p.gflops:,.0f} GFLOP/s, predicted"
+    figure, ax = bar_chart(rows, title)
+    ax.axvline(scale * p.seconds, color=INK, linewidth=1, linestyle="--")
+    ax.set_xlim(0, 1.5 * scale * p.seconds)
+    ax.set_xlabel("milliseconds at work; dashed: the time of the product")
+    return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
+
+
+@takes
+@look
+def published_chart(comparison: Comparison) -> Picture:
+    """Published rates, and what the model says of our kernels of the same names and sizes, in pairs of bars."""
+    rows, said, last = [], [], None
+    for row in comparison.rows:
+        name = row.prediction.kernel.split()[0]
+        name = name if row.ladder is last else f"{row.ladder.gpu}  {name}"
+        last = row.ladder
+        rows.append((name, [(row.published, PEER)], f"{row.published:,.0f} published"))
+        rows.append(("", [(row.prediction.gflops, "white")], f"{row.prediction.gflops:,.0f}, {row.ratio:.2f} of it"))
+        said.append(f"{name} {row.published:,.0f} published, {row.prediction.gflops:,.0f} predicted")
+    figure, ax = bar_chart(rows, "Published (grey) and predicted (hollow), 4096 x 4096 x 4096")
+    hollow(ax.patches[1::2])
+    ax.set_xscale("log")
+    rates = [length for _, parts, _ in rows for length, _ in parts]
+    ax.set_xlim(min(rates) / 3, max(rates) * 5)
+    plain_ticks(ax.xaxis)
+    ax.grid(axis="x", color=GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times")
+    return Picture(figure, f"Pairs of bars, GFLOP/s: {'; '.join(said)}.")

@@ -1,0 +1,250 @@
+"""The model of a GPU: against published ladders, against counts made by hand, and within what a GPU can do."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel, devices, ladder, opencl_kernel
+from helpers.instruments import GPUS, against_published, predict, predicted_ladder
+from helpers.instruments.counts import Counts, Work
+from helpers.instruments.gpus import ARCHS
+from helpers.instruments.predict import REQUESTS, UNITS, fetched, predicted
+from helpers.instruments.published import LADDERS, SIZES
+
+A6000, T4 = GPUS["A6000"], GPUS["T4"]
+needs_compiler = pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
+
+
+def ratios(gpu):
+    return np.array([row.ratio for row in against_published(gpu).rows])
+
+
+@pytest.mark.parametrize(
+    "gpu, worst, median", [("A6000", 0.25, 0.08), ("RTX 3070", 0.25, 0.08), ("RTX 4090", 0.15, 0.08)]
+)
+def test_published_ladders_of_three_gpus_are_predicted_in_order_and_closely(gpu, worst, median):
+    rows = against_published(gpu).rows
+    rates = [row.prediction.gflops for row in rows]
+    assert len(rows) == len(SIZES)
+    assert rates == sorted(rates)
+    assert np.abs(ratios(gpu) - 1).max() < worst
+    assert against_published(gpu).error < median
+
+
+def test_where_the_model_is_further_off_is_known_and_told():
+    far = {
+        (row.ladder.gpu, row.prediction.kernel.split()[0])
+        for row in against_published().rows
+        if abs(row.ratio - 1) > 0.4
+    }
+    assert far == {
+        ("A100", "register_2d"),
+        ("A10", "register_2d"),
+        ("H100", "register_2d"),
+        ("T4", "coalesced"),
+        ("V100", "coalesced"),
+    }
+    assert against_published().error < 0.12
+    assert "2.09  loads and stores" in repr(against_published("T4"))
+    with pytest.raises(ValueError, match="no published ladder of 'L4'"):
+        against_published("L4")
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_no_prediction_beats_the_data_sheet_or_the_bytes_that_must_move(gpu):
+    gpu = GPUS[gpu]
+    for size in (1, 33, 500, 4096):
+        for p in predicted_ladder(gpu, size):
+            assert 0 < p.gflops * 1e9 <= gpu.flops_per_s
+            assert p.seconds * gpu.bytes_per_s >= 12 * size**2
+            assert p.bytes[0] <= p.bytes[1] <= p.bytes[2]
+            assert p.limit in p.units
+            assert set(p.units) <= set(UNITS)
+            assert sum(p.requests.values()) == pytest.approx(p.units["loads and stores"])
+
+
+def made_up(**changes):
+    """A kernel of one warp that loads, multiplies and adds, a tile of 32 x 32 x 8 at a time."""
+    tile = Work(256.0, 0.0, 512.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
+    nothing = Work(0.0, 0.0, 0.0, {})
+    return Counts(**dict(
+        kernel="made up", arch="sm_86", threads=32, registers=32, shared_bytes=0, side=(32, 32, 8), waits=False,
+        once=nothing, tile=tile,
+    ) | changes)  # fmt: skip
+
+
+def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, sustained=None, l2_bytes=100.0, l2_size=0)
+    p = predicted(made_up(), gpu, False, 64, 32, 16)
+    # Two blocks, one after the other on the only SM, of two tiles each.
+    cycles = {unit: time * 1e9 / 4 for unit, time in p.units.items()}
+    assert cycles["multiply-adds"] == pytest.approx(256 * 32 / 128)
+    assert cycles["issue"] == pytest.approx(512 / 4)
+    assert cycles["loads and stores"] == pytest.approx(64 * 2 + 2 * 32)
+    assert {why: time * 1e9 / 4 for why, time in p.requests.items()} == pytest.approx(
+        {"lanes": 128, "rounds": 0, "lines": 64, "bytes": 0}
+    )
+    assert p.units["second cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
+    assert p.limit == "loads and stores"
+    assert p.seconds == p.units["loads and stores"]
+    assert p.blocks == 2
+
+
+def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
+    requests = {("shared", 2.0, 512.0): 1.0, ("global", 4.0, 128.0): 1.0}
+    p = predicted(made_up(tile=Work(1.0, 0, 1.0, requests)), T4, False, 32, 32, 8)
+    assert {why: time * T4.clock for why, time in p.requests.items()} == pytest.approx(
+        {"lanes": 0, "rounds": 4, "lines": 8, "bytes": 0}
+    )
+
+
+def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wait():
+    one = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e15)
+    alone = predicted(made_up(waits=True), one, False, 32 * 84 * 4, 32, 800)
+    working = alone.units["loads and stores"]
+    assert alone.units["waiting"] == pytest.approx(84 * 4 // 84 * 100 * 400 / one.clock)  # each tile, in full
+    two = predicted(made_up(waits=True), dataclasses.replace(one, blocks=2), False, 32 * 84 * 4, 32, 800)
+    share = 400 / (400 + 192)
+    assert two.units["waiting"] == pytest.approx(working * (1 / (1 - share**2) - 1))
+    assert predicted(made_up(), one, False, 32 * 84 * 4, 32, 800).units["waiting"] == 0
+
+
+def test_what_was_sustained_is_the_most_that_multiply_adds_reach():
+    assert predict("prefetched", "A6000", 4096, 4096, 4096).gflops == pytest.approx(A6000.sustained / 1e9)
+    assert predict("prefetched", dataclasses.replace(A6000, sustained=None), 4096, 4096, 4096).gflops > 25000
+
+
+def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
+    side, grid = (32, 64, 8), (16, 8)  # 512 x 512
+    few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
+    assert fetched(side, grid, False, 16, 2**30, 512, 512, 512) == (few, few, most)
+    # Two rows of eight blocks side by side: 64 rows of A and all 512 columns of B, eight times.
+    shared = 4 * (8 * (64 + 512) * 512 + 512 * 512)
+    assert fetched(side, grid, False, 16, 0, 512, 512, 512) == (few, shared, most)
+    # A column of sixteen blocks: all 512 rows of A and 64 columns of B.
+    assert fetched(side, grid, True, 16, 0, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
+
+
+def test_what_cannot_be_predicted_is_refused_by_name():
+    with pytest.raises(ValueError, match="'L5' is none of the GPUs"):
+        predict("tiled", "L5", 8, 8, 8)
+    with pytest.raises(ValueError, match="OpenCL"):
+        predict(opencl_kernel("tiled"), "T4", 8, 8, 8)
+    with pytest.raises(ValueError, match="not one block fits"):
+        predicted(made_up(shared_bytes=200 * 1024), A6000, False, 8, 8, 8)
+    with pytest.raises(ValueError, match="must be 1 or more"):
+        predict("tiled", "T4", 8, 0, 8)
+
+
+def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
+    said = repr(predict("tiled", "A6000", 4096, 4096, 4096)).splitlines()
+    assert said[0].endswith("predicted 3,134 GFLOP/s, 43.9 ms; its limit: loads and stores")
+    assert said[1] == (
+        "  65,536 blocks, 131 waves; A6000: 6 blocks at a time, 48 of 48 warps (100%), limited by registers and warps"
+    )
+    assert len(said) == 2 + len(UNITS) - 1  # no figure of this GPU's second cache is known
+    assert "(100% lanes)" in said[2]
+
+
+def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
+    mine = dataclasses.replace(GPUS["RTX 4090"], name="mine", sms=24, clock=2.3e9, sustained=None)
+    p = predict("coalesced", mine, 2048, 2048, 2048)
+    assert p.gpu == "mine"
+    assert p.gflops == pytest.approx(
+        predict("coalesced", "RTX 4090", 2048, 2048, 2048).gflops * 24 / 128 * 2.3 / 2.52, rel=0.02
+    )
+
+
+def test_peaks_are_those_of_the_data_sheets():
+    said = {"T4": 8.1, "V100": 15.7, "A100": 19.5, "RTX 3090": 35.6, "A6000": 38.7, "A10": 31.2, "L4": 30.3}
+    said |= {"RTX 3070": 20.3, "RTX 4080": 48.7, "RTX 4090": 82.6, "H100": 67, "H200": 67}
+    assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
+
+
+def test_sustained_rates_are_the_library_s_beside_the_ladders():
+    for published in LADDERS:
+        gpu = GPUS[published.gpu]
+        assert gpu.sustained / 1e9 == pytest.approx(published.library, rel=0.02) or "PCIe" in published.note
+
+
+def test_every_rung_is_counted_for_every_architecture_and_needs_no_compiler(monkeypatch):
+    monkeypatch.setattr("helpers.instruments.counts.count", None)
+    for name in ladder.steps("CUDA"):
+        for gpu in GPUS:
+            assert math.isfinite(predict(name, gpu, 64, 64, 64).seconds)
+    assert {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"} == set(ARCHS)
+
+
+def test_requests_are_told_by_what_they_take_longest_for():
+    naive, tiled = (predict(cuda_kernel(step, **SIZES[step]), "A6000", 4096, 4096, 4096) for step in ("naive", "tiled"))
+    assert max(naive.requests, key=naive.requests.get) == "lines"
+    assert max(tiled.requests, key=tiled.requests.get) == "lanes"
+    assert set(naive.requests) == set(REQUESTS)
+
+
+# What limits a rung is taken away, and nothing else; what others measured when they did the same stands beside it.
+
+
+def on_a6000(k):
+    return predict(k, "A6000", 4096, 4096, 4096)
+
+
+def published(step):
+    return dict(zip(SIZES, LADDERS[0].rates.values(), strict=True))[step]
+
+
+def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():
+    naive, coalesced = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("naive", "coalesced"))
+    assert max(naive.requests, key=naive.requests.get) == "lines"
+    assert max(coalesced.requests, key=coalesced.requests.get) == "lanes"
+    assert coalesced.gflops / naive.gflops == pytest.approx(published("coalesced") / published("naive"), rel=0.35)
+
+
+def test_with_its_loads_joined_register_2d_is_limited_by_multiply_adds():
+    narrow, wide = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("register_2d", "vectorized"))
+    assert (narrow.limit, wide.limit) == ("loads and stores", "multiply-adds")
+    assert 1.1 < published("vectorized") / published("register_2d") < wide.gflops / narrow.gflops < 1.5
+
+
+def test_with_more_blocks_an_sm_tiled_waits_less_and_gains_no_more_than_it_waited():
+    one, six = (on_a6000(cuda_kernel("tiled", TILE=tile)) for tile in (32, 16))
+    assert (one.occupancy.blocks, six.occupancy.blocks) == (1, 6)
+    assert one.units["waiting"] > 0.1 * one.seconds > six.units["waiting"]
+    assert one.seconds - six.seconds < one.units["waiting"]
+
+
+def test_double_buffering_gains_no_more_than_the_waiting():
+    """SGEMM_CUDA's did not help, either."""
+    vectorized, prefetched = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("vectorized", "prefetched"))
+    assert vectorized.units["waiting"] / vectorized.seconds < 0.06
+    assert prefetched.gflops / vectorized.gflops < 1.06
+    assert prefetched.units["waiting"] == 0
+
+
+def rounds(p):
+    return p.requests["rounds"] / p.seconds
+
+
+@needs_compiler
+def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_is_the_limit():
+    source = cuda_kernel("tiled").source
+    turned = source.replace("Bs[ty, tx] =", "Bs[tx, ty] =").replace("Bs[k, tx]", "Bs[tx, k]")
+    padded = turned.replace("Bs = cuda.shared.array((TILE, TILE)", "Bs = cuda.shared.array((TILE, LONG)")
+    padded = padded.replace("    @cuda.jit", "    LONG = TILE + 1\n\n    @cuda.jit")
+    conflicts, none = (on_a6000(cuda_kernel(text, like="tiled", TILE=32)) for text in (turned, padded))
+    right = on_a6000(cuda_kernel("tiled", TILE=32))
+    assert conflicts.gflops < right.gflops / 5
+    assert rounds(conflicts) > 0.8
+    assert none.gflops == pytest.approx(right.gflops, rel=0.15)
+    assert rounds(none) < 0.05
+    # SGEMM_CUDA's kernels without conflicts were no faster than the vectorized one with them.
+    unpadded = cuda_kernel("vectorized").source.replace("BM + 4", "BM")
+    vectorized = on_a6000(cuda_kernel(unpadded, like="vectorized", **SIZES["vectorized"]))
+    assert vectorized.limit == "multiply-adds"
+    assert vectorized.gflops == pytest.approx(
+        on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"])).gflops, rel=0.01
+    )

@@ -3,7 +3,8 @@
 from ptx_machine import SECTOR, WARP
 
 from .compiler import CompilerReport, compiler_report
-from .gpus import GPU, GPUS, occupancy
+from .counts import counts_of
+from .gpus import GPU, GPUS, gpu_here, occupancy
 from .loads import Traffic, predicted_traffic, traffic
 from .predict import Prediction, predict, predicted_ladder
 from .ptx_run import CompiledRun, run_ptx
@@ -26,6 +27,8 @@ __all__ = [
     "cells",
     "coalescing",
     "compiler_report",
+    "counts_of",
+    "gpu_here",
     "occupancy",
     "predict",
     "predicted_ladder",

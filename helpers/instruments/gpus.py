@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ptx_machine import WARP
 
+from .. import devices
 from ..ladder import ceil_div
 from ..launch.given import takes
 
@@ -127,6 +128,13 @@ class Occupancy:
             f"{self.gpus}: {blocks}, {self.warps} of {self.most_warps} warps ({self.share:.0%}), "
             f"limited by {' and '.join(self.limits)}"
         )
+
+
+def gpu_here() -> GPU | None:
+    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know."""
+    device = devices.cuda_device()
+    named = [gpu for name, gpu in GPUS.items() if device.kind == "GPU" and name in device.name.split("NVIDIA ")[-1]]
+    return max(named, key=lambda gpu: len(gpu.name), default=None)
 
 
 def known_arch(name: str) -> str:

@@ -165,6 +165,24 @@ ANSWERS = {
         [(4096, 4096, 4096, 64e6), (100, 50, 9, 1e9), (50, 100, 9, 1e9), (100, 100, 4, 132), (100, 100, 4, 131)],
         draw_limit,
     ),
+    # 16: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
+    "busiest": Question(
+        lambda fma, requests, instructions, fma_lanes, load_lanes: max(
+            fma * 32 / fma_lanes, requests * 32 / load_lanes, instructions / 4
+        ),
+        [(1024, 1408, 3328, 128, 16), (64, 4, 90, 64, 32), (1, 1, 100, 128, 16)],
+        lambda dice: (
+            *(size(dice, 3000) for _ in range(3)),
+            dice.choice([64, 128]),
+            dice.choice([16, 32]),
+        ),
+    ),
+    # 16: the share of time in which all blocks of a multiprocessor wait
+    "idle": Question(
+        lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
+        [(100, 100, 1), (2816, 466, 1), (300, 100, 2)],
+        lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 8)),
+    ),
 }
 
 

@@ -24,7 +24,7 @@ def full(monkeypatch):
             return
 
         def opened(path, *mode, **about):
-            file = open(path, *mode, **about)
+            file = open(path, *mode, **about)  # noqa: SIM115, closed by `Wrapped`
             file.write("half of")
             file.flush()
             return Wrapped(file, no_room)

@@ -397,10 +397,10 @@ def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float)
     # The folder is for the files that it writes.
     with allow(limit) as purse, folder_of_a_stranger() as folder, contextlib.chdir(folder):
         try:
-            run(GIVEN + exercise.given, namespace, f"<given to {label}>")
+            execute(GIVEN + exercise.given, namespace, f"<given to {label}>")
             for number, text in enumerate(texts):
                 try:
-                    run(text, namespace, f"<answer to {label}, {number}>")
+                    execute(text, namespace, f"<answer to {label}, {number}>")
                 except BaseException as error:
                     failed = error
             if unbound := [name for name in exercise.names if name not in namespace]:
@@ -438,7 +438,7 @@ def where(error):
     return f", in {lines[-1]!r:.100}" if lines else ", while it was judged"
 
 
-def run(text, namespace, name):
+def execute(text, namespace, name):
     """Execute the text, which tracebacks and `inspect` find under that name."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), namespace)

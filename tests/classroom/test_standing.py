@@ -446,14 +446,14 @@ def test_no_text_of_a_student_steers_the_screen(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", " =", "\uff1d"])
 def test_no_field_of_a_row_is_a_formula(sign):
     said = f'{sign}cmd|"/C calc"!A0'
-    row = standing.Row(said, "00", "00.1", "tried", said, f"{said}/00.ipynb")
-    [_, cells] = csv.reader(io.StringIO(standing.Progress([row]).csv()))
+    row = standing.AnswerRow(said, "00", "00.1", "tried", said, f"{said}/00.ipynb")
+    [_, cells] = csv.reader(io.StringIO(standing.ClassTable([row]).csv()))
     assert cells == [f"'{said}", "00", "00.1", "tried", f"'{said}", f"'{said}/00.ipynb"]
 
 
 def test_a_file_whose_name_is_no_text_can_be_written_down(tmp_path):
-    row = standing.Row("ad\udce9", "00", "00.1", "done", "", "ad\udce9/00.ipynb")
-    assert "ad\\udce9" in standing.Progress([row]).csv()
+    row = standing.AnswerRow("ad\udce9", "00", "00.1", "done", "", "ad\udce9/00.ipynb")
+    assert "ad\\udce9" in standing.ClassTable([row]).csv()
 
 
 def test_the_command_prints_the_table_and_writes_rows(tmp_path, pages, monkeypatch, capsys):

@@ -65,7 +65,7 @@ def nvidia():
 
 def gpu_problem():
     """Why Numba cannot use the GPU; None if it can. It may have been told to use it without any proof."""
-    return None if devices.proved_before() else devices.cuda_works_in_a_child()
+    return None if devices.proof().exists() else devices.cuda_works_in_a_child()
 
 
 def about_simulator(gpu_works):

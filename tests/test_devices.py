@@ -266,7 +266,7 @@ def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
     devices.remember_proof()
-    assert not devices.proved_before()
+    assert not devices.proof().exists()
 
 
 def test_pyopencls_own_variable_is_honoured():
@@ -364,7 +364,6 @@ def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeyp
         devices.choose_cuda_target()
         assert len(proofs) == count and os.environ.pop("NUMBA_ENABLE_CUDASIM") == ("0" if gpus else "1")
     gpus.append("NVIDIA T4")
-    (tmp_path / "new" / devices.PROVED).write_text("[]")
     devices.cuda_works_in_a_child.cache_clear()
     devices.choose_cuda_target()
     assert len(proofs) == 3
@@ -376,7 +375,7 @@ def test_a_proof_that_failed_is_not_kept(monkeypatch, tmp_path):
     failed = subprocess.CompletedProcess([], 1, "", "no compiler")
     monkeypatch.setattr(devices.subprocess, "run", lambda *command, **options: failed)
     devices.cuda_works_in_a_child.cache_clear()
-    assert devices.cuda_works_in_a_child() == "no compiler" and not devices.proved_before()
+    assert devices.cuda_works_in_a_child() == "no compiler" and not devices.proof().exists()
     devices.cuda_works_in_a_child.cache_clear()
 
 

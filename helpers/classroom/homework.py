@@ -172,11 +172,6 @@ def turned(PAD, mine):
     )
 
 
-def double_buffered(mine, double_buffered):
-    """08.1: the loop of `tiled` with two tiles, that reads one while the other is on its way."""
-    return judge_prefetching(double_buffered(mine))
-
-
 def patch_for_three_blocks(TM, TN):
     """09.3: a patch of `register_2d` with three wishes, by the compiler's report for an H100."""
     from ..instruments import compiler_report
@@ -240,7 +235,7 @@ EXERCISES = {
         Exercise("06.2", "06-c35", ("my_loop",), part_of_kernel("CUDA", "register_2d", 3, check_loads, **SMALL_2D)),
         number("07.1", "07-c30", "rounds_needed"),
         Exercise("07.2", "07-c41", ("PAD", "mine"), turned),
-        Exercise("08.1", "08-c30", ("mine", "double_buffered"), double_buffered),
+        Exercise("08.1", "08-c30", ("mine", "double_buffered"), lambda mine, build: judge_prefetching(build(mine))),
         number("09.1", "09-c25", "blocks_by_registers"),
         number("09.2", "09-c40", "trap"),
         Exercise("09.3", "09-c29", ("TM", "TN"), patch_for_three_blocks),

@@ -193,15 +193,10 @@ def judged(row: AnswerRow, answer: Answer | Report, known: dict, trust: bool) ->
         return known[label, texts]
 
     written = isinstance(answer, Answer)
-    state, verdict = state_of(judge_answer(row.exercise, answer, attempt) if written else answer, written)
-    return replace(row, state=state, verdict=verdict)
-
-
-def state_of(report: Report, written: bool) -> tuple[str, str]:
-    """(state, the verdict in a line). `written`: somebody has written in the cell, so that it is not "not yet"."""
+    report = judge_answer(row.exercise, answer, attempt) if written else answer
     if report:
-        return DONE, ""
+        return replace(row, state=DONE)
     first = report.findings[0]
-    if first.kind == "not yet":
-        return (TRIED if written else NOT_YET), " ".join(first.message.split())
-    return TRIED, " ".join(f"{first.kind}: {first.message}".split())
+    if first.kind == "not yet":  # of a cell in which somebody has written it is none
+        return replace(row, state=TRIED if written else NOT_YET, verdict=" ".join(first.message.split()))
+    return replace(row, state=TRIED, verdict=first.in_a_line)

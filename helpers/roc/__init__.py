@@ -32,6 +32,7 @@ if not devices.simulating() and importlib.util.find_spec("numba.hip"):
 from numba import cuda
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
+to_device = cuda.to_device
 
 # Words of the old target that a matrix product does without, and what one writes today.
 ELSEWHERE = {
@@ -283,8 +284,3 @@ def register(*arrays: np.ndarray) -> Iterator[None]:
         if not isinstance(a, np.ndarray):
             raise TypeError(f"roc.register takes NumPy arrays, not {type(a).__name__}.")
     yield
-
-
-def to_device(array: np.ndarray) -> object:
-    """A copy of the array on the device; its copy_to_host() brings it back."""
-    return cuda.to_device(array)

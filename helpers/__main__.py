@@ -19,6 +19,10 @@ from .jail import NoJail
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
 TRUST = "run what others wrote without a jail: it may then do all that you may"
 PIPE_CLOSED = 141  # ... and one whose reader has gone
+LEFT = {  # by a command that was interrupted
+    "tune": "What was found so far is above; the same command searches again.",
+    "record": "Each size that was measured is in the file; the same command goes on from there today.",
+}
 
 
 @contextlib.contextmanager
@@ -226,9 +230,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this, as 2>&- does
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process
-    for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
-            stream.reconfigure(errors=PLAIN)
+            getattr(sys, name).reconfigure(errors=PLAIN)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
         arguments = None
@@ -237,7 +240,8 @@ def main() -> None:
             status = arguments.do(arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            print(f"\ninterrupted. {left_by(arguments)}", file=sys.stderr)
+            left = LEFT.get(getattr(arguments, "command", ""), "Nothing was written.")
+            print(f"\ninterrupted. {left}", file=sys.stderr)
             sys.exit(INTERRUPTED)
         except BrokenPipeError:  # who reads what it prints has had enough, as head has
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
@@ -252,14 +256,6 @@ def main() -> None:
             sys.exit(f"error: {error}")
     if status:
         sys.exit(status)
-
-
-def left_by(arguments) -> str:
-    """What a command that was interrupted leaves behind."""
-    return {
-        "tune": "What was found so far is above; the same command searches again.",
-        "record": "Each size that was measured is in the file; the same command goes on from there today.",
-    }.get(getattr(arguments, "command", ""), "Nothing was written.")
 
 
 if __name__ == "__main__":

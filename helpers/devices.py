@@ -117,7 +117,7 @@ def choose_cuda_target():
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
     if os.environ.get("NUMBA_ENABLE_CUDASIM"):
         return
-    works = bool(nvidia_gpus()) and (proof().exists() or cuda_works_in_a_child() is None)
+    works = bool(nvidia_gpus()) and cuda_problem() is None
     if "numba" in sys.modules and not works:
         raise ImportError(
             "Numba was imported before helpers, too late to choose its CUDA simulator. "
@@ -152,11 +152,13 @@ def remember_proof() -> None:
 
 
 @functools.cache
-def cuda_works_in_a_child():
-    """None if Numba builds and runs a kernel on the GPU, else the last line of the error.
+def cuda_problem() -> str | None:
+    """None if Numba builds and runs a kernel on the GPU, or did so before, else the last line of the error.
 
     In a child process, because once Numba has loaded for the GPU it cannot fall back to the simulator.
     """
+    if os.path.exists(proof()):
+        return None
     environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=python_path())
     command = [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"]
     try:

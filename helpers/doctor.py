@@ -54,18 +54,13 @@ def blas():
 def nvidia():
     """NVIDIA's GPUs, the simulator that stands in for them, and the compiler, which needs none."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
-    works = bool(gpus) and not devices.simulating() and gpu_problem() is None
+    works = bool(gpus) and not devices.simulating() and devices.cuda_problem() is None
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
     yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
     why = "for the compiler's report of pages 07 to 09, with or without a GPU"
     add = "" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
-
-
-def gpu_problem():
-    """Why Numba cannot use the GPU; None if it can. It may have been told to use it without any proof."""
-    return None if devices.proof().exists() else devices.cuda_works_in_a_child()
 
 
 def about_simulator(gpu_works):
@@ -82,7 +77,7 @@ def about_gpus(gpus, driver):
     if not gpus:
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
-    problem = gpu_problem()
+    problem = devices.cuda_problem()
     if not devices.simulating() and not problem:
         return f"driver for {cuda}; a small kernel ran and was right"
     if not problem:

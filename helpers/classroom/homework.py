@@ -97,8 +97,7 @@ class Exercise:
 
 def part_of_kernel(dialect, step, parts, judge=check, **parameters):
     """Judges the text that an answer puts in place of those numbered parts of a step."""
-    build = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect]
-    return lambda text: judge(build(with_part(dialect, step, parts, text), like=step, **parameters))
+    return lambda text: judge(DIALECTS[dialect].build(with_part(dialect, step, parts, text), like=step, **parameters))
 
 
 def swapped(text):

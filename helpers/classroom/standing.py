@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import files, jail
 from ..judge import Report
 from ..launch.given import takes
-from .copies import Unreadable, answers, pages_of
+from .copies import answers, pages_of
 from .homework import EXERCISES, Answer, answer_in, judge_answer, judge_apart
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
@@ -174,7 +174,7 @@ def read(path: Path, folder: Path) -> list[tuple[AnswerRow, Answer | Report | No
 
     try:
         found = answers(path, folder)
-    except Unreadable as error:
+    except files.Refused as error:
         page = re.match(r"\d\d", path.name)
         return [(row(page[0] if page else "?", said=str(error)), None)]
     if not found:

@@ -177,16 +177,15 @@ def report(as_json: bool = False) -> bool:
     width = max(len(r["what"]) for r in rows)
     for r in rows:
         say(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
-        for line in wrapped(r["why"], " " * (width + 4)):
+        for line in wrapped(r["why"], " " * (width + 4), " " * (width + 4)):
             say(line)
     for line in wrapped(verdict(rows), "· " if missing(rows) else "✓ ", "  "):
         say(line)
     return not missing(rows)
 
 
-def wrapped(text, first, others=None):
+def wrapped(text, first, others):
     """The text as short lines; `first` and `others` begin the first and the other lines."""
-    others = first if others is None else others
     return textwrap.wrap(
         text, 92, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )

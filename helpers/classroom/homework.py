@@ -11,7 +11,7 @@ import itertools
 import json
 import linecache
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -281,12 +281,12 @@ def judge_source(label: str, source: str, trust: bool = False) -> Report:
     return answer if isinstance(answer, Report) else judge_answer(label, answer, partial(judge_apart, trust=trust))
 
 
-def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) -> Answer | Report:
+def answer_in(label: str, cells: Sequence[Cell], before: Sequence[Cell] = ()) -> Answer | Report:
     """The answer that those cells hold, of which nothing is run; a `Report` where there is none.
 
     `before`: the page's cells above them, for the names that they need and do not bind.
     """
-    exercise, cells = EXERCISES[label], list(cells)
+    exercise = EXERCISES[label]
     if (length := sum(len(cell.source) for cell in cells)) > LONGEST:
         return refused(label, "too long", f"{length:,} characters; an answer has at most {LONGEST:,}")
     broken = next((cell.broken for cell in cells if cell.broken), "")
@@ -296,7 +296,7 @@ def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) ->
         return refused(label, "does not compile", broken)
     if binding and stubs == binding:
         return refused(label, "not yet", "It is as it was.")
-    cells.sort(key=lambda cell: cell not in stubs)  # of a stub that was kept and an answer the answer counts
+    cells = sorted(cells, key=lambda cell: cell not in stubs)  # of a stub that was kept and an answer the answer counts
     binds = {name for cell in cells for name in cell.binds}
     reads = {name for cell in cells for statement in cell.statements for name in statement.reads}
     given, before = names_of(GIVEN + exercise.given)[0], latest(before)
@@ -316,7 +316,6 @@ def text_of(statements):
 
 def latest(cells):
     """The last of the cells, as many as one looks through."""
-    cells = list(cells)
     lengths = itertools.accumulate(len(cell.source) for cell in reversed(cells))
     return cells[len(cells) - sum(length <= LONGEST for length in lengths) :]
 

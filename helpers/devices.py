@@ -144,13 +144,6 @@ def proof() -> Path:
     return cache_folder() / f"cuda-works-{hashlib.sha256(depends_on.encode()).hexdigest()[:16]}"
 
 
-def remember_proof() -> None:
-    """Keep that CUDA works here, if the cache can be written; otherwise it is proved again the next time."""
-    with contextlib.suppress(OSError):
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        proof().touch()
-
-
 @functools.cache
 def cuda_problem() -> str | None:
     """None if Numba builds and runs a kernel on the GPU, or did so before, else the last line of the error.
@@ -166,7 +159,9 @@ def cuda_problem() -> str | None:
     except subprocess.TimeoutExpired:
         return f"no answer in {PROOF_SECONDS} s"
     if child.returncode == 0:
-        remember_proof()
+        with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            proof().touch()
         return None
     return (child.stderr.strip().splitlines() or ["no message"])[-1]
 

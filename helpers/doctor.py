@@ -77,12 +77,11 @@ def about_gpus(gpus, driver):
     if not gpus:
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
-    problem = devices.cuda_problem()
-    if not devices.simulating() and not problem:
-        return f"driver for {cuda}; a small kernel ran and was right"
-    if not problem:
+    if problem := devices.cuda_problem():
+        return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+    if devices.simulating():
         return "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
-    return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+    return f"driver for {cuda}; a small kernel ran and was right"
 
 
 def opencl():

@@ -155,11 +155,13 @@ def set_aside(path: Path) -> Path:
 def locked(folder: Path) -> Iterator[None]:
     """Within it, no other process or thread is within it for that folder: for who reads a file, changes and writes it.
 
-    A process that ends lets go of the lock. Where there are no locks, as on some network disks, it goes on without.
+    The folder is made if there is none. A process that ends lets go of the lock. Where there are no locks, as on some
+    network disks, or in a folder that cannot be written, it goes on without.
     """
     from filelock import FileLock  # which loads asyncio: for who locks, and not for all who import this
 
     with ExitStack() as stack:
         with suppress(OSError, NotImplementedError):
+            Path(folder).mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(Path(folder) / "lock", timeout=PATIENCE))
         yield

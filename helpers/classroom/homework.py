@@ -44,7 +44,7 @@ from ..launch.given import takes, told
 from ..sandbox import Errand, Finding, allow, apart, folder_of_a_stranger
 from .cells import Cell, names_of, needed
 
-# Of computing, for one answer and all trials of its kernels; those of the pages' solutions take six at most.
+# Of computing, to run an answer and for all trials of its kernels; those of the pages' solutions take six at most.
 SECONDS = 20
 LONGEST = 100_000  # characters of the cells of one answer
 
@@ -334,36 +334,30 @@ def same(text, other):
         return False
 
 
-def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report, float]]) -> Report:
+def judge_answer(label: str, answer: Answer, attempt: Callable[..., Report]) -> Report:
     """Judge an answer. Returns a `Report`: that on its text, or, where this ends in an error, that on whole cells.
 
     `attempt`: `judge_apart`, or what remembers for it.
     """
-    report, spent = refused(label, "no answer", answer.lacks), 0.0
-    if not answer.lacks:
-        report, spent = attempt(label, (answer.text,), SECONDS)
+    report = refused(label, "no answer", answer.lacks) if answer.lacks else attempt(label, (answer.text,))
     if report or report.findings[0].kind not in ("error", "no answer") or not answer.whole:
         return report
-    return attempt(label, answer.whole, SECONDS - spent)[0] or report
+    return attempt(label, answer.whole) or report
 
 
-def judge_apart(
-    label: str, texts: tuple[str, ...], seconds: float, whose: str = "", trust: bool = False
-) -> tuple[Report, float]:
+def judge_apart(label: str, texts: tuple[str, ...], whose: str = "", trust: bool = False) -> Report:
     """Run the texts, and judge the answer, in a child process, which is stopped where it never ends.
 
-    `seconds`: of computing, for it and for the trials of its kernels. `whose`: a student's name, for a progress bar.
-    `trust`: as for `judge_source`. Returns (a `Report`, the seconds that it took).
+    `whose`: a student's name, for a progress bar. `trust`: as for `judge_source`.
     """
-    about = {"label": label, "texts": texts, "limit": seconds}
-    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), seconds, trust, **about)
+    about = {"label": label, "texts": texts, "limit": SECONDS}
+    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), SECONDS, trust, **about)
     if outcome.findings:
-        return Report(label, tuple(outcome.findings), 0), seconds
+        return Report(label, tuple(outcome.findings), 0)
     try:
-        report, spent = verdict_of(*outcome.value[:2]), float(outcome.value[2])
+        return verdict_of(*outcome.value)
     except (ValueError, TypeError, LookupError):
-        return refused(label, "crash", "it wrote something else than a verdict"), seconds
-    return report, spent if 0 <= spent <= seconds else seconds
+        return refused(label, "crash", "it wrote something else than a verdict")
 
 
 def verdict_of(kind: str, said: dict) -> Report:
@@ -379,16 +373,16 @@ def verdict_of(kind: str, said: dict) -> Report:
     )
 
 
-def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[str, dict, float]:
+def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[str, dict]:
     """In the child: run the answer, and judge it. What the text or the judge raises is a finding.
 
-    Returns (the class of the verdict, what is in it, the seconds that it took).
+    Returns (the class of the verdict, what is in it). `limit`: seconds, for it and for the trials of its kernels.
 
     A text that fails does not keep the next from running, as in a notebook, nor what has its value from being judged.
     """
     exercise, namespace, failed = EXERCISES[label], {"__name__": "__main__"}, None
     # The folder is for the files that it writes.
-    with allow(limit) as purse, folder_of_a_stranger() as folder, contextlib.chdir(folder):
+    with allow(limit), folder_of_a_stranger() as folder, contextlib.chdir(folder):
         try:
             execute(GIVEN + exercise.given, namespace, f"<given to {label}>")
             for number, text in enumerate(texts):
@@ -417,7 +411,7 @@ def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float)
         first, *rest = report.findings
         said = f"{first.message.rstrip('.')}; no cell up to this one defines {', '.join(unknown[:4])}"
         report = replace(report, findings=(replace(first, message=said), *rest))
-    return type(report).__name__, asdict(report), purse.spent
+    return type(report).__name__, asdict(report)
 
 
 def refused(label, kind, message):

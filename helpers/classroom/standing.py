@@ -185,11 +185,11 @@ def read(path: Path, folder: Path) -> list[tuple[AnswerRow, Answer | Report | No
 
 
 def judged(row: AnswerRow, answer: Answer | Report, known: dict, trust: bool) -> AnswerRow:
-    """The row with what is to be said of the answer. `known`: {(exercise, texts): (Report, seconds)}, which grows."""
+    """The row with what is to be said of the answer. `known`: {(exercise, texts): Report}, which grows."""
 
-    def attempt(label, texts, seconds):
+    def attempt(label, texts):
         if (label, texts) not in known:
-            known[label, texts] = judge_apart(label, texts, seconds, row.student, trust)
+            known[label, texts] = judge_apart(label, texts, row.student, trust)
         return known[label, texts]
 
     written = isinstance(answer, Answer)

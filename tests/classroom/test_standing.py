@@ -267,9 +267,9 @@ def judged(monkeypatch):
     """Nothing is run; what would be, is kept: a list of (exercise, texts, whose)."""
     kept = []
 
-    def judge_apart(label, texts, seconds, whose, trust):
+    def judge_apart(label, texts, whose, trust):
         kept.append((label, texts, whose))
-        return homework.refused(label, "not yet", "It returns nothing so far."), 0.0
+        return homework.refused(label, "not yet", "It returns nothing so far.")
 
     monkeypatch.setattr(standing, "judge_apart", judge_apart)
     return kept
@@ -373,12 +373,12 @@ def test_all_pages_are_read_before_an_answer_runs(tmp_path, monkeypatch):
     (tmp_path / "cyd").mkdir()
     texts = []
 
-    def judge_apart(label, answer, seconds, whose, trust):
+    def judge_apart(label, answer, whose, trust):
         (tmp_path / "bob" / "00.ipynb").write_text("{}")
         if (tmp_path / "cyd").exists():
             (tmp_path / "cyd").rmdir()
         texts.append((whose, "*bob" in answer[0]))
-        return homework.refused(label, "wrong number", "It returns 1."), 0.0
+        return homework.refused(label, "wrong number", "It returns 1.")
 
     monkeypatch.setattr(standing, "judge_apart", judge_apart)
     assert [(row.student, row.state) for row in progress(tmp_path).rows] == [

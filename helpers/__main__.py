@@ -1,7 +1,4 @@
-"""python -m helpers doctor: what this machine has; bench: the ladder, timed;
-tune: better parameters; record: all of it, kept; predict: the ladder on a GPU that is not there;
-progress: which exercises a class has done; board: who has written the fastest kernel.
-"""
+"""The course's commands."""
 
 import argparse
 import base64
@@ -22,10 +19,10 @@ from .jail import NoJail
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
 TRUST = "run what others wrote without a jail: it may then do all that you may"
 PIPE_CLOSED = 141  # ... and one whose reader has gone
-
-
-class Failed(Exception):
-    """A command did its work and could not store it; the message says why."""
+LEFT = {  # by a command that was interrupted
+    "tune": "What was found so far is above; the same command searches again.",
+    "record": "Each size that was measured is in the file; the same command goes on from there today.",
+}
 
 
 @contextlib.contextmanager
@@ -45,13 +42,13 @@ def counted(done: str) -> Iterator[Callable[[str], None]]:
         yield each
 
 
-def look(arguments) -> int:
-    """Say what this machine has. Returns 0 where it is ready for class, else 1."""
+def doctor(arguments) -> int:
+    """What this machine has, what is used, what would add the rest; exit status 0 if it is ready for class."""
     return 0 if report(arguments.json) else 1
 
 
 def bench(arguments) -> None:
-    """Time the ladder beside NumPy, and the libraries if asked; print a table; write rows, or the machine's file."""
+    """Time the ladder beside NumPy."""
     from . import ladder
     from .clock import scoreboard, write_results
     from .clock.contests import numpy_matmul
@@ -62,10 +59,10 @@ def bench(arguments) -> None:
     dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
-    rounds = (3 if arguments.peers or arguments.save else 1) if arguments.rounds is None else arguments.rounds
+    folder = RESULTS if arguments.save == "" else arguments.save
+    rounds = (3 if arguments.peers or folder else 1) if arguments.rounds is None else arguments.rounds
     if rounds < 1:
         raise ValueError(f"rounds={rounds}: there is nothing to time; give --rounds 1 or more.")
-    folder = RESULTS if arguments.save == "" else arguments.save
     # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
     if arguments.json:
         files.try_writing(arguments.json)
@@ -95,11 +92,11 @@ def bench(arguments) -> None:
         except OSError as error:
             problems.append(str(error))
     if problems:
-        raise Failed(" ".join(problems))
+        raise OSError(" ".join(problems))
 
 
-def search(arguments) -> None:
-    """Tune steps one after another, each with its share of the time."""
+def tune(arguments) -> None:
+    """Search for the best parameters on this machine, and keep them."""
     from . import ladder
     from .clock import tune
 
@@ -116,7 +113,7 @@ def search(arguments) -> None:
         if found.not_kept and found.not_kept not in problems:
             problems.append(found.not_kept)
     if problems:
-        raise Failed("what was found is not kept: " + " ".join(problems))
+        raise OSError("what was found is not kept: " + " ".join(problems))
 
 
 def record(arguments) -> None:
@@ -126,8 +123,8 @@ def record(arguments) -> None:
     record(arguments.folder, say=functools.partial(print, flush=True))
 
 
-def look_at_progress(arguments) -> None:
-    """Judge the exercises in a folder of students' notebooks; print a table, write rows if asked."""
+def progress(arguments) -> None:
+    """Which exercises are done, in a folder of students' notebooks."""
     from .classroom import progress
 
     if arguments.csv:
@@ -139,8 +136,8 @@ def look_at_progress(arguments) -> None:
         files.replace_text(arguments.csv, found.csv())
 
 
-def show_board(arguments) -> None:
-    """Print the board of a class's entries; write its chart beside them if asked."""
+def board(arguments) -> None:
+    """The class's kernels, ranked: the entries that page 15 wrote."""
     from .classroom import board
 
     if arguments.chart:
@@ -154,8 +151,8 @@ def show_board(arguments) -> None:
         Path(arguments.chart).write_bytes(base64.b64decode(board_chart(found).png))
 
 
-def foretell(arguments) -> None:
-    """Print what the model says of the ladder on a GPU that need not be there."""
+def predict(arguments) -> None:
+    """Say how fast the CUDA ladder is on a GPU that need not be there."""
     from .instruments import against_published, predicted_ladder
 
     if arguments.published:
@@ -182,16 +179,19 @@ def steps() -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What may be written behind python -m helpers."""
+    """What may be written behind python -m helpers: the functions above, whose docstrings say what they are for."""
     parser = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser(
-        "doctor",
-        help="what this machine has, what is used, what would add the rest; exit status 0 if it is ready for class",
-    )
+
+    def add(do):
+        command = commands.add_parser(do.__name__, help=do.__doc__[0].lower() + do.__doc__.rstrip(".")[1:])
+        command.set_defaults(do=do)
+        return command
+
+    command = add(doctor)
     command.add_argument("--json", action="store_true", help="as JSON")
-    command.set_defaults(do=look)
-    command = commands.add_parser("bench", help="time the ladder beside NumPy")
+
+    command = add(bench)
     command.add_argument("--dialect", type=dialect, choices=["CUDA", "OpenCL"], help="cuda or opencl; both by default")
     command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
     shape = command.add_mutually_exclusive_group()
@@ -206,30 +206,30 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file there (results)"
     )
-    command.set_defaults(do=bench)
-    command = commands.add_parser("tune", help="search for the best parameters on this machine, and keep them")
+
+    command = add(tune)
     command.add_argument("steps", nargs="+", metavar="STEP", help=steps())
     command.add_argument(
         "--dialect", type=dialect, choices=["CUDA", "OpenCL"], default="OpenCL", help="cuda or opencl (opencl)"
     )
     command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
     command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
-    command.set_defaults(do=search)
-    command = commands.add_parser("record", help="check, tune and measure this machine; write its file")
+
+    command = add(record)
     command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
-    command.set_defaults(do=record)
-    command = commands.add_parser("predict", help="how fast the CUDA ladder is on a GPU that need not be there")
+
+    command = add(predict)
     command.add_argument("--gpu", help="its name (A100)")
     command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
     command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
     command.add_argument("--published", action="store_true", help="hold the model against published ladders instead")
-    command.set_defaults(do=foretell)
-    command = commands.add_parser("progress", help="which exercises are done, in a folder of students' notebooks")
+
+    command = add(progress)
     command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
     command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
     command.add_argument("--trust", action="store_true", help=TRUST)
-    command.set_defaults(do=look_at_progress)
-    command = commands.add_parser("board", help="the class's kernels, ranked: the entries that page 15 wrote")
+
+    command = add(board)
     command.add_argument("folder", help="with the entry-*.json files in it, or in folders below")
     command.add_argument(
         "--again",
@@ -238,7 +238,6 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--trust", action="store_true", help=TRUST)
     command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
-    command.set_defaults(do=show_board)
     return parser
 
 
@@ -250,9 +249,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this, as 2>&- does
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process
-    for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
-            stream.reconfigure(errors=PLAIN)
+            getattr(sys, name).reconfigure(errors=PLAIN)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
         arguments = None
@@ -261,12 +259,13 @@ def main() -> None:
             status = arguments.do(arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            print(f"\ninterrupted. {left_by(arguments)}", file=sys.stderr)
+            left = LEFT.get(getattr(arguments, "command", ""), "Nothing was written.")
+            print(f"\ninterrupted. {left}", file=sys.stderr)
             sys.exit(INTERRUPTED)
         except BrokenPipeError:  # who reads what it prints has had enough, as head has
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
             sys.exit(PIPE_CLOSED)
-        except (ValueError, MemoryError, OSError, ImportError, Failed, DeviceError, NoJail) as error:
+        except (ValueError, MemoryError, OSError, ImportError, DeviceError, NoJail) as error:
             sys.exit(f"error: {error}")
         except RuntimeError as error:
             from .launch import KernelError
@@ -276,14 +275,6 @@ def main() -> None:
             sys.exit(f"error: {error}")
     if status:
         sys.exit(status)
-
-
-def left_by(arguments) -> str:
-    """What a command that was interrupted leaves behind."""
-    return {
-        "tune": "What was found so far is above; the same command searches again.",
-        "record": "Each size that was measured is in the file; the same command goes on from there today.",
-    }.get(getattr(arguments, "command", ""), "Nothing was written.")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import hashlib
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -21,12 +21,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import platformdirs
-
-from . import files
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -34,7 +33,6 @@ KINDS = ("GPU", "CPU", "CPU (PoCL)", "simulator")
 
 
 PROOF_SECONDS = 120
-PROVED = "cuda-works.json"  # in the cache folder
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
@@ -119,7 +117,7 @@ def choose_cuda_target():
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
     if os.environ.get("NUMBA_ENABLE_CUDASIM"):
         return
-    works = bool(nvidia_gpus()) and (proved_before() or cuda_works_in_a_child() is None)
+    works = bool(nvidia_gpus()) and cuda_problem() is None
     if "numba" in sys.modules and not works:
         raise ImportError(
             "Numba was imported before helpers, too late to choose its CUDA simulator. "
@@ -133,38 +131,27 @@ def cache_folder() -> Path:
     return Path(os.environ.get("HELPERS_CACHE") or platformdirs.user_cache_dir("matmul-ladder", appauthor=False))
 
 
-def proof() -> dict:
-    """What a proof that CUDA works here depends on: the driver, the GPUs, and the packages that compile for them."""
+def proof() -> Path:
+    """The file that is there once CUDA was proved to work here with this driver, these GPUs and these packages.
+
+    The packages are those that compile for GPUs. A proof takes seconds.
+    """
     all_packages = importlib.metadata.distributions()
-    packages = [p for p in all_packages if re.match("numba|cuda|nvidia|llvmlite", p.name or "", re.I)]
-    return {
-        "driver": list(nvidia_driver_cuda() or ()),
-        "gpus": nvidia_gpus(),
-        "packages": sorted(f"{p.name} {p.version}" for p in packages),
+    packages = {
+        f"{p.name} {p.version}" for p in all_packages if re.match("numba|cuda|nvidia|llvmlite", p.name or "", re.I)
     }
-
-
-def proved_before() -> bool:
-    """Whether CUDA was proved to work here with the very same driver, GPUs and packages. The proof takes seconds."""
-    try:
-        return files.read_json(cache_folder() / PROVED, 100_000, "delete it") == proof()
-    except (OSError, ValueError):
-        return False
-
-
-def remember_proof() -> None:
-    """Keep that CUDA works here, if the cache can be written; otherwise it is proved again the next time."""
-    with contextlib.suppress(OSError):
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        files.replace_text(cache_folder() / PROVED, json.dumps(proof()))
+    depends_on = repr((nvidia_driver_cuda(), nvidia_gpus(), sorted(packages)))
+    return cache_folder() / f"cuda-works-{hashlib.sha256(depends_on.encode()).hexdigest()[:16]}"
 
 
 @functools.cache
-def cuda_works_in_a_child():
-    """None if Numba builds and runs a kernel on the GPU, else the last line of the error.
+def cuda_problem() -> str | None:
+    """None if Numba builds and runs a kernel on the GPU, or did so before, else the last line of the error.
 
     In a child process, because once Numba has loaded for the GPU it cannot fall back to the simulator.
     """
+    if os.path.exists(proof()):
+        return None
     environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=python_path())
     command = [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"]
     try:
@@ -172,7 +159,9 @@ def cuda_works_in_a_child():
     except subprocess.TimeoutExpired:
         return f"no answer in {PROOF_SECONDS} s"
     if child.returncode == 0:
-        remember_proof()
+        with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            proof().touch()
         return None
     return (child.stderr.strip().splitlines() or ["no message"])[-1]
 
@@ -456,21 +445,19 @@ def listed_candidates() -> tuple[Candidate, ...]:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader found no driver at all
         platforms = []
-    # An emulator of FPGAs is far too slow.
-    handles = [handle for one in platforms if "FPGA" not in one.name for handle in one.get_devices()]
-    handles.sort(key=lambda handle: KINDS.index(opencl_kind(handle)))
-    found = []
-    for handle in handles:
+    handles = [handle for one in platforms for handle in one.get_devices()]
+    found, seen = [], Counter()
+    for handle in sorted(handles, key=lambda handle: KINDS.index(opencl_kind(handle))):
         model = handle.name.strip()
-        number = sum(candidate.model == model for candidate in found)
-        found.append(Candidate(handle.platform.name, model, opencl_kind(handle), handle, number))
+        found.append(Candidate(handle.platform.name, model, opencl_kind(handle), handle, seen[model]))
+        seen[model] += 1
     return tuple(found)
 
 
 def opencl_candidates() -> tuple[Candidate, ...]:
-    """The OpenCL devices to choose from. Oclgrind, a debugger far too slow to learn speed on, only if asked for."""
-    debugger = "oclgrind" in (wanted() or "").lower()
-    return tuple(c for c in listed_candidates() if debugger or "Oclgrind" not in c.platform)
+    """The OpenCL devices to choose from: those that are far too slow are none, and Oclgrind only if asked for."""
+    too_slow = ("FPGA",) if "oclgrind" in (wanted() or "").lower() else ("FPGA", "Oclgrind")
+    return tuple(c for c in listed_candidates() if not any(word in c.platform for word in too_slow))
 
 
 def opencl_kind(handle) -> str:
@@ -535,8 +522,7 @@ def chosen_by_pyopencl(context: str) -> Candidate:
             f"PYOPENCL_CTX={context!r} names no device: {error}. Unset it; "
             f"python -m helpers doctor lists what there is."
         ) from None
-    one_of_them = next((c for c in listed_candidates() if c.handle == chosen), None)
-    return one_of_them or Candidate(chosen.platform.name, chosen.name.strip(), opencl_kind(chosen), chosen)
+    return next(candidate for candidate in listed_candidates() if candidate.handle == chosen)
 
 
 def opencl_remedy():

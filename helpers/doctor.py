@@ -54,18 +54,13 @@ def blas():
 def nvidia():
     """NVIDIA's GPUs, the simulator that stands in for them, and the compiler, which needs none."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
-    works = bool(gpus) and not devices.simulating() and gpu_problem() is None
+    works = bool(gpus) and not devices.simulating() and devices.cuda_problem() is None
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
     yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
     why = "for the compiler's report of pages 07 to 09, with or without a GPU"
     add = "" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
-
-
-def gpu_problem():
-    """Why Numba cannot use the GPU; None if it can. It may have been told to use it without any proof."""
-    return None if devices.proved_before() else devices.cuda_works_in_a_child()
 
 
 def about_simulator(gpu_works):
@@ -82,12 +77,11 @@ def about_gpus(gpus, driver):
     if not gpus:
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
-    problem = gpu_problem()
-    if not devices.simulating() and not problem:
-        return f"driver for {cuda}; a small kernel ran and was right"
-    if not problem:
+    if problem := devices.cuda_problem():
+        return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+    if devices.simulating():
         return "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
-    return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+    return f"driver for {cuda}; a small kernel ran and was right"
 
 
 def opencl():
@@ -182,16 +176,15 @@ def report(as_json: bool = False) -> bool:
     width = max(len(r["what"]) for r in rows)
     for r in rows:
         say(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
-        for line in wrapped(r["why"], " " * (width + 4)):
+        for line in wrapped(r["why"], " " * (width + 4), " " * (width + 4)):
             say(line)
     for line in wrapped(verdict(rows), "· " if missing(rows) else "✓ ", "  "):
         say(line)
     return not missing(rows)
 
 
-def wrapped(text, first, others=None):
+def wrapped(text, first, others):
     """The text as short lines; `first` and `others` begin the first and the other lines."""
-    others = first if others is None else others
     return textwrap.wrap(
         text, 92, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )

@@ -4,17 +4,11 @@ import json
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows has another lock
-    fcntl = None
-    import msvcrt
-
+PATIENCE = 60  # seconds for somebody else to let go of a lock, which is held for a moment
 LONGEST = 1000  # characters of a line of others' text
 # Never through a link, nor waiting for somebody to write into a pipe. Windows has neither.
 OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -85,29 +79,16 @@ def replace_text(path: Path, text: str, follow: bool = True) -> None:
     for a folder in which others may put something. Raises OSError, with the path and the remedy, where that cannot be
     done. What stood there before is as it was.
     """
-    path = Path(path)
-    part = None
-    try:
-        if follow and path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
-            path.write_text(text, encoding="utf-8")
-            return
-        path = path.resolve() if follow else path
-        refuse_read_only(path)
-        part, file = open_beside(path)
-        with file:
+    with place_beside(path, follow) as (path, part):
+        with open(part, "w", encoding="utf-8") as file:
             file.write(text)
+            if part == path:  # a pipe
+                return
             file.flush()
             os.fsync(file.fileno())  # a full disk is noticed here, and not once the old file is gone
         if path.is_file() and not path.is_symlink():
             os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
-    except BaseException as error:  # an interrupt, too, leaves nothing half-written behind
-        if part is not None:
-            with suppress(OSError):
-                os.unlink(part)
-        if isinstance(error, OSError):
-            raise cannot_write(path, error) from None
-        raise
 
 
 def try_writing(path: Path, make_folder: bool = False) -> None:
@@ -116,36 +97,37 @@ def try_writing(path: Path, make_folder: bool = False) -> None:
     `make_folder`: make its folder, if there is none. Raises OSError, with the path and the remedy. The file itself is
     not touched.
     """
+    with place_beside(path, make_folder=make_folder) as (path, part):
+        if part != path:
+            part.write_text("\n")
+
+
+@contextmanager
+def place_beside(path, follow=True, make_folder=False):
+    """(the path of the file, that of a new one beside it, which is gone afterwards): the same for what is no file.
+
+    An OSError within says the path and the remedy.
+    """
     path = Path(path)
     try:
-        if path.is_dir():
+        if follow and path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        if path.exists() and not path.is_file():
+        if follow and path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
+            yield path, path
             return
-        path = path.resolve()
+        path = path.resolve() if follow else path
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-        refuse_read_only(path)
-        part, file = open_beside(path)
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(0, "the file is read-only")
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         try:
-            with file:
-                file.write("\n")
-        finally:
-            os.unlink(part)
+            yield path, part
+        finally:  # an interrupt, too, leaves nothing half-written behind
+            with suppress(OSError):
+                part.unlink()
     except OSError as error:
         raise cannot_write(path, error) from None
-
-
-def open_beside(path):
-    """A new file in the same folder, for writing: its path, and the open file."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    return part, open(part, "x", encoding="utf-8")
-
-
-def refuse_read_only(path):
-    """Raise PermissionError for a file that its owner has made read-only, though it could be replaced."""
-    if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(0, "the file is read-only")
 
 
 def cannot_write(path, error):
@@ -173,30 +155,13 @@ def set_aside(path: Path) -> Path:
 def locked(folder: Path) -> Iterator[None]:
     """Within it, no other process or thread is within it for that folder: for who reads a file, changes and writes it.
 
-    A process that ends lets go of the lock. Where there are no locks, as on some network disks, it goes on without.
+    The folder is made if there is none. A process that ends lets go of the lock. Where there are no locks, as on some
+    network disks, or in a folder that cannot be written, it goes on without.
     """
-    try:
-        file = open(Path(folder) / "lock", "a", encoding="utf-8")  # noqa: SIM115, closed below
-    except OSError as error:
-        raise cannot_write(Path(folder) / "lock", error) from None
-    with file:
-        with suppress(OSError):
-            if fcntl:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            else:
-                wait_for_windows(file)
-        yield  # closing the file lets go of the lock
+    from filelock import FileLock  # which loads asyncio: for who locks, and not for all who import this
 
-
-def wait_for_windows(file, seconds=10):
-    """Lock the first byte of the file, once whoever holds it lets go."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
+    with ExitStack() as stack:
+        with suppress(OSError, NotImplementedError):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(Path(folder) / "lock", timeout=PATIENCE))
+        yield

@@ -35,7 +35,7 @@ KEPT = {"PATH", "LANG", "TZ", "PYTHONPATH", "LD_LIBRARY_PATH", "CI", "VIRTUAL_EN
 KEPT_BEGIN = ("LC_", "HELPERS_", "NUMBA_", "PYOPENCL_", "OCL_", "POCL_", "CUDA_", "OPENBLAS_", "OMP_", "MKL_")
 IN_FOLDER = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR", "MPLCONFIGDIR", "NUMBA_CACHE_DIR")
 
-# What seccomp refuses, by the name that the system call has; by number those that an old libseccomp has no name for.
+# What seccomp refuses, by the name that the system call has.
 REFUSED = """
     socket socketcall connect bind listen accept accept4
     ptrace process_vm_readv process_vm_writev kcmp tkill rt_sigqueueinfo rt_tgsigqueueinfo
@@ -49,27 +49,12 @@ REFUSED = """
     kexec_load kexec_file_load reboot settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
     swapon swapoff acct quotactl syslog iopl ioperm modify_ldt vhangup
 """
-NUMBERED = {
-    "pidfd_send_signal": 424,
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "pidfd_getfd": 438,
-    "process_madvise": 440,
-    "mount_setattr": 442,
-    "quotactl_fd": 443,
-    "fchmodat2": 452,
-    "setxattrat": 463,
-    "removexattrat": 466,
-    "open_tree_attr": 467,
-    "file_setattr": 469,
-}
+# ... and by number: those that an old libseccomp has no name for.
+NUMBERED = """
+    pidfd_send_signal=424 io_uring_setup=425 io_uring_enter=426 io_uring_register=427 open_tree=428 move_mount=429
+    fsopen=430 fsconfig=431 fsmount=432 fspick=433 pidfd_getfd=438 process_madvise=440 mount_setattr=442
+    quotactl_fd=443 fchmodat2=452 setxattrat=463 removexattrat=466 open_tree_attr=467 file_setattr=469
+"""
 # Calls that are refused where this argument, seen through this mask, is one of these.
 WORD = 0xFFFFFFFF
 REFUSED_WITH = [
@@ -180,8 +165,8 @@ def keep_calls():
             calls.add_rule(no, name)
         except (OSError, ValueError):  # a call that this machine's architecture has not
             continue
-    for number in NUMBERED.values():
-        calls.add_rule(no, number)
+    for call in NUMBERED.split():
+        calls.add_rule(no, int(call.partition("=")[2]))
     # A signal goes to this very process, as abort() sends it; limits and processors are those of itself.
     only = {"kill": os.getpid(), "tgkill": os.getpid(), "prlimit64": 0, "sched_setaffinity": 0}
     for name, first in (only | {"socketpair": socket.AF_UNIX}).items():

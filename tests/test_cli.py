@@ -295,3 +295,17 @@ def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys
     main()
     said = capsys.readouterr().err
     assert said.count("| NumPy") and "| mine" in said
+
+
+def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(monkeypatch, capsys):
+    rounds = []
+
+    def scoreboard(*arguments):
+        rounds.append(arguments[4])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("helpers.clock.scoreboard", scoreboard)
+    monkeypatch.setattr("helpers.clock.results.prepare", lambda folder: None)
+    for more in ((), ("--save",), ("--save", "there"), ("--peers",), ("--save", "--rounds", 2)):
+        fails(monkeypatch, capsys, "bench", *more)
+    assert rounds == [1, 3, 3, 3, 2]

@@ -265,8 +265,8 @@ def test_cudas_current_gpu_has_its_number(monkeypatch, current, name):
 def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
-    devices.remember_proof()
-    assert not devices.proved_before()
+    monkeypatch.setattr(devices.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, "", ""))
+    assert devices.cuda_problem.__wrapped__() is None and not devices.proof().exists()
 
 
 def test_pyopencls_own_variable_is_honoured():
@@ -303,7 +303,7 @@ def test_oclgrind_is_a_tool_and_no_device():
 
 def test_the_simulator_is_chosen_without_a_gpu():
     out, _ = python("import helpers, os; print(os.environ['NUMBA_ENABLE_CUDASIM'])")
-    assert out == ("0" if devices.nvidia_gpus() and devices.cuda_works_in_a_child() is None else "1")
+    assert out == ("0" if devices.nvidia_gpus() and devices.cuda_problem() is None else "1")
 
 
 def test_numba_imported_too_early_is_named():
@@ -360,24 +360,23 @@ def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeyp
     monkeypatch.setattr(devices.subprocess, "run", prove)
     for change, count in ((lambda: None, 1), (lambda: None, 1), (lambda: driver.append(1), 2), (gpus.clear, 2)):
         change()
-        devices.cuda_works_in_a_child.cache_clear()
+        devices.cuda_problem.cache_clear()
         devices.choose_cuda_target()
         assert len(proofs) == count and os.environ.pop("NUMBA_ENABLE_CUDASIM") == ("0" if gpus else "1")
     gpus.append("NVIDIA T4")
-    (tmp_path / "new" / devices.PROVED).write_text("[]")
-    devices.cuda_works_in_a_child.cache_clear()
+    devices.cuda_problem.cache_clear()
     devices.choose_cuda_target()
     assert len(proofs) == 3
-    devices.cuda_works_in_a_child.cache_clear()
+    devices.cuda_problem.cache_clear()
 
 
 def test_a_proof_that_failed_is_not_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
     failed = subprocess.CompletedProcess([], 1, "", "no compiler")
     monkeypatch.setattr(devices.subprocess, "run", lambda *command, **options: failed)
-    devices.cuda_works_in_a_child.cache_clear()
-    assert devices.cuda_works_in_a_child() == "no compiler" and not devices.proved_before()
-    devices.cuda_works_in_a_child.cache_clear()
+    devices.cuda_problem.cache_clear()
+    assert devices.cuda_problem() == "no compiler" and not devices.proof().exists()
+    devices.cuda_problem.cache_clear()
 
 
 def test_importing_the_helpers_loads_neither_numba_nor_matplotlib():

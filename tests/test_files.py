@@ -22,15 +22,14 @@ def full(monkeypatch):
         if moment == "fsync":
             monkeypatch.setattr(files.os, "fsync", no_room)
             return
-        opened = files.open_beside
 
-        def open_beside(path):
-            part, file = opened(path)
+        def opened(path, *mode, **about):
+            file = open(path, *mode, **about)  # noqa: SIM115, closed by `Wrapped`
             file.write("half of")
             file.flush()
-            return part, Wrapped(file, no_room)
+            return Wrapped(file, no_room)
 
-        monkeypatch.setattr(files, "open_beside", open_beside)
+        monkeypatch.setattr(files, "open", opened, raising=False)
 
     return make
 

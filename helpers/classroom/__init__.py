@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "ranking": ["Board", "board"],
         "entries": ["NotEntered", "enter"],
         "homework": ["EXERCISES", "Exercise", "judge_source"],
-        "standing": ["Progress", "progress"],
+        "standing": ["ClassTable", "progress"],
     },
 )

@@ -41,8 +41,11 @@ class Cell:
     @cached_property
     def read(self) -> tuple[list[Statement], str]:
         """(what is in it, in order; why it is no Python, "" where it is)."""
-        try:
-            return statements_of(python(MAGIC.sub(r"\1", without_returns(self.source)))), ""
+        from IPython.core.inputtransformer2 import TransformerManager
+
+        text = MAGIC.sub(r"\1", self.source.replace("\r\n", "\n").replace("\r", "\n"))
+        try:  # IPython's own words become calls
+            return statements_of(TransformerManager().transform_cell(text)), ""
         except SyntaxError as error:
             return [], f"line {error.lineno}: {error.msg}" + (f": {error.text.strip()[:80]}" if error.text else "")
         except Exception as error:  # zeros in the text, brackets a thousand deep, what IPython cannot take apart
@@ -94,18 +97,6 @@ def needed(names: Iterable[str], cells: Iterable[Cell], before: Iterable[Cell] =
                 kept.add(id(statement))
                 wanted += statement.reads
     return [statement for statement, _ in found if id(statement) in kept]
-
-
-def without_returns(text):
-    """Text whose lines end as Python's do."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def python(cell: str) -> str:
-    """A cell's text with IPython's own words written as calls."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    return without_returns(TransformerManager().transform_cell(cell))
 
 
 def statements_of(text: str) -> list[Statement]:

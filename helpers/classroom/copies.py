@@ -14,12 +14,8 @@ MOST = 3_000_000  # characters that IPython looks at, again for each of its own 
 MAY_BE_WORDS = re.compile(r"^.*[%!?].*$|^[ \t]*[,;/]", re.MULTILINE)  # lines in which IPython may find one
 
 
-class Unreadable(ValueError):
-    """A file that is no notebook; the message says why."""
-
-
 def cells_of(path: Path, below: Path | None = None) -> list[dict]:
-    """The cells of a notebook, dicts with "id", "kind" and "source" as text. Raises Unreadable.
+    """The cells of a notebook, dicts with "id", "kind" and "source" as text. Raises `files.Refused`.
 
     `below`: the folder that it must lie in, as `files.read_others` has it.
     """
@@ -33,19 +29,21 @@ def cells_of(path: Path, below: Path | None = None) -> list[dict]:
             }
             for cell in found["cells"]
         ]
-    except files.Refused as error:
-        raise Unreadable(str(error)) from None
+    except files.Refused:
+        raise
     except OSError as error:
-        raise Unreadable(f"it cannot be read: {error.strerror}") from None
+        raise files.Refused(f"it cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Unreadable("it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again") from None
+        raise files.Refused(
+            "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"
+        ) from None
     except ValueError:
-        raise Unreadable("it is not JSON: perhaps it was cut off; ask for it again") from None
+        raise files.Refused("it is not JSON: perhaps it was cut off; ask for it again") from None
     except (KeyError, TypeError, AttributeError, RecursionError):
-        raise Unreadable("it is no notebook; ask for it again") from None
+        raise files.Refused("it is no notebook; ask for it again") from None
     sources = [cell["source"] for cell in cells if cell["kind"] == "code"]
     if sum((100 + len(source)) * (1 + len(MAY_BE_WORDS.findall(source))) for source in sources) > MOST:
-        raise Unreadable("its cells hold more text than a page: ask for the answers alone")
+        raise files.Refused("its cells hold more text than a page: ask for the answers alone")
     return cells
 
 

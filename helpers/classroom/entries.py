@@ -235,7 +235,7 @@ def run_again(entry: dict, trust: bool = False) -> str | float | None:
     about = {key: entry[key] for key in ("dialect", "like", "parameters", "source", "answer")}
     outcome = apart(judge_again, f"the entry of {entry['name']}", SECONDS, trust, **about)
     if outcome.findings:
-        return spelled(outcome.findings[0])
+        return outcome.findings[0].in_a_line
     return outcome.value
 
 
@@ -249,7 +249,7 @@ def judge_again(
     except (KernelError, ValueError, TypeError) as error:
         return f"not built: {error}"
     if (report := wrong_with(k)) is not None:
-        return spelled(report.findings[0])
+        return report.findings[0].in_a_line
     A, B = operands()
     claimed = np.broadcast_to(np.asarray(answer, np.float32), (1, ANSWER[1]))
     if wrong_elements(claimed, A[:1], B).any() or not np.allclose(claimed, answer_of(k), rtol=1e-3, atol=1e-4):
@@ -293,8 +293,3 @@ def time_in_child(folder: str) -> None:
     except KernelError as error:
         found = " ".join(f"wrong where it is timed: {error}".split())
     about.write_text(json.dumps(found), encoding="utf-8")
-
-
-def spelled(finding: Finding) -> str:
-    """A finding in a line."""
-    return " ".join(f"{finding.kind}: {finding.message}".split())

@@ -11,7 +11,7 @@ import itertools
 import json
 import linecache
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -44,7 +44,7 @@ from ..launch.given import takes, told
 from ..sandbox import Errand, Finding, allow, apart, folder_of_a_stranger
 from .cells import Cell, names_of, needed
 
-# Of computing, for one answer and all trials of its kernels; those of the pages' solutions take six at most.
+# Of computing, to run an answer and for all trials of its kernels; those of the pages' solutions take six at most.
 SECONDS = 20
 LONGEST = 100_000  # characters of the cells of one answer
 
@@ -97,8 +97,7 @@ class Exercise:
 
 def part_of_kernel(dialect, step, parts, judge=check, **parameters):
     """Judges the text that an answer puts in place of those numbered parts of a step."""
-    build = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}[dialect]
-    return lambda text: judge(build(with_part(dialect, step, parts, text), like=step, **parameters))
+    return lambda text: judge(DIALECTS[dialect].build(with_part(dialect, step, parts, text), like=step, **parameters))
 
 
 def swapped(text):
@@ -172,11 +171,6 @@ def turned(PAD, mine):
     )
 
 
-def double_buffered(mine, double_buffered):
-    """08.1: the loop of `tiled` with two tiles, that reads one while the other is on its way."""
-    return judge_prefetching(double_buffered(mine))
-
-
 def patch_for_three_blocks(TM, TN):
     """09.3: a patch of `register_2d` with three wishes, by the compiler's report for an H100."""
     from ..instruments import compiler_report
@@ -240,7 +234,7 @@ EXERCISES = {
         Exercise("06.2", "06-c35", ("my_loop",), part_of_kernel("CUDA", "register_2d", 3, check_loads, **SMALL_2D)),
         number("07.1", "07-c30", "rounds_needed"),
         Exercise("07.2", "07-c41", ("PAD", "mine"), turned),
-        Exercise("08.1", "08-c30", ("mine", "double_buffered"), double_buffered),
+        Exercise("08.1", "08-c30", ("mine", "double_buffered"), lambda mine, build: judge_prefetching(build(mine))),
         number("09.1", "09-c25", "blocks_by_registers"),
         number("09.2", "09-c40", "trap"),
         Exercise("09.3", "09-c29", ("TM", "TN"), patch_for_three_blocks),
@@ -289,12 +283,12 @@ def judge_source(label: str, source: str, trust: bool = False) -> Report:
     return answer if isinstance(answer, Report) else judge_answer(label, answer, partial(judge_apart, trust=trust))
 
 
-def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) -> Answer | Report:
+def answer_in(label: str, cells: Sequence[Cell], before: Sequence[Cell] = ()) -> Answer | Report:
     """The answer that those cells hold, of which nothing is run; a `Report` where there is none.
 
     `before`: the page's cells above them, for the names that they need and do not bind.
     """
-    exercise, cells = EXERCISES[label], list(cells)
+    exercise = EXERCISES[label]
     if (length := sum(len(cell.source) for cell in cells)) > LONGEST:
         return refused(label, "too long", f"{length:,} characters; an answer has at most {LONGEST:,}")
     broken = next((cell.broken for cell in cells if cell.broken), "")
@@ -304,7 +298,7 @@ def answer_in(label: str, cells: Iterable[Cell], before: Iterable[Cell] = ()) ->
         return refused(label, "does not compile", broken)
     if binding and stubs == binding:
         return refused(label, "not yet", "It is as it was.")
-    cells.sort(key=lambda cell: cell not in stubs)  # of a stub that was kept and an answer the answer counts
+    cells = sorted(cells, key=lambda cell: cell not in stubs)  # of a stub that was kept and an answer the answer counts
     binds = {name for cell in cells for name in cell.binds}
     reads = {name for cell in cells for statement in cell.statements for name in statement.reads}
     given, before = names_of(GIVEN + exercise.given)[0], latest(before)
@@ -324,7 +318,6 @@ def text_of(statements):
 
 def latest(cells):
     """The last of the cells, as many as one looks through."""
-    cells = list(cells)
     lengths = itertools.accumulate(len(cell.source) for cell in reversed(cells))
     return cells[len(cells) - sum(length <= LONGEST for length in lengths) :]
 
@@ -343,36 +336,30 @@ def same(text, other):
         return False
 
 
-def judge_answer(label: str, answer: Answer, attempt: Callable[..., tuple[Report, float]]) -> Report:
+def judge_answer(label: str, answer: Answer, attempt: Callable[..., Report]) -> Report:
     """Judge an answer. Returns a `Report`: that on its text, or, where this ends in an error, that on whole cells.
 
     `attempt`: `judge_apart`, or what remembers for it.
     """
-    report, spent = refused(label, "no answer", answer.lacks), 0.0
-    if not answer.lacks:
-        report, spent = attempt(label, (answer.text,), SECONDS)
+    report = refused(label, "no answer", answer.lacks) if answer.lacks else attempt(label, (answer.text,))
     if report or report.findings[0].kind not in ("error", "no answer") or not answer.whole:
         return report
-    return attempt(label, answer.whole, SECONDS - spent)[0] or report
+    return attempt(label, answer.whole) or report
 
 
-def judge_apart(
-    label: str, texts: tuple[str, ...], seconds: float, whose: str = "", trust: bool = False
-) -> tuple[Report, float]:
+def judge_apart(label: str, texts: tuple[str, ...], whose: str = "", trust: bool = False) -> Report:
     """Run the texts, and judge the answer, in a child process, which is stopped where it never ends.
 
-    `seconds`: of computing, for it and for the trials of its kernels. `whose`: a student's name, for a progress bar.
-    `trust`: as for `judge_source`. Returns (a `Report`, the seconds that it took).
+    `whose`: a student's name, for a progress bar. `trust`: as for `judge_source`.
     """
-    about = {"label": label, "texts": texts, "limit": seconds}
-    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), seconds, trust, **about)
+    about = {"label": label, "texts": texts, "limit": SECONDS}
+    outcome = apart(judge_here, f"{whose} exercise {label}".strip(), SECONDS, trust, **about)
     if outcome.findings:
-        return Report(label, tuple(outcome.findings), 0), seconds
+        return Report(label, tuple(outcome.findings), 0)
     try:
-        report, spent = verdict_of(*outcome.value[:2]), float(outcome.value[2])
+        return verdict_of(*outcome.value)
     except (ValueError, TypeError, LookupError):
-        return refused(label, "crash", "it wrote something else than a verdict"), seconds
-    return report, spent if 0 <= spent <= seconds else seconds
+        return refused(label, "crash", "it wrote something else than a verdict")
 
 
 def verdict_of(kind: str, said: dict) -> Report:
@@ -388,21 +375,21 @@ def verdict_of(kind: str, said: dict) -> Report:
     )
 
 
-def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[str, dict, float]:
+def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float) -> tuple[str, dict]:
     """In the child: run the answer, and judge it. What the text or the judge raises is a finding.
 
-    Returns (the class of the verdict, what is in it, the seconds that it took).
+    Returns (the class of the verdict, what is in it). `limit`: seconds, for it and for the trials of its kernels.
 
     A text that fails does not keep the next from running, as in a notebook, nor what has its value from being judged.
     """
     exercise, namespace, failed = EXERCISES[label], {"__name__": "__main__"}, None
     # The folder is for the files that it writes.
-    with allow(limit) as purse, folder_of_a_stranger() as folder, contextlib.chdir(folder):
+    with allow(limit), folder_of_a_stranger() as folder, contextlib.chdir(folder):
         try:
-            run(GIVEN + exercise.given, namespace, f"<given to {label}>")
+            execute(GIVEN + exercise.given, namespace, f"<given to {label}>")
             for number, text in enumerate(texts):
                 try:
-                    run(text, namespace, f"<answer to {label}, {number}>")
+                    execute(text, namespace, f"<answer to {label}, {number}>")
                 except BaseException as error:
                     failed = error
             if unbound := [name for name in exercise.names if name not in namespace]:
@@ -426,7 +413,7 @@ def judge_here(errand: Errand, label: str, texts: tuple[str, ...], limit: float)
         first, *rest = report.findings
         said = f"{first.message.rstrip('.')}; no cell up to this one defines {', '.join(unknown[:4])}"
         report = replace(report, findings=(replace(first, message=said), *rest))
-    return type(report).__name__, asdict(report), purse.spent
+    return type(report).__name__, asdict(report)
 
 
 def refused(label, kind, message):
@@ -440,7 +427,7 @@ def where(error):
     return f", in {lines[-1]!r:.100}" if lines else ", while it was judged"
 
 
-def run(text, namespace, name):
+def execute(text, namespace, name):
     """Execute the text, which tracebacks and `inspect` find under that name."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), namespace)

@@ -25,9 +25,10 @@ from .entries import (
 from .tokens import idea, tokens_of
 
 NUMBER, TEXT = (int, float), str
+NUMBER_OR_NONE = (*NUMBER, type(None))
 FIELDS = {
     "name": TEXT, "machine": TEXT, "date": TEXT, "dialect": TEXT, "like": TEXT, "parameters": dict, "source": TEXT,
-    "tokens": int, "answer": list, "times": dict, "seal": TEXT,
+    "tokens": int, "answer": list, "times": dict, "seal": TEXT, "loads_per_flop": NUMBER_OR_NONE,
 }  # fmt: skip
 MOST = 1.1  # times the measured peak, which NumPy and the rung raise if they exceed it
 PRIZES = {"fastest": "square", "best at thin matrices": "thin"}
@@ -202,8 +203,6 @@ def shape_problem(entry):
             return f"no entry: its field {name!r} is missing or of the wrong kind"
     if entry["dialect"] not in DIALECTS or entry["like"] not in ladder.steps(entry["dialect"]):
         return f"no entry: there is no {entry['like']} in {entry['dialect']}"
-    if not isinstance(entry.get("loads_per_flop"), (*NUMBER, type(None))):
-        return "no entry: its field 'loads_per_flop' is of the wrong kind"
     try:
         if entry["name"] != shown(entry["name"]):
             return "no entry: its name is not spelled as enter spells it"
@@ -219,7 +218,7 @@ def shape_problem(entry):
         row = times.get(size)
         if not isinstance(row, dict) or not all(isinstance(row.get(x), NUMBER) for x in ("gflops", "of_numpy")):
             return f"no entry: its times have no {size!r}"
-    if times and not isinstance(times.get("peak_gflops", ""), (*NUMBER, type(None))):
+    if times and not isinstance(times.get("peak_gflops", ""), NUMBER_OR_NONE):
         return "no entry: its times have no 'peak_gflops'"
     return ""
 

@@ -15,8 +15,7 @@ COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
 @look
 def board_chart(board: Board) -> Picture:
     """Bars for each machine's entries, in times NumPy, in one panel a machine. Raises ValueError without times."""
-    timed = {m: [e for e in entries if e["times"]] for m, entries in board.machines.items()}
-    timed = {machine: entries for machine, entries in timed.items() if entries}
+    timed = {m: timed for m, entries in board.machines.items() if (timed := [e for e in entries if e["times"]])}
     if not timed:
         raise ValueError("no bar to draw: no entry has times. A kernel that ran in a simulator has none.")
     heights = [0.4 * len(entries) + 1.1 for entries in timed.values()]
@@ -24,10 +23,9 @@ def board_chart(board: Board) -> Picture:
     panels = figure.subplots(len(timed), squeeze=False, height_ratios=heights)[:, 0]
     said = []
     for ax, (machine, entries) in zip(panels, timed.items(), strict=True):
-        for at, entry in enumerate(entries):
-            ratio = entry["times"]["square"]["of_numpy"]
-            ax.barh(at, ratio, color=COLOURS[entry["dialect"]], height=0.66)
-            ax.text(ratio, at, f" {ratio:.2f}", va="center", color=INK)
+        ratios = [entry["times"]["square"]["of_numpy"] for entry in entries]
+        colours = [COLOURS[entry["dialect"]] for entry in entries]
+        ax.bar_label(ax.barh(range(len(entries)), ratios, color=colours, height=0.66), fmt=" %.2f", color=INK)
         ax.axvline(1, color=INK, linewidth=1)
         fonts = [fonts_for(entry["name"]) for entry in entries]
         names = [
@@ -42,7 +40,7 @@ def board_chart(board: Board) -> Picture:
         ax.set_xlabel("times as fast as NumPy (the line), measured in turns")
         ax.grid(axis="x", color=GRID, linewidth=0.6)
         ax.set_axisbelow(True)
-        listed = ", ".join(f"{e['name']} {e['times']['square']['of_numpy']:.2f}" for e in entries)
+        listed = ", ".join(f"{e['name']} {ratio:.2f}" for e, ratio in zip(entries, ratios, strict=True))
         said.append(f"on {machine}: {listed}")
     return Picture(figure, f"Bar chart, times as fast as NumPy; {'; '.join(said)}.")
 

@@ -6,13 +6,13 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 from .. import files, jail
 from ..judge import Report
 from ..launch.given import takes
-from .copies import Unreadable, answers, pages_of
+from .copies import answers, pages_of
 from .homework import EXERCISES, Answer, answer_in, judge_answer, judge_apart
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
@@ -27,7 +27,7 @@ NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program 
 
 
 @dataclass(frozen=True)
-class Row:
+class AnswerRow:
     """One student's answer to one exercise; or, with exercise "", a file that nobody can read, a folder without any.
 
     Its texts are students' own, made fit for a line of a screen.
@@ -47,25 +47,11 @@ class Row:
             object.__setattr__(self, one.name, files.plain(getattr(self, one.name)))
 
 
-@dataclass
-class Copy:
-    """What is read of a file before any answer runs.
-
-    found  {number of the exercise: its answer, or a `Report` where there is none}
-    rows   what there is to say of the file itself
-    """
-
-    student: str
-    file: str
-    found: dict[str, Answer | Report] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
-class Progress:
-    """Where a class is: a table when printed, `csv()` as text for a spreadsheet. `rows`: a list of `Row`."""
+class ClassTable:
+    """Where a class is: a table when printed, `csv()` as text for a spreadsheet. `rows`: a list of `AnswerRow`."""
 
-    rows: list[Row]
+    rows: list[AnswerRow]
 
     def __repr__(self):
         if not self.rows:
@@ -90,13 +76,13 @@ class Progress:
         """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(Row)])
+        writer.writerow([field.name for field in fields(AnswerRow)])
         writer.writerows([FORMULA.sub(r"'\g<0>", cell) for cell in astuple(row)] for row in self.rows)
         return text.getvalue()
 
 
 @takes
-def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None, trust: bool = False) -> Progress:
+def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None, trust: bool = False) -> ClassTable:
     """Judge every answer in a folder of students' notebooks, each answer that two students share once.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.
@@ -109,17 +95,19 @@ def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
-    copies = [copy_at(path, folder) for path in notebooks_in(folder)]
-    empty = without_pages(folder, {copy.student for copy in copies if copy.rows or copy.found})
-    judged, best = {}, {}
-    for copy in copies:
-        for row in (*copy.rows, *rows_of(copy, judged, each, trust)):
-            key = row.student, row.page, row.exercise
-            if key not in best or ORDER.index(row.state) > ORDER.index(best[key].state):
-                best[key] = row
+    found = [one for path in notebooks_in(folder) for one in read(path, folder)]
+    empty = without_pages(folder, {row.student for row, _ in found})
+    known, best = {}, {}
+    for row, answer in found:
+        if answer is not None:
+            each(f"{row.student} {row.exercise}")
+            row = judged(row, answer, known, trust)
+        key = row.student, row.page, row.exercise
+        if key not in best or ORDER.index(row.state) > ORDER.index(best[key].state):
+            best[key] = row
     rows = list(best.values())
     rows += [*lost(rows), *empty]
-    return Progress(sorted(rows, key=lambda row: (row.student, row.page, row.exercise)))
+    return ClassTable(sorted(rows, key=lambda row: (row.student, row.page, row.exercise)))
 
 
 def notebooks_in(folder: Path) -> list[Path]:
@@ -137,28 +125,28 @@ def is_a_students(name):
     return not name.startswith(".") and name not in LEFT_OUT
 
 
-def lost(rows: list[Row]) -> list[Row]:
+def lost(rows: list[AnswerRow]) -> list[AnswerRow]:
     """A row for each exercise that is in none of a student's copies of its page."""
     there = {(row.student, row.exercise) for row in rows}
     files = {(row.student, row.page): row.file for row in rows if row.exercise}
     said = "its cell is not in the file, and no other cell gives its names a value"
     return [
-        Row(student, page, exercise.label, UNREADABLE, said, file)
+        AnswerRow(student, page, exercise.label, UNREADABLE, said, file)
         for (student, page), file in files.items()
         for exercise in EXERCISES.values()
         if exercise.page == page and (student, exercise.label) not in there
     ]
 
 
-def without_pages(folder: Path, students: set[str]) -> list[Row]:
+def without_pages(folder: Path, students: set[str]) -> list[AnswerRow]:
     """A row for each student's folder that has none of those `students`; where all notebooks are one's, none."""
-    if students == {folder.resolve().name}:
+    if students == {files.plain(folder.resolve().name)}:
         return []
     places = [place for place in folder.iterdir() if is_a_students(place.name) and place.is_dir()]
     return [
-        Row(place.name, "?", "", UNREADABLE, f"no page of the course is in this folder{held(place)}", place.name)
+        AnswerRow(place.name, "?", "", UNREADABLE, f"no page of the course is in this folder{held(place)}", place.name)
         for place in places
-        if place.name not in students
+        if files.plain(place.name) not in students
     ]
 
 
@@ -173,46 +161,42 @@ def held(place):
     return f", only {', '.join(names[:3])}" if names else "; it is empty"
 
 
-def copy_at(path: Path, folder: Path) -> Copy:
-    """What is in one notebook; nothing of it is run."""
+def read(path: Path, folder: Path) -> list[tuple[AnswerRow, Answer | Report | None]]:
+    """What is in one notebook, of which nothing is run: a row for each answer, still to be judged, and the answer.
+
+    Where no answer can be read, a row that says so, and None.
+    """
     inside = path.relative_to(folder)
-    copy = Copy(inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name, str(inside))
+    student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
+
+    def row(page, label="", said=""):
+        return AnswerRow(student, page, label, UNREADABLE, said, str(inside))
+
     try:
         found = answers(path, folder)
-    except Unreadable as error:
+    except files.Refused as error:
         page = re.match(r"\d\d", path.name)
-        copy.rows.append(Row(copy.student, page[0] if page else "?", "", UNREADABLE, str(error), copy.file))
-        return copy
+        return [(row(page[0] if page else "?", said=str(error)), None)]
     if not found:
-        said = "no cell of an exercise is in it"
-        copy.rows += [Row(copy.student, page, "", UNREADABLE, said, copy.file) for page in pages_of(path, ())]
-    copy.found = {label: answer_in(label, cells, before) for label, (cells, before) in found.items()}
-    return copy
+        return [(row(page, said="no cell of an exercise is in it"), None) for page in pages_of(path, ())]
+    return [
+        (row(EXERCISES[label].page, label), answer_in(label, cells, before)) for label, (cells, before) in found.items()
+    ]
 
 
-def rows_of(copy, judged, each, trust):
-    """The rows of one notebook's answers. `judged`: {(exercise, texts): (Report, seconds)}, which grows."""
-    student = files.plain(copy.student)
+def judged(row: AnswerRow, answer: Answer | Report, known: dict, trust: bool) -> AnswerRow:
+    """The row with what is to be said of the answer. `known`: {(exercise, texts): Report}, which grows."""
 
-    def attempt(label, texts, seconds):
-        if (label, texts) not in judged:
-            judged[label, texts] = judge_apart(label, texts, seconds, student, trust)
-        return judged[label, texts]
+    def attempt(label, texts):
+        if (label, texts) not in known:
+            known[label, texts] = judge_apart(label, texts, row.student, trust)
+        return known[label, texts]
 
-    for label, answer in copy.found.items():
-        each(f"{student} {label}")
-        if isinstance(answer, Report):
-            state, verdict = state_of(answer)
-        else:
-            state, verdict = state_of(judge_answer(label, answer, attempt), changed=True)
-        yield Row(student, EXERCISES[label].page, label, state, verdict, copy.file)
-
-
-def state_of(report: Report, changed: bool = False) -> tuple[str, str]:
-    """(state, the verdict in a line). `changed`: somebody has written in the cell, so that it is not "not yet"."""
+    written = isinstance(answer, Answer)
+    report = judge_answer(row.exercise, answer, attempt) if written else answer
     if report:
-        return DONE, ""
+        return replace(row, state=DONE)
     first = report.findings[0]
-    if first.kind == "not yet":
-        return (TRIED if changed else NOT_YET), " ".join(first.message.split())
-    return TRIED, " ".join(f"{first.kind}: {first.message}".split())
+    if first.kind == "not yet":  # of a cell in which somebody has written it is none
+        return replace(row, state=TRIED if written else NOT_YET, verdict=" ".join(first.message.split()))
+    return replace(row, state=TRIED, verdict=first.in_a_line)

@@ -113,7 +113,9 @@ def smuggled_python(source):
         elif isinstance(node, ast.Assign):
             if any(isinstance(part, ast.Call) for part in ast.walk(node)):
                 return f"line {node.lineno} calls something outside of the kernel; write the number"
-        elif not isinstance(node, ast.FunctionDef) and not is_text(node):
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a string by itself
+        elif not isinstance(node, ast.FunctionDef):
             return f"line {node.lineno} runs outside of the kernel; put it into the kernel, or leave it out"
     for node in ast.walk(tree):
         name = getattr(node, "id", None) or getattr(node, "attr", None) or ""
@@ -127,8 +129,3 @@ def smuggled_python(source):
             if foreign or not re.match(r"(numba\.)?(cuda\.)?jit\b", ast.unparse(decorator)):
                 return f"line {decorator.lineno}: a kernel's only decorator is cuda.jit, which links and calls nothing"
     return ""
-
-
-def is_text(node):
-    """Whether a statement is a string by itself."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -14,7 +14,6 @@ import importlib.util
 import inspect
 import sys
 import textwrap
-import types as python_types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -33,6 +32,7 @@ if not devices.simulating() and importlib.util.find_spec("numba.hip"):
 from numba import cuda
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
+to_device = cuda.to_device
 
 # Words of the old target that a matrix product does without, and what one writes today.
 ELSEWHERE = {
@@ -150,7 +150,7 @@ def jit(signature: Callable | str | tuple | None = None, device: bool = False) -
     As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
     Raises KernelError, naming the line, for a kernel that uses a word from ELSEWHERE.
     """
-    if isinstance(signature, python_types.FunctionType):
+    if inspect.isfunction(signature):
         return jit()(signature)
 
     def build(function):
@@ -180,14 +180,12 @@ def parsed(signature: str | tuple | None) -> tuple | None:
     """
     if signature is None:
         return None
-    if isinstance(signature, str):
-        from numba.core import sigutils
+    from numba.core import sigutils
 
-        try:
-            signature = sigutils.normalize_signature(signature)[0]
-        except Exception as error:  # Numba evaluates the text, and fails as that does
-            raise ValueError(f"the signature {signature!r} cannot be read: {error}.") from None
-    return tuple(getattr(signature, "args", signature))
+    try:
+        return tuple(sigutils.normalize_signature(signature)[0])
+    except Exception as error:  # Numba evaluates the text, and fails as that does
+        raise ValueError(f"the signature {signature!r} cannot be read: {error}.") from None
 
 
 class RocKernel:
@@ -232,13 +230,13 @@ class RocKernel:
         for axis, n, most in zip("012", groups, MOST_GROUPS, strict=False):  # one to three of them
             if n > most:
                 raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
-        return lambda *arguments: self.run(groups, size, arguments)
+        return lambda *arguments: self.launch(groups, size, arguments)
 
     def __call__(self, *arguments):
         """Raise KernelError: a kernel is launched, not called."""
         raise KernelError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
 
-    def run(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
+    def launch(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
         """Launch that many groups of that size, two tuples of equal length.
 
         Raises TypeError for arguments that the signature does not allow, and ValueError for groups that lie wholly
@@ -286,8 +284,3 @@ def register(*arrays: np.ndarray) -> Iterator[None]:
         if not isinstance(a, np.ndarray):
             raise TypeError(f"roc.register takes NumPy arrays, not {type(a).__name__}.")
     yield
-
-
-def to_device(array: np.ndarray) -> object:
-    """A copy of the array on the device; its copy_to_host() brings it back."""
-    return cuda.to_device(array)

@@ -20,3 +20,8 @@ class Finding:
     kind: str
     message: str
     lines: tuple = ()
+
+    @property
+    def in_a_line(self) -> str:
+        """Its kind and its message in one line."""
+        return " ".join(f"{self.kind}: {self.message}".split())

@@ -28,7 +28,7 @@ def verdict(label, answer):
     else:
         source += f'\n{TEXTS.get(label, EXERCISES[label].names[0])} = """{answer}"""\n'
     found = answer_in(label, [Cell(source, label)])
-    return found if isinstance(found, Report) else verdict_of(*judge_here(None, label, (found.text,), math.inf)[:2])
+    return found if isinstance(found, Report) else verdict_of(*judge_here(None, label, (found.text,), math.inf))
 
 
 def right_answers(*pages):

@@ -1,7 +1,6 @@
 """A teacher's own check: every solution is right, no stub is, and only the answer in a cell counts."""
 
 import ast
-import math
 
 import notebooks
 import pytest
@@ -12,7 +11,6 @@ from helpers import opencl_kernel
 from helpers.classroom import EXERCISES, homework, judge_source
 from helpers.classroom.cells import Cell
 from helpers.classroom.homework import answer_of, judge_apart, own_rung
-from helpers.sandbox import Outcome
 
 BOTH = stubs_and_solutions()
 
@@ -124,17 +122,17 @@ def test_an_endless_kernel_has_no_more_time_than_the_answer(monkeypatch):
     assert report.subject != "04.2", "the answer's own process was stopped, and not the trial"
 
 
-def test_a_second_look_has_the_seconds_that_the_first_has_left():
+def test_whole_cells_are_looked_at_where_the_text_ends_in_an_error():
     given = []
 
-    def attempt(label, texts, seconds):
-        given.append((texts, seconds))
-        return homework.refused(label, "error", "NameError"), 5.0
+    def attempt(label, texts):
+        given.append(texts)
+        return homework.refused(label, "error", "NameError")
 
     answer = homework.Answer("one", ("one", "two"), "")
     report = homework.judge_answer("00.1", answer, attempt)
     assert report.findings[0].message == "NameError"
-    assert given == [(("one",), homework.SECONDS), (("one", "two"), homework.SECONDS - 5.0)]
+    assert given == [("one",), ("one", "two")]
 
 
 TILES_OF_16 = "if (K == 16) break;\n        sA[ty][tx] = (row"
@@ -180,11 +178,3 @@ def test_a_rung_that_is_the_courses_but_for_comments_semicolons_and_names_is_not
     )
     found = own_rung(opencl_kernel(source, like="coalesced", BM=4, BN=8)).findings
     assert [finding.kind for finding in found] == ["not your own"]
-
-
-@pytest.mark.parametrize("said, counted", [(3.0, 3.0), (-1e9, 20), (math.nan, 20), (1e9, 20), ("x", 20)])
-def test_an_answer_that_says_how_long_it_took_gains_nothing(monkeypatch, said, counted):
-    about = {"subject": "x", "findings": [], "shapes": 1, "source": "", "not_looked_for": [], "largest": []}
-    outcome = Outcome(["Report", about, said], [], "", False)
-    monkeypatch.setattr(homework, "apart", lambda *_, **__: outcome)
-    assert judge_apart("00.1", (), 20)[1] == counted

@@ -179,11 +179,11 @@ FORGED = {
     "a verdict that runs": "class Boo:\n        def __reduce__(self): return os.system, ('touch ' + place + '/mine',)\n"
     "    import pickle; open(os.path.join(os.environ['HOME'], 'answer'), 'wb').write(pickle.dumps((Boo(), [])))",
     "none": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[null, []]')",
-    "another": "import json\n    forged = ['Report', {'findings': [7]}, 0], []\n"
+    "another": "import json\n    forged = ['Report', {'findings': [7]}], []\n"
     "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps(forged))",
     "lines that are none": "import json\n    said = {'kind': 'x', 'message': 'x', 'lines': ['one']}\n"
     "    about = {'subject': 'x', 'findings': [said], 'shapes': 0, 'source': '', 'not_looked_for': [], 'largest': []}\n"
-    "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps((['Report', about, 0], [])))",
+    "    open(os.path.join(os.environ['HOME'], 'answer'), 'w').write(json.dumps((['Report', about], [])))",
     "a deep one": "open(os.path.join(os.environ['HOME'], 'answer'), 'w').write('[' * 99999)",
 }
 

@@ -267,9 +267,9 @@ def judged(monkeypatch):
     """Nothing is run; what would be, is kept: a list of (exercise, texts, whose)."""
     kept = []
 
-    def judge_apart(label, texts, seconds, whose, trust):
+    def judge_apart(label, texts, whose, trust):
         kept.append((label, texts, whose))
-        return homework.refused(label, "not yet", "It returns nothing so far."), 0.0
+        return homework.refused(label, "not yet", "It returns nothing so far.")
 
     monkeypatch.setattr(standing, "judge_apart", judge_apart)
     return kept
@@ -373,12 +373,12 @@ def test_all_pages_are_read_before_an_answer_runs(tmp_path, monkeypatch):
     (tmp_path / "cyd").mkdir()
     texts = []
 
-    def judge_apart(label, answer, seconds, whose, trust):
+    def judge_apart(label, answer, whose, trust):
         (tmp_path / "bob" / "00.ipynb").write_text("{}")
         if (tmp_path / "cyd").exists():
             (tmp_path / "cyd").rmdir()
         texts.append((whose, "*bob" in answer[0]))
-        return homework.refused(label, "wrong number", "It returns 1."), 0.0
+        return homework.refused(label, "wrong number", "It returns 1.")
 
     monkeypatch.setattr(standing, "judge_apart", judge_apart)
     assert [(row.student, row.state) for row in progress(tmp_path).rows] == [
@@ -446,14 +446,14 @@ def test_no_text_of_a_student_steers_the_screen(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", " =", "\uff1d"])
 def test_no_field_of_a_row_is_a_formula(sign):
     said = f'{sign}cmd|"/C calc"!A0'
-    row = standing.Row(said, "00", "00.1", "tried", said, f"{said}/00.ipynb")
-    [_, cells] = csv.reader(io.StringIO(standing.Progress([row]).csv()))
+    row = standing.AnswerRow(said, "00", "00.1", "tried", said, f"{said}/00.ipynb")
+    [_, cells] = csv.reader(io.StringIO(standing.ClassTable([row]).csv()))
     assert cells == [f"'{said}", "00", "00.1", "tried", f"'{said}", f"'{said}/00.ipynb"]
 
 
 def test_a_file_whose_name_is_no_text_can_be_written_down(tmp_path):
-    row = standing.Row("ad\udce9", "00", "00.1", "done", "", "ad\udce9/00.ipynb")
-    assert "ad\\udce9" in standing.Progress([row]).csv()
+    row = standing.AnswerRow("ad\udce9", "00", "00.1", "done", "", "ad\udce9/00.ipynb")
+    assert "ad\\udce9" in standing.ClassTable([row]).csv()
 
 
 def test_the_command_prints_the_table_and_writes_rows(tmp_path, pages, monkeypatch, capsys):

@@ -5,11 +5,11 @@ kernels by a short loop; both go through the space in the same order. What seems
 defaults, in turns, and kept only if that comparison's verdict is "ahead".
 """
 
-import dataclasses
 import functools
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import ladder
 from ..devices import Device
@@ -139,33 +139,24 @@ def tune(
     task = Task(rung, one.name, device, size, default, legal)
     tried, interrupted = search(task, start, seconds)
     best, comparison, cut = finals(task, tried, start + seconds, interrupted)
-    found = Tuning(
-        step,
-        one.name,
-        size,
-        best,
-        tried=tuple(tried),
-        legal=len(legal) + (default not in legal),
-        seconds=time.perf_counter() - start,
-        comparison=comparison,
-        interrupted=interrupted or cut,
-    )
-    if all(rate is None for _, rate, _ in tried):
-        return found
-    ratio = round(comparison.ratio, 3) if comparison else None
-    about = dict(size=size, date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=found.interrupted)
-    try:
-        kept.remember(rung, device, source, best, **about)
-    except OSError as error:  # what was found is worth more than the file
-        warn_once(str(error))
-        return dataclasses.replace(found, not_kept=str(error))
-    return found
+    interrupted, took = interrupted or cut, time.perf_counter() - start
+    not_kept = ""
+    if any(rate is not None for _, rate, _ in tried):
+        ratio = round(comparison.ratio, 3) if comparison else None
+        about = dict(date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
+        try:
+            kept.remember(rung, device, source, best, size, **about)
+        except OSError as error:  # what was found is worth more than the file
+            not_kept = str(error)
+            warn_once(kept.path_of(rung, device).parent)
+    legal = len(legal) + (default not in legal)
+    return Tuning(step, one.name, size, best, tuple(tried), legal, took, comparison, interrupted, not_kept=not_kept)
 
 
 @functools.cache
-def warn_once(why: str) -> None:
+def warn_once(folder: Path) -> None:
     """Warn that what a search found is not kept."""
-    warnings.warn(f"what was found is not kept: {why}", stacklevel=3)
+    warnings.warn(f"what was found is not kept: {folder} cannot be written", stacklevel=3)
 
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:

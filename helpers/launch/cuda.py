@@ -44,13 +44,13 @@ def cuda_kernel(
     """
     asked = CUDA.resolve(step, like, device, parameters, given)
     with numba_internals.ONE_LAUNCH:  # the simulator puts another `cuda` into a kernel's module while it runs
-        if not asked.own:
-            function, source = from_ladder(asked.step, asked.parameters), CUDA.source_of(asked.step)
+        if not asked["own"]:
+            function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
         elif isinstance(step, str):
-            function, source = from_text(step, asked.parameters), step
+            function, source = from_text(step, asked["parameters"]), step
         else:
             function, source = from_function(step)
-    return CudaKernel(asked.step, asked.parameters, source, asked.device, asked.own, function)
+    return CudaKernel(function, source=source, **asked)
 
 
 def only_device(step, name):
@@ -80,10 +80,10 @@ class CudaKernel(Kernel):
 
     dialect = "CUDA"
 
-    def __init__(self, step: str, parameters: dict, source: str, device: devices.Device, own: bool, function: Callable):
-        super().__init__(step, parameters, source, device, own)
+    def __init__(self, function: Callable, **asked):
+        super().__init__(**asked)
         self.function = function
-        if device.kind == "GPU":
+        if self.device.kind == "GPU":
             start = time.perf_counter()
             try:
                 function.compile(SIGNATURE)
@@ -195,7 +195,7 @@ class CudaArrays(Work):
         with told_plainly():
             found = [d_X.copy_to_host(stream=self.stream) for d_X in (self.d_A, self.d_B, *self.behind)]
             wait(self.stream)
-        behind = np.full(operands.guard_elements(), np.nan, np.float32)
+        behind = np.full(operands.GUARD, np.nan, np.float32)
         return all(map(operands.same_bits, found, (A, B, behind, behind)))
 
     def timed(self, launches):
@@ -216,7 +216,7 @@ class CudaArrays(Work):
 
     def memory(self):
         """Bytes of each array and its guard, by the array."""
-        guard = 4 * operands.guard_elements()
+        guard = 4 * operands.GUARD
         return {id(d_X): d_X.nbytes + guard for d_X in (self.d_A, self.d_B, self.d_C)}
 
 
@@ -248,7 +248,7 @@ def placed(X):
 
 def guarded(X, behind=np.nan):
     """X on the device, or room for it where X is only a shape, and the guard behind it, full of `behind`."""
-    guard, size = operands.guard_elements(), X.nbytes // 4
+    guard, size = operands.GUARD, X.nbytes // 4
     d_all = cuda.device_array(size + guard, np.float32)
     d_X, d_guard = d_all[:size], d_all[size:]
     if isinstance(X, np.ndarray):

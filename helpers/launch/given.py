@@ -5,6 +5,7 @@ bounds of a number from its name, which means the same everywhere (`BOUNDS`). Ob
 numbers and texts that will not do a ValueError, both before anything has run.
 """
 
+import contextlib
 import functools
 import inspect
 import math
@@ -106,8 +107,8 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
 def takes(function: Callable) -> Callable:
     """Let a function refuse, before it runs, arguments that its annotations and their names do not allow.
 
-    M, N and K are looked at together. Whole numbers reach it as Python's own, and a default as it is. Whether a
-    function can be a contestant, and an array an operand, `contestant` and `validate` say.
+    Whole numbers reach it as Python's own, and a default as it is. Whether a function can be a contestant, and an array
+    an operand, `contestant` and `validate` say.
     """
     signature = inspect.signature(function)
 
@@ -130,7 +131,7 @@ def takes(function: Callable) -> Callable:
 
 def taken(name: str, value: object, kind: object) -> object:
     """The argument, as its function gets it. Raises TypeError or ValueError for what it cannot be."""
-    if name in ("size", "shape") and not (value is None and may_be_none(kind)):
+    if name in ("size", "shape") and not (value is None and type(None) in typing.get_args(kind)):
         sizes(value)
         return value
     if kind is inspect.Parameter.empty or (name in ("folder", "path") and isinstance(value, Path)):
@@ -157,43 +158,28 @@ def taken(name: str, value: object, kind: object) -> object:
     raise TypeError(f"{name}={told(value)} does not do; give {words(kind)}.")
 
 
-def may_be_none(kind):
-    """Whether an annotation allows None."""
-    return type(None) in typing.get_args(kind)
-
-
 def fitting(value, kind):
     """The value, if it is of that kind; the items of a list, too. Raises Unfit."""
     origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is types.UnionType:
         for one in inner:
-            try:
+            with contextlib.suppress(Unfit):
                 return fitting(value, one)
-            except Unfit:
-                continue
         raise Unfit
     if origin in (list, tuple):
         if isinstance(value, str | Mapping | np.ndarray) or not np.iterable(value):
             raise Unfit
-        if origin is list:
-            return [fitting(one, *inner) for one in value] if inner else list(value)
-        value = tuple(value)
-        if inner and len(value) != len(inner):
+        value = list(value)
+        kinds = inner * len(value) if origin is list else inner
+        if inner and len(kinds) != len(value):
             raise Unfit
-        return tuple(map(fitting, value, inner)) if inner else value
+        return origin(map(fitting, value, kinds) if inner else value)
     if origin is dict and isinstance(value, Mapping) and inner:
         return {key: fitting(one, inner[1]) for key, one in value.items()}
     if kind is int:
         return index(value)
-    if origin is Callable or getattr(kind, "__name__", "") == "Contestant":
-        fits = callable(value)
-    elif kind is float:
-        fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    elif kind is Path:
-        fits = isinstance(value, os.PathLike)
-    else:
-        fits = isinstance(value, origin)
-    if not fits:
+    asked = {float: numbers.Real, Path: os.PathLike}.get(origin, origin)
+    if not isinstance(value, asked) or (kind is float and isinstance(value, bool)):
         raise Unfit
     return value
 

@@ -1,4 +1,4 @@
-"""What was tuned is kept, a file for each step and device: whole, and for one version of the kernel and of the driver."""
+"""What was tuned is kept, a file for each step and device: whole, for one version of the kernel and of the driver."""
 
 import dataclasses
 import errno

@@ -12,7 +12,7 @@ from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
 from ..launch.given import takes
-from .results import drivers, key, prepare, readable, versions, write_results
+from .results import key, made_now, prepare, readable, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
 
@@ -111,9 +111,6 @@ def tuned_today(name: str, dialect: str, device: Device, size: int) -> bool:
 
 def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:
     """Whether the file has that board from a run of today, with the same steps, drivers and versions."""
-    now = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
     old = readable(path)
-    wanted = (*sizes(size),), frozenset(dialects)
-    return old is not None and any(
-        key(b) == wanted and then == now for b, then in zip(old.boards, old.made, strict=True)
-    )
+    wanted = (sizes(size), frozenset(dialects)), made_now(run)
+    return old is not None and wanted in zip(map(key, old.boards), old.made, strict=True)

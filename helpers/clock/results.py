@@ -57,12 +57,16 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     Raises ValueError where only simulators took part, OSError where the file cannot be written.
     """
     path = results_file(folder)
-    made = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time():
-        everything = merged(readable(path), boards, made, about)
+        everything = merged(readable(path), boards, made_now(run), about)
         files.replace_text(path, json.dumps(everything, indent=1) + "\n")
     return path
+
+
+def made_now(run: str) -> dict:
+    """When and with what boards are measured now, as `MachineResults.made` has it."""
+    return {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
 
 
 @contextmanager

@@ -69,7 +69,6 @@ CUDA = Dialect(
     language="python",
     comment="#",
     begins="@cuda.jit",
-    thread="thread",
     device=only_device,
     build=cuda_kernel,
 )
@@ -199,12 +198,12 @@ class CudaArrays(Work):
         return all(map(operands.same_bits, found, (A, B, behind, behind)))
 
     def timed(self, launches):
-        """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
+        """Multiply so many times between two events of the GPU. Returns seconds a launch; None in the simulator.
 
-        The first event is over before Python has asked for the first launch. Among many launches that does not count,
-        since Python asks for the next while the GPU still computes. A launch that is shorter than Python takes to ask
-        for it, some ten microseconds, seems to last as long as that. Raises KernelError if the GPU is lost.
+        A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
         """
+        if self.simulated:
+            return super().timed(launches)
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record(self.stream)
@@ -231,14 +230,6 @@ class CudaWork(CudaArrays):
     def multiply(self):
         """Run the kernel once; on a GPU, ask for it."""
         self.configured(self.d_A, self.d_B, self.d_C)
-
-    def timed(self, launches):
-        """Run the kernel so many times. Returns the GPU's own seconds a launch; None in the simulator."""
-        if not self.simulated:
-            return super().timed(launches)
-        for _ in range(launches):
-            self.multiply()
-        return None
 
 
 def placed(X):

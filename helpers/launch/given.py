@@ -22,7 +22,7 @@ import numpy as np
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
 DAY = 24 * 3600  # seconds
 # The least and the most that a whole number of that name may be; one of another name is at most MOST.
-BOUNDS = dict.fromkeys(("threads", "registers", "columns", "p", "q"), (1, MOST))
+BOUNDS = dict.fromkeys(("M", "N", "K", "threads", "registers", "columns", "p", "q"), (1, MOST))
 BOUNDS |= dict.fromkeys(("shared_bytes", "i", "j"), (0, MOST))
 BOUNDS |= {"ranks": (1, 2**20), "rounds": (1, 1000), "workers": (1, 1024)}
 LONGEST = {"seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
@@ -138,13 +138,6 @@ def taken(name: str, value: object, kind: object) -> object:
         return value
     if name in ("folder", "path") and isinstance(value, str) and not value:
         raise ValueError(f"{name}='' names none; give a path, such as '.' for the folder where you are.")
-    if kind is int and name in "MNK":
-        try:
-            return sizes((value, 1, 1))[0]
-        except ValueError as error:
-            raise ValueError(
-                f"{name}={told(value)} is no size; each size must be 1 or more, {MOST} at most."
-            ) from error
     if kind is int:
         return whole(name, value, *BOUNDS.get(name, (-MOST, MOST)))
     if kind is float or (kind == float | None and value is not None):

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
 from .errors import no_exit
@@ -36,18 +36,11 @@ def simulated_thread():
     return kernel._get_kernel_context()
 
 
-def simulator_folder() -> str:
-    """The folder of the simulator's own files, whose frames stand below a simulated kernel's."""
-    from numba.cuda.simulator import kernel
-
-    return os.path.dirname(kernel.__file__)
-
-
-def atomics_file() -> str:
-    """The file whose frames stand between a simulated kernel and an array it touches through `cuda.atomic`."""
+def simulators_own() -> tuple[str, str]:
+    """The folder of the simulator's files, whose frames stand below a kernel's, and that of `cuda.atomic`, above it."""
     from numba.cuda.simulator import kernelapi
 
-    return kernelapi.__file__
+    return os.path.dirname(kernelapi.__file__), kernelapi.__file__
 
 
 def dtype_of(kind):
@@ -183,36 +176,17 @@ def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[N
     """
     from numba.cuda.simulator import kernel, kernelapi
 
-    places = [
-        (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
-        (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
-        (kernel.BlockThread, "syncthreads", syncthreads),
-        (kernel.FakeCUDAKernel, "__call__", launch),
-    ]
-    before = [vars(owner)[name] for owner, name, _ in places]
-    for (owner, name, make), own in zip(places, before, strict=True):
-        setattr(owner, name, make(own))
-    try:
+    with ExitStack() as stack:
+        for owner, name, make in (
+            (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
+            (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
+            (kernel.BlockThread, "syncthreads", syncthreads),
+            (kernel.FakeCUDAKernel, "__call__", launch),
+        ):
+            own = vars(owner)[name]
+            setattr(owner, name, make(own))
+            stack.callback(setattr, owner, name, own)
         yield
-    finally:
-        for (owner, name, _), own in zip(places, before, strict=True):
-            setattr(owner, name, own)
-
-
-@contextmanager
-def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
-    """Within it, functions that a kernel calls are compiled for that compute capability.
-
-    Numba compiles them for the current device. There may be none, and it is not asked.
-    """
-    from numba.cuda import dispatcher
-
-    asked = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = asked
 
 
 def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int], lines: bool = False) -> str:
@@ -221,9 +195,15 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
     `lines`: let the PTX say which line of the source each instruction comes from. The instructions stay the same.
     """
     from numba import cuda
+    from numba.cuda import dispatcher
 
-    with compiling_for(capability):
+    # Functions that a kernel calls are compiled for the current device: there may be none, and it is not asked.
+    asked = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
         return cuda.compile_ptx(function, signature, cc=capability, lineinfo=lines)[0]
+    finally:
+        dispatcher.get_current_device = asked
 
 
 def is_complaint(error: BaseException | None) -> bool:

@@ -60,7 +60,6 @@ OPENCL = Dialect(
     language="c",
     comment="//",
     begins="__kernel",
-    thread="work-item",
     device=device_for,
     build=opencl_kernel,
 )

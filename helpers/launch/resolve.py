@@ -20,7 +20,6 @@ class Dialect:
     name      "CUDA" or "OpenCL"
     folder    in helpers/, with one file a step; `suffix`: of these files
     language  of the files, as Markdown calls it; `comment` begins a comment, `begins` the kernel
-    thread    what it calls one of the many that run a kernel
     device    (step or None, name or None) -> the `Device` that kernels of that step, or any, run on
     build     (step, ...) -> `Kernel`, as `cuda_kernel` and `opencl_kernel`
     """
@@ -31,7 +30,6 @@ class Dialect:
     language: str
     comment: str
     begins: str
-    thread: str
     device: Callable[..., Device]
     build: Callable
 

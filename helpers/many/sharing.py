@@ -29,16 +29,20 @@ class Together(Contestant):
         self.dialect = kernels[0].dialect
         self.name = f"{kernels[0].step} on {len(kernels)} devices"
 
+    def parts(self, M: int) -> list[tuple[Kernel, slice]]:
+        """Each kernel that has rows of C, with these."""
+        rows = shares(M, self.rates)
+        return [(k, mine) for k, mine in zip(self.kernels, rows, strict=True) if mine.stop > mine.start]
+
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what one of the kernels has to say against its share."""
-        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
+        for k, rows in self.parts(M):
             k.refuse(rows.stop - rows.start, N, K)
 
     def ready(self, M: int, N: int, K: int) -> "Together":
         """Itself, each kernel ready for its rows."""
-        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
-            if rows.stop > rows.start:
-                k.ready(rows.stop - rows.start, N, K)
+        for k, rows in self.parts(M):
+            k.ready(rows.stop - rows.start, N, K)
         return self
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "TogetherWork":
@@ -69,10 +73,7 @@ class TogetherWork(Work):
     """A work for each device that has rows, and a thread for each, which asks for its launches and waits for them."""
 
     def __init__(self, k, A, B, fill):
-        rows = shares(len(A), k.rates)
-        self.works = [
-            one.upload(A[mine], B, fill) for one, mine in zip(k.kernels, rows, strict=True) if mine.stop > mine.start
-        ]
+        self.works = [one.upload(A[rows], B, fill) for one, rows in k.parts(len(A))]
         self.threads = ThreadPoolExecutor(len(self.works))
 
     def timed(self, launches):

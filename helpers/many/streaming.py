@@ -7,7 +7,6 @@ other copies. Each pair makes a block of C, which comes back to the host. Where 
 import contextlib
 import math
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -187,7 +186,7 @@ class StreamedWork(Work):
     """
 
     def __init__(self, streamed, A, B, fill):
-        self.kernel, self.A, self.B = streamed.kernel, A, B
+        self.kernel, self.simulated, self.A, self.B = streamed.kernel, streamed.simulated, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
         self.counting = threading.Lock()
@@ -196,13 +195,6 @@ class StreamedWork(Work):
     def download(self):
         """C, float32 (M, N)."""
         return self.C.copy()
-
-    def timed(self, launches):
-        """Pass everything through the device so many times. Returns the wall's seconds each; None in a simulator."""
-        start = time.perf_counter()
-        for _ in range(launches):
-            self.multiply()
-        return None if self.kernel.simulated else (time.perf_counter() - start) / launches
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""

@@ -11,9 +11,9 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import wrong_elements
-from helpers.launch import draw
+from helpers.launch import contestant, draw
 from helpers.launch.operands import GUARD
-from helpers.many import streamed, streaming
+from helpers.many import streamed
 from helpers.many.streaming import Plan, StreamedWork, plan, widest
 
 TILED = {"step": "tiled", "TILE": 16}
@@ -211,7 +211,7 @@ def test_every_size_of_block_is_made_ready(monkeypatch):
 
 def test_the_time_is_the_walls_for_each_launch(monkeypatch):
     work, clock, launched = streamed(opencl_kernel(**TILED), 2e6).upload(*draw(4, 4, 4)), iter([10.0, 16.0]), []
-    monkeypatch.setattr(streaming, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(contestant, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(work, "multiply", lambda: launched.append(1))
     assert work.timed(3) == 2.0 and len(launched) == 3
 

@@ -110,10 +110,7 @@ def line_that_adds(debian, conda):
 
 
 def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
-    """The first of these shared libraries that loads. `names`: paths, or names that the system knows.
-
-    Raises Absent, with the remedy as its message, if none loads.
-    """
+    """The first of these shared libraries, paths or names the system knows, that loads. Raises Absent if none does."""
     for name in names:
         try:
             return ctypes.CDLL(str(name), mode)
@@ -297,9 +294,8 @@ def started_cublas():
     """cublasSgemm, a handle for it, and the version. Once a process, for a handle keeps memory of the GPU."""
     library, handle, number, version = load_cublas(), POINTER(), INT(), []
     cuda.current_context()  # cublasCreate takes this thread's context, which must be Numba's
-    status = library.cublasCreate_v2(ctypes.byref(handle))
-    status = status or library.cublasSetMathMode(handle, 0)  # CUBLAS_DEFAULT_MATH: float32, no TF32
-    if status:
+    # The mode is CUBLAS_DEFAULT_MATH: float32, no TF32.
+    if status := library.cublasCreate_v2(ctypes.byref(handle)) or library.cublasSetMathMode(handle, 0):
         raise RuntimeError(f"cuBLAS does not start here: status {status}")
     for part in range(3):  # major, minor, patch
         library.cublasGetProperty(part, ctypes.byref(number))

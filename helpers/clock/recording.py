@@ -1,7 +1,4 @@
-"""One command for a machine: check every step, tune the upper rungs, measure beside the libraries, write the file.
-
-python -m helpers record results
-"""
+"""`python -m helpers record results`: check every step, tune the upper rungs, measure, and write the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +17,7 @@ TUNING_SECONDS = 600  # for all rungs and dialects together
 
 
 def planned(kind: str, tuning_size: int, ragged: list, small: list, large: list) -> dict:
-    """What is done on a device of that kind: which steps are tuned, and measured at which sizes.
-
-    At the small sizes every step is measured. At the large ones those before register_2d would take minutes.
-    """
+    """What is done on a device of that kind. At the large sizes, steps before register_2d would take minutes."""
     names = ladder.rungs()
     upper = [name for name in names[names.index("register_2d") :] if kind in ladder.STEPS[name].defaults]
     sizes = [(size, names) for size in small] + [(size, upper) for size in large]

@@ -115,8 +115,7 @@ def tune(
 
     `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`:
     {parameter: values} in place of the ladder's. What an earlier call found for that size is returned at once, unless
-    `again` is true. Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins;
-    interrupted again, it keeps the defaults.
+    `again` is true. Interrupted, it times the best so far against the defaults; interrupted again, it keeps these.
     Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
@@ -160,10 +159,7 @@ def warn_once(folder: Path) -> None:
 
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
-    """Try points for the search's share of the seconds since `start`, with a progress bar.
-
-    Returns what was tried, and whether it was interrupted.
-    """
+    """What was tried in the search's share of the seconds since `start`, and whether it was interrupted."""
     with Progress(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
 
         def each(tried):
@@ -174,10 +170,7 @@ def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]
 
 
 def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None, bool]:
-    """The best of those tried and its `Comparison` with the defaults; the defaults if none was ahead of them.
-
-    And whether an interrupt cut this short.
-    """
+    """The best of those tried, or the defaults, its `Comparison` with them, and whether an interrupt cut this short."""
     good = sorted((entry for entry in tried if entry[1]), key=lambda entry: -entry[1])
     good = [p for p, _, _ in good[: FINALISTS + 1] if p != task.default][:FINALISTS]
     won, cut = [], False

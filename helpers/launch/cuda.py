@@ -149,10 +149,7 @@ STREAMS = threading.local()
 
 
 def stream():
-    """This thread's stream: what two threads ask of the GPU can run at the same time, such as a copy beside a kernel.
-
-    The main thread's is the default one, on which libraries compute as well.
-    """
+    """This thread's stream, so that a copy can run beside a kernel: the main thread's is the default, as libraries'."""
     if threading.current_thread() is threading.main_thread():
         return 0
     if not hasattr(STREAMS, "own"):
@@ -173,8 +170,8 @@ class CudaArrays(Work):
         self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
         try:
             with told_plainly():
-                (self.d_A, guard_A), (self.d_B, guard_B) = placed(A), placed(B)
-                self.behind = guard_A, guard_B
+                pair = ((X.memory, None) if isinstance(X, OnDevice) else guarded(X) for X in (A, B))
+                (self.d_A, self.d_B), self.behind = zip(*pair, strict=True)
                 self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
@@ -230,11 +227,6 @@ class CudaWork(CudaArrays):
     def multiply(self):
         """Run the kernel once; on a GPU, ask for it."""
         self.configured(self.d_A, self.d_B, self.d_C)
-
-
-def placed(X):
-    """(X on the device, the guard behind it): copied there; or as it is there already, and None."""
-    return (X.memory, None) if isinstance(X, OnDevice) else guarded(X)
 
 
 def guarded(X, behind=np.nan):

@@ -38,10 +38,7 @@ def ignored(path, why):
 
 
 def read(path) -> dict:
-    """What that file says; {} where there is none.
-
-    Raises OSError where it cannot be read, ValueError where it is damaged.
-    """
+    """What that file says; {} where there is none. Raises OSError where it cannot be read, ValueError if damaged."""
     try:
         stored = files.plain(files.read_json(path, LARGEST, "tune again"))
         return stored | {"parameters": dict(stored["parameters"])}
@@ -52,10 +49,7 @@ def read(path) -> dict:
 
 
 def entry(step, device, source):
-    """What is stored of that step on that device, a dict with its `parameters`; {} where nothing is that still counts.
-
-    Warns of what is there and does not count.
-    """
+    """What is stored of that step on that device; {} where nothing still counts. Warns of what does not."""
     path = path_of(step, device)
     try:
         found = read(path)

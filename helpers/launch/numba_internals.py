@@ -52,10 +52,7 @@ def dtype_of(kind):
 
 
 def let_simulator_align() -> None:
-    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which it refuses or does not know.
-
-    It has no addresses, so that an alignment means nothing there.
-    """
+    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which means nothing there."""
     import numpy as np
     from numba.cuda.simulator import kernelapi
 

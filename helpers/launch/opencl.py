@@ -75,10 +75,7 @@ QUEUES = threading.local()
 
 
 def context_and_queue(device: Device):
-    """The device's pyopencl context, and this thread's queue of it, which times what it runs.
-
-    What two threads ask of a device can so run at the same time, such as a copy beside a kernel.
-    """
+    """The device's context, and this thread's queue, which times what it runs: a copy can run beside a kernel."""
     context, mine = context_of(device), QUEUES.__dict__
     if device not in mine:
         mine[device] = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)

@@ -54,8 +54,7 @@ class Together(Contestant):
 def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
-    `size` of the product that they are measured at, one after the other. Raises ValueError for no kernel, for two on
-    the same device, and for one in a simulator, which has no rate.
+    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, a simulator.
     """
     kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]

@@ -170,8 +170,7 @@ class Streamed(Contestant):
 def streamed(k: Kernel, budget: float) -> Streamed:
     """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
-    Any M, N and K. Raises TypeError for what is no kernel of the ladder or of yours, ValueError for a budget that is no
-    number of bytes; a call, for one that holds not even a tile of each, with the least that would do.
+    A call raises ValueError for a budget that holds not even a tile of each, with the least that would do.
     """
     return Streamed(k, int(budget))
 
@@ -198,7 +197,7 @@ class StreamedWork(Work):
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.bytes_up, self.bytes_down, self.peak, self.order = self.plan, 0, 0, 0, []
+        p, self.peak, self.order, self.up, self.down = self.plan, 0, [], [], []
         stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
         if p.stays == "B":
             stays, passes = passes, stays
@@ -216,6 +215,7 @@ class StreamedWork(Work):
                     self.stopped = True  # the other track need not finish its blocks
                     raise
         self.tracks, self.staying = [], None  # and with them what they hold on the device
+        self.bytes_up, self.bytes_down = sum(self.up), sum(self.down)
 
     def cut(self, name, block, k):
         """A block of A or B, C-contiguous: `block` of A's rows or B's columns, `k` of what they have in common."""
@@ -228,7 +228,7 @@ class StreamedWork(Work):
             for track in self.tracks:
                 track.passing = track.work = None
         self.staying = self.kernel.place(X, self.staying)
-        self.count(up=X.nbytes)
+        self.up.append(X.nbytes)
 
     def let_pass(self, turn):
         """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
@@ -240,11 +240,11 @@ class StreamedWork(Work):
             X = self.cut(other, block, k)
             with self.noted("copy", number):
                 self.put(track, X, other)
-            self.count(up=X.nbytes)
+            self.up.append(X.nbytes)
             with self.noted("multiply", number):
                 track.work.launch()
             part = track.work.download()
-            self.count(down=part.nbytes)
+            self.down.append(part.nbytes)
             C = self.C[(block, staying) if other == "A" else (staying, block)]
             C[:] = C + part if k.start else part
 
@@ -269,11 +269,6 @@ class StreamedWork(Work):
         self.order.append((what, True, number))
         yield
         self.order.append((what, False, number))
-
-    def count(self, up=0, down=0):
-        """Note bytes that were copied."""
-        with self.counting:
-            self.bytes_up, self.bytes_down = self.bytes_up + up, self.bytes_down + down
 
 
 def pieces(end: int, step: int) -> list[slice]:

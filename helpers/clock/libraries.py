@@ -54,10 +54,10 @@ class Absent(Exception):
 
 
 class Peer(Contestant):
-    """A library. `place`: (A, B, fill) -> its `Work`."""
+    """A library. `work_of`: (A, B, fill) -> its `Work`."""
 
-    def __init__(self, name, dialect, device, version, place):
-        self.name, self.dialect, self.device, self.place = name, dialect, device, place
+    def __init__(self, name, dialect, device, version, work_of):
+        self.name, self.dialect, self.device, self.work_of = name, dialect, device, work_of
         self.parameters = {"version": version} if version else {}
         # CLBlast builds its kernels in the first call of their kind, and does not say how long that takes.
         self.build_seconds = None if dialect == "OpenCL" else 0.0
@@ -71,7 +71,7 @@ class Peer(Contestant):
 
     def upload(self, A, B, fill=np.nan):
         """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
-        return self.place(*operands.ready(A, B, self.device), fill)
+        return self.work_of(*operands.pair_for(A, B, self.device), fill)
 
 
 @takes
@@ -85,8 +85,8 @@ def find(name: str) -> Peer | Missing:
     """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
     dialect, load_it = LIBRARIES[name]
     try:
-        device, version, place = load_it()
-        k = Peer(name, dialect, device, version, place)
+        device, version, work_of = load_it()
+        k = Peer(name, dialect, device, version, work_of)
         if right_within_bound(k, *draw(5, 7, 3)):
             return k
         remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
@@ -119,7 +119,7 @@ def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
     raise Absent(remedy)
 
 
-# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `place`.
+# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `work_of`.
 
 
 # ---------------------------------------------------------------------------------------------- host
@@ -160,7 +160,7 @@ def pytorch():
 
 
 def cblas(library):
-    """The `place` of a library with the C interface that all of its kind have."""
+    """The `work_of` of a library with the C interface that all of its kind have."""
     gemm = library.cblas_sgemm
     gemm.restype, gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
 

@@ -102,7 +102,7 @@ class CudaKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
         """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
-        return CudaWork(self, *operands.ready(A, B, self.device), fill)
+        return CudaWork(self, *operands.pair_for(A, B, self.device), fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
         """Copy X to the device, over another matrix of that shape, or into memory of its own."""

@@ -28,7 +28,7 @@ class HostKernel(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        return HostWork(self.function, *operands.ready(A, B))
+        return HostWork(self.function, *operands.pair_for(A, B))
 
 
 class HostWork(Work):

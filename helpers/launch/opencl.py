@@ -165,7 +165,7 @@ class OpenCLKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
-        A, B = operands.ready(A, B, self.device)
+        A, B = operands.pair_for(A, B, self.device)
         return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:

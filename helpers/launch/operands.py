@@ -86,7 +86,7 @@ def refuse_no_matrix(name: str, X: object) -> None:
         )
 
 
-def ready(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
+def pair_for(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
     """A and B as that device takes them: C-contiguous float32, with elements. What `place` put there stays as it is.
 
     Raises what `validate` raises, and ValueError for matrices without elements or on another device.
@@ -97,7 +97,7 @@ def ready(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | N
 
 
 def as_placed(name: str, X: np.ndarray | OnDevice, device: Device | None = None) -> np.ndarray | OnDevice:
-    """One operand as that device takes it. Raises what `ready` raises."""
+    """One operand as that device takes it. Raises what `pair_for` raises."""
     if not isinstance(X, OnDevice):
         refuse_no_matrix(name, X)
     elif X.device != device:

@@ -9,7 +9,7 @@ from ..clock import measure
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
 from ..launch.given import some, takes
-from ..launch.operands import ready
+from ..launch.operands import pair_for
 
 
 def shares(rows: int, rates: list[float]) -> list[slice]:
@@ -47,7 +47,7 @@ class Together(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "TogetherWork":
         """To each device its rows of A, and all of B, beside its rows of C, full of `fill`."""
-        return TogetherWork(self, *ready(A, B), fill)
+        return TogetherWork(self, *pair_for(A, B), fill)
 
 
 @takes

@@ -123,18 +123,18 @@ def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: in
     M, N, K = size
     end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
     room = budget // 4 - guards(tracks)
-    wide = whole((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
+    wide = in_tiles((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
     if wide == 0:
         return None
     # So many blocks stay, one after the other. All of them are as wide, but for a tile.
     staying = ceil_div(end, wide)
-    wide = min(wide, whole(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
+    wide = min(wide, in_tiles(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
     thick = (room - wide * BK) // (tracks * (BK + wide))
-    thick = whole(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
+    thick = in_tiles(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
     return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
 
 
-def whole(n: int, tile: int, end: int) -> int:
+def in_tiles(n: int, tile: int, end: int) -> int:
     """The elements of as many whole tiles as there are in n; or `end`, which may cut a tile, where n reaches it."""
     return end if n >= end else max(0, n // tile * tile)
 
@@ -163,7 +163,7 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        return StreamedWork(self, *operands.ready(A, B), fill)
+        return StreamedWork(self, *operands.pair_for(A, B), fill)
 
 
 @takes

@@ -79,7 +79,7 @@ class CudaKernel(Kernel):
 
     dialect = "CUDA"
 
-    def __init__(self, function: Callable, **asked):
+    def __init__(self, function: Callable, **asked: object):
         super().__init__(**asked)
         self.function = function
         if self.device.kind == "GPU":

@@ -142,10 +142,8 @@ def taken(name: str, value: object, kind: object) -> object:
         return whole(name, value, *BOUNDS.get(name, (-MOST, MOST)))
     if kind is float or (kind == float | None and value is not None):
         return number(name, value)
-    try:
+    with contextlib.suppress(Unfit):
         return fitting(value, kind)
-    except Unfit:
-        pass
     if getattr(kind, "__name__", "") == "Kernel":
         raise TypeError(f"{name}={told(value)} is no built kernel; build it first, with {MADE_BY['Kernel']}.")
     raise TypeError(f"{name}={told(value)} does not do; give {words(kind)}.")

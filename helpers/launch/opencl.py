@@ -101,7 +101,7 @@ class OpenCLKernel(Kernel):
 
     dialect = "OpenCL"
 
-    def __init__(self, **asked):
+    def __init__(self, **asked: object):
         super().__init__(**asked)
         self.variants = {}
         self.context, self.queue = context_and_queue(self.device)

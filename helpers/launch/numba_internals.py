@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
+import numpy as np
+
 from .errors import no_exit
 
 
@@ -45,7 +47,6 @@ def simulators_own() -> tuple[str, str]:
 
 def dtype_of(kind):
     """The NumPy dtype of a Numba type or of a NumPy one, as the simulator understands both."""
-    import numpy as np
     from numba.cuda.simulator.kernelapi import numpy_support, types
 
     return numpy_support.as_dtype(kind) if isinstance(kind, types.Type) else np.dtype(kind)
@@ -53,7 +54,6 @@ def dtype_of(kind):
 
 def let_simulator_align() -> None:
     """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which means nothing there."""
-    import numpy as np
     from numba.cuda.simulator import kernelapi
 
     dynamic = kernelapi.FakeCUDAShared.array
@@ -126,8 +126,6 @@ def run_in_turns(manager, grid_point, *arguments) -> None:
     The simulator's own lets all of them run at once and asks again and again which of them wait. That takes several
     times as long, and who comes first differs from run to run. Raises what a thread raised, as it does.
     """
-    import numpy as np
-
     waiting = [waiting_thread(manager, grid_point, point, arguments) for point in np.ndindex(*manager._block_dim)]
     while waiting:
         for thread in list(waiting):

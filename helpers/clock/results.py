@@ -178,14 +178,12 @@ def as_dict(board: Scoreboard) -> dict:
 def from_dict(b: dict) -> Scoreboard:
     """The scoreboard that `as_dict` made this of."""
     M, N, K = sizes((b["M"], b["N"], b["K"]))
-    timings = []
-    for c in b["contestants"]:
+    timings, seconds = [], [tuple(c["seconds"]) for c in b["contestants"]]
+    for c, times in zip(b["contestants"], seconds, strict=True):
         about = {name: c[name] for name in STORED if name in c}  # older files have no "own"
-        timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(c["seconds"])), spread=None, **about))
-    seconds = tuple(tuple(c["seconds"]) for c in b["contestants"])
-    return Scoreboard(
-        M, N, K, tuple(timings), seconds, 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]
-    )
+        timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(times)), spread=None, **about))
+    probe = 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"]
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probe, blas=b["blas"])
 
 
 def read_file(path: Path) -> MachineResults:

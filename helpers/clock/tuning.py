@@ -148,8 +148,8 @@ def tune(
         except OSError as error:  # what was found is worth more than the file
             not_kept = str(error)
             warn_once(kept.path_of(rung, device).parent)
-    legal = len(legal) + (default not in legal)
-    return Tuning(step, one.name, size, best, tuple(tried), legal, took, comparison, interrupted, not_kept=not_kept)
+    about = dict(legal=len(legal) + (default not in legal), interrupted=interrupted, not_kept=not_kept)
+    return Tuning(step, one.name, size, best, tuple(tried), seconds=took, comparison=comparison, **about)
 
 
 @functools.cache

@@ -150,10 +150,11 @@ def vector(device):
 def register_patch_defaults(device):
     """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers.
 
-    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 4, 4 x 2 + 2 + 1 = 11.
+    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 6, 6 x 2 + 2 + 1 = 15.
     """
-    BM, BN, TN = 128, 256, 2
-    TM = max(rows for rows in (4, 8) if rows * TN + TN + 1 <= vector_registers(device))
+    BN, TN = 256, 2
+    TM = max(rows for rows in (4, 6, 8) if rows * TN + TN + 1 <= vector_registers(device))
+    BM = 16 * TM
     BK = max(8, min(128, device.shared_bytes // (4 * (BM + BN)) // 8 * 8))
     return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN)
 
@@ -337,10 +338,10 @@ STEPS = {
                 "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             },
             space=dict(
-                BM=(32, 64, 128, 256),
+                BM=(32, 64, 96, 128, 256),
                 BN=(32, 64, 128, 256, 512),
                 BK=(8, 16, 32, 64),
-                TM=(4, 8, 16),
+                TM=(4, 6, 8, 16),
                 TN=(2, 4, 8, 16, 64),
             ),
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),

@@ -237,10 +237,6 @@ def table():
             many.on_ranks,
             {"A": (A, {"0 rows"}), "B": (B, NOTHING), "ranks": (1, NOTHING), "limit": (10, {"1.5"})},
         ),
-        "all_on_ranks": (
-            many.all_on_ranks,
-            {"pairs": ([(A, B)], {"[]"}), "ranks": (1, NOTHING), "limit": (10, {"1.5"})},
-        ),
         "mpirun": (many.mpirun, {"ranks": (1, NOTHING), "limit": (10, {"1.5"})}),
         "bytes_moved": (
             many.bytes_moved,

@@ -187,6 +187,7 @@ def test_the_patch_of_register_2d_fits_a_cpus_registers_and_its_tiles_local_memo
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, kib << 10, None, None, width, 2)
     step = ladder.STEPS["register_2d"]
     p = ladder.parameters(step, cpu, {})  # it refuses what the device cannot hold
+    assert (p["BM"], p["TM"], p["TN"]) == {32: (128, 8, 2), 16: (96, 6, 2)}[registers]
     assert p["TM"] * p["TN"] + p["TN"] + 1 <= registers < 2 * p["TM"] * p["TN"] + p["TN"] + 1
     assert 4 * step.staged(p | dict(BK=p["BK"] + 8)) > kib << 10 or p["BK"] == 128  # and no shallower than it must be
 

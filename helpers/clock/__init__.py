@@ -1,31 +1,18 @@
 """How long did it take? Times that are hard to fool, contests in turns, a machine's limits, tuning, and records."""
 
-from .contests import Comparison, compare, contest, measure_ladder
-from .libraries import Missing, peers
-from .limits import Limits, machine_limits
-from .recording import record
-from .results import MachineResults, read_results, write_results
-from .scoreboards import Scoreboard, scoreboard
-from .timing import Timing, measure
-from .tuning import Tuning, tune
+import lazy_loader
 
-__all__ = [
-    "Comparison",
-    "Limits",
-    "MachineResults",
-    "Missing",
-    "Scoreboard",
-    "Timing",
-    "Tuning",
-    "compare",
-    "contest",
-    "machine_limits",
-    "measure",
-    "measure_ladder",
-    "peers",
-    "read_results",
-    "record",
-    "scoreboard",
-    "tune",
-    "write_results",
-]
+# Loaded when first asked for: who times a kernel need not wait for what records a machine.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "contests": ["Comparison", "compare", "contest", "measure_ladder"],
+        "libraries": ["Missing", "peers"],
+        "limits": ["Limits", "machine_limits"],
+        "recording": ["record"],
+        "results": ["MachineResults", "read_results", "write_results"],
+        "scoreboards": ["Scoreboard", "scoreboard"],
+        "timing": ["Timing", "measure"],
+        "tuning": ["Tuning", "tune"],
+    },
+)

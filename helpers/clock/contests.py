@@ -1,8 +1,7 @@
 """Who is faster? Contestants timed in turns, each round in the other direction, so that all meet the same weather.
 
 Equal kernels differ, too: by a few per cent always, several times over on a busy machine. So a word is said only where
-one was ahead in each of nine rounds, by more than such few per cent. That a fair coin falls nine times on the same side
-comes once in 256 trials, however busy the machine is, and the margin makes it rarer.
+one was ahead in each of nine rounds, by a margin. Nine times the same side of a coin comes once in 256 trials.
 """
 
 from collections.abc import Callable
@@ -82,7 +81,6 @@ def compare(
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
-
     Raises ValueError when one of them runs in a simulator, where there is no time.
     """
     if any(getattr(k, "simulated", False) for k in (first, second)):
@@ -116,8 +114,7 @@ def measure_ladder(
 def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, parameters=None) -> list[Contestant]:
     """NumPy, then each rung in every dialect, built; the arguments are those of `measure_ladder`.
 
-    Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for a size that is too
-    large for one of the devices.
+    Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for that size.
     """
     wanted = dialects_called(dialects)
     steps = [steps] if isinstance(steps, str) else steps

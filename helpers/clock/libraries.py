@@ -54,10 +54,10 @@ class Absent(Exception):
 
 
 class Peer(Contestant):
-    """A library. `place`: (A, B, fill) -> its `Work`."""
+    """A library. `work_of`: (A, B, fill) -> its `Work`."""
 
-    def __init__(self, name, dialect, device, version, place):
-        self.name, self.dialect, self.device, self.place = name, dialect, device, place
+    def __init__(self, name, dialect, device, version, work_of):
+        self.name, self.dialect, self.device, self.work_of = name, dialect, device, work_of
         self.parameters = {"version": version} if version else {}
         # CLBlast builds its kernels in the first call of their kind, and does not say how long that takes.
         self.build_seconds = None if dialect == "OpenCL" else 0.0
@@ -71,7 +71,7 @@ class Peer(Contestant):
 
     def upload(self, A, B, fill=np.nan):
         """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
-        return self.place(*operands.ready(A, B, self.device), fill)
+        return self.work_of(*operands.pair_for(A, B, self.device), fill)
 
 
 @takes
@@ -85,8 +85,8 @@ def find(name: str) -> Peer | Missing:
     """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
     dialect, load_it = LIBRARIES[name]
     try:
-        device, version, place = load_it()
-        k = Peer(name, dialect, device, version, place)
+        device, version, work_of = load_it()
+        k = Peer(name, dialect, device, version, work_of)
         if right_within_bound(k, *draw(5, 7, 3)):
             return k
         remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
@@ -110,10 +110,7 @@ def line_that_adds(debian, conda):
 
 
 def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
-    """The first of these shared libraries that loads. `names`: paths, or names that the system knows.
-
-    Raises Absent, with the remedy as its message, if none loads.
-    """
+    """The first of these shared libraries, paths or names the system knows, that loads. Raises Absent if none does."""
     for name in names:
         try:
             return ctypes.CDLL(str(name), mode)
@@ -122,7 +119,7 @@ def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
     raise Absent(remedy)
 
 
-# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `place`.
+# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `work_of`.
 
 
 # ---------------------------------------------------------------------------------------------- host
@@ -163,7 +160,7 @@ def pytorch():
 
 
 def cblas(library):
-    """The `place` of a library with the C interface that all of its kind have."""
+    """The `work_of` of a library with the C interface that all of its kind have."""
     gemm = library.cblas_sgemm
     gemm.restype, gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
 
@@ -297,9 +294,8 @@ def started_cublas():
     """cublasSgemm, a handle for it, and the version. Once a process, for a handle keeps memory of the GPU."""
     library, handle, number, version = load_cublas(), POINTER(), INT(), []
     cuda.current_context()  # cublasCreate takes this thread's context, which must be Numba's
-    status = library.cublasCreate_v2(ctypes.byref(handle))
-    status = status or library.cublasSetMathMode(handle, 0)  # CUBLAS_DEFAULT_MATH: float32, no TF32
-    if status:
+    # The mode is CUBLAS_DEFAULT_MATH: float32, no TF32.
+    if status := library.cublasCreate_v2(ctypes.byref(handle)) or library.cublasSetMathMode(handle, 0):
         raise RuntimeError(f"cuBLAS does not start here: status {status}")
     for part in range(3):  # major, minor, patch
         library.cublasGetProperty(part, ctypes.byref(number))

@@ -1,7 +1,6 @@
 """What a device can do at most, measured: the roof and the slope of its roofline."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +56,7 @@ def machine_limits() -> Limits:
     source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
     program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
     time.sleep(IDLE_SECONDS)
-    flops, moved = peak_flops(device, program), copy_bandwidth(device, program)
+    flops, moved = peak_flops(device, context, program), copy_bandwidth(device, context, program)
     return Limits(device.name, most_seen(device.name, "flop", flops), most_seen(device.name, "byte", moved))
 
 
@@ -71,42 +70,34 @@ def peak(device: Device, rate: float = 0.0) -> float:
     return most_seen(device.name, "flop", rate)
 
 
-def peak_flops(device, program):
+def peak_flops(device, context, program):
     """Float32 flop per second of multiply-adds in registers."""
-    context, queue = context_and_queue(device)
-    gpu = device.kind == "GPU"
-    units = device.handle.max_compute_units
     # A GPU wants many threads; a CPU one work-item a group, so that each vector is one register.
-    groups, threads = (units * 32, 256) if gpu else (units * 8, 1)
-    rounds, lanes = 4000 if gpu else 400_000, vector(device)
-    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * lanes * groups * threads)
-    peak = cl.Kernel(program, "peak")
-    peak.set_args(out, np.int32(rounds), np.float32(0.999))
-    seconds = fastest(device, lambda: cl.enqueue_nd_range_kernel(queue, peak, (groups * threads,), (threads,)))
-    return 2 * lanes * SUMS * rounds * groups * threads / seconds
+    groups, threads, rounds = (32, 256, 4000) if device.kind == "GPU" else (8, 1, 400_000)
+    items, lanes = device.handle.max_compute_units * groups * threads, vector(device)
+    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * lanes * items)
+    seconds = fastest(device, program, "peak", (out, np.int32(rounds), np.float32(0.999)), items, threads)
+    return 2 * lanes * SUMS * rounds * items / seconds
 
 
-def copy_bandwidth(device, program):
+def copy_bandwidth(device, context, program):
     """Bytes per second to and from memory, of a copy."""
-    context, queue = context_and_queue(device)
-    source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 64 * COPIED) for _ in range(2))
-    copy = cl.Kernel(program, "copy")
-    copy.set_args(source, target)
-    seconds = fastest(device, lambda: cl.enqueue_nd_range_kernel(queue, copy, (4 * COPIED,), (256,)))
-    return 2 * 64 * COPIED / seconds
+    both = [cl.Buffer(context, cl.mem_flags.READ_WRITE, 64 * COPIED) for _ in range(2)]
+    return 2 * 64 * COPIED / fastest(device, program, "copy", both, 4 * COPIED, 256)
 
 
-def fastest(device, launch: Callable):
-    """Seconds of the fastest launch: a GPU's own clock; on a CPU the wall's.
+def fastest(device, program, name, arguments, items, group):
+    """Seconds of the fastest launch of that kernel: a GPU's own clock; on a CPU the wall's.
 
     A machine is slower at some moments than at others. So the launches come in bursts, with pauses between them, until
     `NOTHING_NEW` bursts in a row were not faster, or until that took long enough.
     """
-    on_gpu = device.kind == "GPU"
+    on_gpu, (_, queue), kernel = device.kind == "GPU", context_and_queue(device), cl.Kernel(program, name)
+    kernel.set_args(*arguments)
 
     def once():
         start = time.perf_counter()
-        event = launch()
+        event = cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
         event.wait()
         return (event.profile.end - event.profile.start) * 1e-9 if on_gpu else time.perf_counter() - start
 

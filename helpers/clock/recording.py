@@ -1,7 +1,4 @@
-"""One command for a machine: check every step, tune the upper rungs, measure beside the libraries, write the file.
-
-python -m helpers record results
-"""
+"""`python -m helpers record results`: check every step, tune the upper rungs, measure, and write the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +9,7 @@ from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
 from ..launch.given import takes
-from .results import drivers, key, prepare, readable, versions, write_results
+from .results import key, made_now, prepare, readable, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
 
@@ -20,10 +17,7 @@ TUNING_SECONDS = 600  # for all rungs and dialects together
 
 
 def planned(kind: str, tuning_size: int, ragged: list, small: list, large: list) -> dict:
-    """What is done on a device of that kind: which steps are tuned, and measured at which sizes.
-
-    At the small sizes every step is measured. At the large ones those before register_2d would take minutes.
-    """
+    """What is done on a device of that kind. At the large sizes, steps before register_2d would take minutes."""
     names = ladder.rungs()
     upper = [name for name in names[names.index("register_2d") :] if kind in ladder.STEPS[name].defaults]
     sizes = [(size, names) for size in small] + [(size, upper) for size in large]
@@ -111,9 +105,6 @@ def tuned_today(name: str, dialect: str, device: Device, size: int) -> bool:
 
 def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:
     """Whether the file has that board from a run of today, with the same steps, drivers and versions."""
-    now = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
     old = readable(path)
-    wanted = (*sizes(size),), frozenset(dialects)
-    return old is not None and any(
-        key(b) == wanted and then == now for b, then in zip(old.boards, old.made, strict=True)
-    )
+    wanted = (sizes(size), frozenset(dialects)), made_now(run)
+    return old is not None and wanted in zip(map(key, old.boards), old.made, strict=True)

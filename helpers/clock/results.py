@@ -4,8 +4,7 @@ import json
 import platform
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -57,31 +56,27 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     Raises ValueError where only simulators took part, OSError where the file cannot be written.
     """
     path = results_file(folder)
-    made = {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with one_at_a_time():
-        everything = merged(readable(path), boards, made, about)
+    with ExitStack() as stack:  # nobody else of this user writes results now
+        with suppress(OSError):  # a cache that cannot be written stops nobody
+            devices.cache_folder().mkdir(parents=True, exist_ok=True)
+            # In the results' own folder the lock would look like one of them.
+            stack.enter_context(files.locked(devices.cache_folder()))
+        everything = merged(readable(path), boards, made_now(run), about)
         files.replace_text(path, json.dumps(everything, indent=1) + "\n")
     return path
 
 
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Within it, nobody else of this user writes results. The lock lies in the cache: here it would look like one."""
-    with ExitStack() as stack:
-        with suppress(OSError):  # a cache that cannot be written stops nobody
-            devices.cache_folder().mkdir(parents=True, exist_ok=True)
-            stack.enter_context(files.locked(devices.cache_folder()))
-        yield
+def made_now(run: str) -> dict:
+    """When and with what boards are measured now, as `MachineResults.made` has it."""
+    return {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
 
 
 def merged(old: MachineResults | None, boards: list, made: dict, about: dict) -> dict:
     """What the file says from now on: these boards, the older ones that they do not replace, and the machine."""
-    rows = [(b, made) for b in boards]
-    if old:
-        new = {key(b) for b in boards}
-        rows += [(b, then) for b, then in zip(old.boards, old.made, strict=True) if key(b) not in new]
-    rows.sort(key=lambda row: (row[0].M * row[0].N * row[0].K, row[0].M, sorted(key(row[0])[1])))
+    rows = {key(b): (b, then) for b, then in zip(old.boards, old.made, strict=True)} if old else {}
+    rows |= {key(b): (b, made) for b in boards}
+    rows = sorted(rows.values(), key=lambda row: (row[0].M * row[0].N * row[0].K, row[0].M, sorted(key(row[0])[1])))
     everything = {
         "device": main_device().name,
         "cpu": devices.cpu_model(),
@@ -90,16 +85,12 @@ def merged(old: MachineResults | None, boards: list, made: dict, about: dict) ->
         "drivers": made["drivers"],
         "versions": made["versions"],
     }
-    kept = {name: value for name, value in (old.about if old else {}).items() if name not in everything}
-    return everything | kept | about | {"boards": [as_dict(b) | {"made": then} for b, then in rows]}
+    about = (old.about if old else {}) | everything | about
+    return everything | about | {"boards": [as_dict(b) | {"made": then} for b, then in rows]}
 
 
 def results_file(folder: str | Path) -> Path:
-    """The machine's file in that folder, which need not exist.
-
-    It is called after the GPU if one takes part, else after the CPU: its model, and how many of its cores there are.
-    Raises ValueError where both dialects run in simulators.
-    """
+    """The machine's file in that folder, which need not exist: called after the GPU, or the CPU and its cores."""
     device = main_device()
     name = device.name
     if device.kind != "GPU":
@@ -137,10 +128,7 @@ def drivers() -> dict:
 
 
 def prepare(folder: str | Path) -> Path:
-    """Find out that this machine's file can be written there, before anything is measured. Returns its path.
-
-    A damaged file is set aside. Raises what `write_results` raises.
-    """
+    """Find out that this machine's file can be written there; a damaged one is set aside. Returns its path."""
     path = results_file(folder)
     files.try_writing(path, make_folder=True)
     readable(path)
@@ -190,21 +178,16 @@ def as_dict(board: Scoreboard) -> dict:
 def from_dict(b: dict) -> Scoreboard:
     """The scoreboard that `as_dict` made this of."""
     M, N, K = sizes((b["M"], b["N"], b["K"]))
-    timings = []
-    for c in b["contestants"]:
+    timings, seconds = [], [tuple(c["seconds"]) for c in b["contestants"]]
+    for c, times in zip(b["contestants"], seconds, strict=True):
         about = {name: c[name] for name in STORED if name in c}  # older files have no "own"
-        timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(c["seconds"])), spread=None, **about))
-    seconds = tuple(tuple(c["seconds"]) for c in b["contestants"])
-    return Scoreboard(
-        M, N, K, tuple(timings), seconds, 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"], blas=b["blas"]
-    )
+        timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(times)), spread=None, **about))
+    probe = 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"]
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probe, blas=b["blas"])
 
 
 def read_file(path: Path) -> MachineResults:
-    """The `MachineResults` of one file. Raises ValueError, naming the file, if it is not one of ours.
-
-    Another machine's file is data: its texts are made fit for a line of a screen.
-    """
+    """The `MachineResults` of one file, its texts fit for a screen. Raises ValueError if it is not one of ours."""
     try:
         stored = files.plain(files.read_json(path, LARGEST, "a machine's file has some 100 kB"))
         boards = stored.pop("boards")

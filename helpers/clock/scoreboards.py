@@ -51,10 +51,7 @@ class Scoreboard:
         return None if t.simulated or self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
 
     def times(self, i: int, j: int) -> tuple[float, float, float] | None:
-        """How many times as fast contestant i is as j: the median, the least and the greatest of the rounds' ratios.
-
-        None where one of them ran in the simulator.
-        """
+        """How many times as fast contestant i is as j: median, least and greatest of the rounds; None if simulated."""
         ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # a simulator has no times
         return (float(np.median(ratios)), min(ratios), max(ratios)) if ratios else None
 

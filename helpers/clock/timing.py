@@ -6,8 +6,7 @@ process idles: the threads of OpenBLAS and of OpenCL's CPU runtimes spin for a w
 back they slow each other down several times over.
 
 A CPU is warm after one launch, and each launch is timed. A GPU raises its clock only after a while of work, and a short
-launch is over before Python has asked for the next. So a GPU is warmed up for a time, and then timed by batches of
-launches.
+launch is over before Python has asked for the next: so it is warmed up for a time, and timed by batches of launches.
 """
 
 import os
@@ -150,10 +149,7 @@ def measure(
 
 
 def warm_up(work: Work, on_gpu: bool) -> int:
-    """Launch until caches, clocks and whatever the first call sets up are ready. Returns launches to time together.
-
-    On a CPU one launch does, and each is timed for itself.
-    """
+    """Launch until caches and clocks are ready: on a CPU once. Returns launches to time together: on a CPU one."""
     until = time.perf_counter() + WARM_SECONDS
     seconds = work.launch()
     if not on_gpu:

@@ -5,11 +5,11 @@ kernels by a short loop; both go through the space in the same order. What seems
 defaults, in turns, and kept only if that comparison's verdict is "ahead".
 """
 
-import dataclasses
 import functools
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import ladder
 from ..devices import Device
@@ -115,8 +115,7 @@ def tune(
 
     `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`:
     {parameter: values} in place of the ladder's. What an earlier call found for that size is returned at once, unless
-    `again` is true. Interrupted, it times the best so far against the defaults, some seconds, and keeps it if it wins;
-    interrupted again, it keeps the defaults.
+    `again` is true. Interrupted, it times the best so far against the defaults; interrupted again, it keeps these.
     Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
@@ -139,40 +138,28 @@ def tune(
     task = Task(rung, one.name, device, size, default, legal)
     tried, interrupted = search(task, start, seconds)
     best, comparison, cut = finals(task, tried, start + seconds, interrupted)
-    found = Tuning(
-        step,
-        one.name,
-        size,
-        best,
-        tried=tuple(tried),
-        legal=len(legal) + (default not in legal),
-        seconds=time.perf_counter() - start,
-        comparison=comparison,
-        interrupted=interrupted or cut,
-    )
-    if all(rate is None for _, rate, _ in tried):
-        return found
-    ratio = round(comparison.ratio, 3) if comparison else None
-    about = dict(size=size, date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=found.interrupted)
-    try:
-        kept.remember(rung, device, source, best, **about)
-    except OSError as error:  # what was found is worth more than the file
-        warn_once(str(error))
-        return dataclasses.replace(found, not_kept=str(error))
-    return found
+    interrupted, took = interrupted or cut, time.perf_counter() - start
+    not_kept = ""
+    if any(rate is not None for _, rate, _ in tried):
+        ratio = round(comparison.ratio, 3) if comparison else None
+        about = dict(date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
+        try:
+            kept.remember(rung, device, source, best, size, **about)
+        except OSError as error:  # what was found is worth more than the file
+            not_kept = str(error)
+            warn_once(kept.path_of(rung, device).parent)
+    about = dict(legal=len(legal) + (default not in legal), interrupted=interrupted, not_kept=not_kept)
+    return Tuning(step, one.name, size, best, tuple(tried), seconds=took, comparison=comparison, **about)
 
 
 @functools.cache
-def warn_once(why: str) -> None:
+def warn_once(folder: Path) -> None:
     """Warn that what a search found is not kept."""
-    warnings.warn(f"what was found is not kept: {why}", stacklevel=3)
+    warnings.warn(f"what was found is not kept: {folder} cannot be written", stacklevel=3)
 
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
-    """Try points for the search's share of the seconds since `start`, with a progress bar.
-
-    Returns what was tried, and whether it was interrupted.
-    """
+    """What was tried in the search's share of the seconds since `start`, and whether it was interrupted."""
     with Progress(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
 
         def each(tried):
@@ -183,10 +170,7 @@ def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]
 
 
 def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None, bool]:
-    """The best of those tried and its `Comparison` with the defaults; the defaults if none was ahead of them.
-
-    And whether an interrupt cut this short.
-    """
+    """The best of those tried, or the defaults, its `Comparison` with them, and whether an interrupt cut this short."""
     good = sorted((entry for entry in tried if entry[1]), key=lambda entry: -entry[1])
     good = [p for p, _, _ in good[: FINALISTS + 1] if p != task.default][:FINALISTS]
     won, cut = [], False

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..launch import Contestant, draw
-from ..launch.operands import guard_elements
+from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
 from .reference import error_bound, launched, right_within_bound, wrong_elements
@@ -128,7 +127,7 @@ def leaves_holes(k, launches):
         return None
     example = f"for example at {holes[-1].shape}"
     if np.isnan(launched(k, holes[-1].A, holes[-1].B, 0)).any():
-        if guard_elements() == 0:  # watched in the simulator, where NaN stands for what was never set
+        if operands.GUARD == 0:  # watched in the simulator, where NaN stands for what was never set
             return Finding("uninitialised", UNSET)
         return Finding("out of bounds", f"it reads past the end of A or B, {example}: a load guard is missing")
     if right_with_x_and_y_swapped(k, wrong):

@@ -4,6 +4,8 @@ A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates t
 `download` -> C. Checking and timing walk the same way; none has a launch path of its own.
 """
 
+import time
+
 import numpy as np
 
 from .operands import OnDevice, validate
@@ -12,8 +14,10 @@ from .operands import OnDevice, validate
 class Work:
     """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
 
+    simulated = False
+
     def launch(self) -> float | None:
-        """Multiply once, and wait for C. Returns seconds, by the clock that suits the place; None in a simulator."""
+        """Multiply once, and wait for C. Returns what `timed` does."""
         return self.timed(1)
 
     def timed(self, launches: int) -> float | None:
@@ -22,6 +26,13 @@ class Work:
         The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
         between two of its events around all of them.
         """
+        start = time.perf_counter()
+        for _ in range(launches):
+            self.multiply()
+        return None if self.simulated else (time.perf_counter() - start) / launches
+
+    def multiply(self) -> object:
+        """Multiply once, or ask for it where a clock of the device says when it is done."""
         raise NotImplementedError
 
     def download(self) -> np.ndarray:
@@ -73,9 +84,9 @@ class Contestant:
         return work.download()
 
     def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
-        """Put A (M, K) and B (K, N), C-contiguous float32, where they are multiplied, beside a C full of `fill`.
+        """Put A (M, K) and B (K, N), or what `place` made of them, where they are multiplied, and a C full of `fill`.
 
-        A kernel takes for each of them what `place` put there, too; with fill=None, C is left as it is found.
+        With fill=None, C is left as it is found.
         """
         raise NotImplementedError
 
@@ -89,8 +100,7 @@ class Contestant:
     def ready(self, M: int, N: int, K: int) -> "Contestant":
         """What multiplies a product of that size, with all that it takes built. Every clock calls it before it starts.
 
-        From then on no upload, launch or call of that size builds anything. What is `fitted` is launched once, too,
-        since drivers and libraries leave work to a first launch; that of a shape may be another than that of the next.
+        What is `fitted` is launched once, too, since drivers and libraries leave work to a first launch of a shape.
         """
         k = self.fitted(M, N, K)
         if (M, N, K) not in k.multiplied:

@@ -44,13 +44,13 @@ def cuda_kernel(
     """
     asked = CUDA.resolve(step, like, device, parameters, given)
     with numba_internals.ONE_LAUNCH:  # the simulator puts another `cuda` into a kernel's module while it runs
-        if not asked.own:
-            function, source = from_ladder(asked.step, asked.parameters), CUDA.source_of(asked.step)
+        if not asked["own"]:
+            function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
         elif isinstance(step, str):
-            function, source = from_text(step, asked.parameters), step
+            function, source = from_text(step, asked["parameters"]), step
         else:
             function, source = from_function(step)
-    return CudaKernel(asked.step, asked.parameters, source, asked.device, asked.own, function)
+    return CudaKernel(function, source=source, **asked)
 
 
 def only_device(step, name):
@@ -69,7 +69,6 @@ CUDA = Dialect(
     language="python",
     comment="#",
     begins="@cuda.jit",
-    thread="thread",
     device=only_device,
     build=cuda_kernel,
 )
@@ -80,10 +79,10 @@ class CudaKernel(Kernel):
 
     dialect = "CUDA"
 
-    def __init__(self, step: str, parameters: dict, source: str, device: devices.Device, own: bool, function: Callable):
-        super().__init__(step, parameters, source, device, own)
+    def __init__(self, function: Callable, **asked: object):
+        super().__init__(**asked)
         self.function = function
-        if device.kind == "GPU":
+        if self.device.kind == "GPU":
             start = time.perf_counter()
             try:
                 function.compile(SIGNATURE)
@@ -103,7 +102,7 @@ class CudaKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
         """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
-        return CudaWork(self, *operands.ready(A, B, self.device), fill)
+        return CudaWork(self, *operands.pair_for(A, B, self.device), fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
         """Copy X to the device, over another matrix of that shape, or into memory of its own."""
@@ -150,10 +149,7 @@ STREAMS = threading.local()
 
 
 def stream():
-    """This thread's stream: what two threads ask of the GPU can run at the same time, such as a copy beside a kernel.
-
-    The main thread's is the default one, on which libraries compute as well.
-    """
+    """This thread's stream, so that a copy can run beside a kernel: the main thread's is the default, as libraries'."""
     if threading.current_thread() is threading.main_thread():
         return 0
     if not hasattr(STREAMS, "own"):
@@ -174,8 +170,8 @@ class CudaArrays(Work):
         self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
         try:
             with told_plainly():
-                (self.d_A, guard_A), (self.d_B, guard_B) = placed(A), placed(B)
-                self.behind = guard_A, guard_B
+                pair = ((X.memory, None) if isinstance(X, OnDevice) else guarded(X) for X in (A, B))
+                (self.d_A, self.d_B), self.behind = zip(*pair, strict=True)
                 self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
@@ -195,16 +191,16 @@ class CudaArrays(Work):
         with told_plainly():
             found = [d_X.copy_to_host(stream=self.stream) for d_X in (self.d_A, self.d_B, *self.behind)]
             wait(self.stream)
-        behind = np.full(operands.guard_elements(), np.nan, np.float32)
+        behind = np.full(operands.GUARD, np.nan, np.float32)
         return all(map(operands.same_bits, found, (A, B, behind, behind)))
 
     def timed(self, launches):
-        """Multiply so many times between two events of the GPU. Returns its own seconds a launch.
+        """Multiply so many times between two events of the GPU. Returns seconds a launch; None in the simulator.
 
-        The first event is over before Python has asked for the first launch. Among many launches that does not count,
-        since Python asks for the next while the GPU still computes. A launch that is shorter than Python takes to ask
-        for it, some ten microseconds, seems to last as long as that. Raises KernelError if the GPU is lost.
+        A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
         """
+        if self.simulated:
+            return super().timed(launches)
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record(self.stream)
@@ -216,7 +212,7 @@ class CudaArrays(Work):
 
     def memory(self):
         """Bytes of each array and its guard, by the array."""
-        guard = 4 * operands.guard_elements()
+        guard = 4 * operands.GUARD
         return {id(d_X): d_X.nbytes + guard for d_X in (self.d_A, self.d_B, self.d_C)}
 
 
@@ -232,23 +228,10 @@ class CudaWork(CudaArrays):
         """Run the kernel once; on a GPU, ask for it."""
         self.configured(self.d_A, self.d_B, self.d_C)
 
-    def timed(self, launches):
-        """Run the kernel so many times. Returns the GPU's own seconds a launch; None in the simulator."""
-        if not self.simulated:
-            return super().timed(launches)
-        for _ in range(launches):
-            self.multiply()
-        return None
-
-
-def placed(X):
-    """(X on the device, the guard behind it): copied there; or as it is there already, and None."""
-    return (X.memory, None) if isinstance(X, OnDevice) else guarded(X)
-
 
 def guarded(X, behind=np.nan):
     """X on the device, or room for it where X is only a shape, and the guard behind it, full of `behind`."""
-    guard, size = operands.guard_elements(), X.nbytes // 4
+    guard, size = operands.GUARD, X.nbytes // 4
     d_all = cuda.device_array(size + guard, np.float32)
     d_X, d_guard = d_all[:size], d_all[size:]
     if isinstance(X, np.ndarray):

@@ -23,8 +23,6 @@ def from_ladder(name, p):
 def from_function(function):
     """A learner's `@cuda.jit` function, or the plain function inside it, and its source."""
     plain = getattr(function, "py_func", function)
-    if not callable(plain):
-        raise ValueError(f"{function!r} is no kernel: pass a @cuda.jit function, source text, or a step's name.")
     try:
         source = textwrap.dedent(inspect.getsource(plain))
     except (OSError, TypeError):

@@ -5,6 +5,7 @@ bounds of a number from its name, which means the same everywhere (`BOUNDS`). Ob
 numbers and texts that will not do a ValueError, both before anything has run.
 """
 
+import contextlib
 import functools
 import inspect
 import math
@@ -21,7 +22,7 @@ import numpy as np
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
 DAY = 24 * 3600  # seconds
 # The least and the most that a whole number of that name may be; one of another name is at most MOST.
-BOUNDS = dict.fromkeys(("threads", "registers", "columns", "p", "q"), (1, MOST))
+BOUNDS = dict.fromkeys(("M", "N", "K", "threads", "registers", "columns", "p", "q"), (1, MOST))
 BOUNDS |= dict.fromkeys(("shared_bytes", "i", "j"), (0, MOST))
 BOUNDS |= {"ranks": (1, 2**20), "rounds": (1, 1000), "workers": (1, 1024)}
 LONGEST = {"seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
@@ -106,8 +107,8 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
 def takes(function: Callable) -> Callable:
     """Let a function refuse, before it runs, arguments that its annotations and their names do not allow.
 
-    M, N and K are looked at together. Whole numbers reach it as Python's own, and a default as it is. Whether a
-    function can be a contestant, and an array an operand, `contestant` and `validate` say.
+    Whole numbers reach it as Python's own, and a default as it is. Whether a function can be a contestant, and an array
+    an operand, `contestant` and `validate` say.
     """
     signature = inspect.signature(function)
 
@@ -130,36 +131,22 @@ def takes(function: Callable) -> Callable:
 
 def taken(name: str, value: object, kind: object) -> object:
     """The argument, as its function gets it. Raises TypeError or ValueError for what it cannot be."""
-    if name in ("size", "shape") and not (value is None and may_be_none(kind)):
+    if name in ("size", "shape") and not (value is None and type(None) in typing.get_args(kind)):
         sizes(value)
         return value
     if kind is inspect.Parameter.empty or (name in ("folder", "path") and isinstance(value, Path)):
         return value
     if name in ("folder", "path") and isinstance(value, str) and not value:
         raise ValueError(f"{name}='' names none; give a path, such as '.' for the folder where you are.")
-    if kind is int and name in "MNK":
-        try:
-            return sizes((value, 1, 1))[0]
-        except ValueError as error:
-            raise ValueError(
-                f"{name}={told(value)} is no size; each size must be 1 or more, {MOST} at most."
-            ) from error
     if kind is int:
         return whole(name, value, *BOUNDS.get(name, (-MOST, MOST)))
     if kind is float or (kind == float | None and value is not None):
         return number(name, value)
-    try:
+    with contextlib.suppress(Unfit):
         return fitting(value, kind)
-    except Unfit:
-        pass
     if getattr(kind, "__name__", "") == "Kernel":
         raise TypeError(f"{name}={told(value)} is no built kernel; build it first, with {MADE_BY['Kernel']}.")
     raise TypeError(f"{name}={told(value)} does not do; give {words(kind)}.")
-
-
-def may_be_none(kind):
-    """Whether an annotation allows None."""
-    return type(None) in typing.get_args(kind)
 
 
 def fitting(value, kind):
@@ -167,33 +154,23 @@ def fitting(value, kind):
     origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is types.UnionType:
         for one in inner:
-            try:
+            with contextlib.suppress(Unfit):
                 return fitting(value, one)
-            except Unfit:
-                continue
         raise Unfit
     if origin in (list, tuple):
         if isinstance(value, str | Mapping | np.ndarray) or not np.iterable(value):
             raise Unfit
-        if origin is list:
-            return [fitting(one, *inner) for one in value] if inner else list(value)
-        value = tuple(value)
-        if inner and len(value) != len(inner):
+        value = list(value)
+        kinds = inner * len(value) if origin is list else inner
+        if inner and len(kinds) != len(value):
             raise Unfit
-        return tuple(map(fitting, value, inner)) if inner else value
+        return origin(map(fitting, value, kinds) if inner else value)
     if origin is dict and isinstance(value, Mapping) and inner:
         return {key: fitting(one, inner[1]) for key, one in value.items()}
     if kind is int:
         return index(value)
-    if origin is Callable or getattr(kind, "__name__", "") == "Contestant":
-        fits = callable(value)
-    elif kind is float:
-        fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    elif kind is Path:
-        fits = isinstance(value, os.PathLike)
-    else:
-        fits = isinstance(value, origin)
-    if not fits:
+    asked = {float: numbers.Real, Path: os.PathLike}.get(origin, origin)
+    if not isinstance(value, asked) or (kind is float and isinstance(value, bool)):
         raise Unfit
     return value
 

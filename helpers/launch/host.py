@@ -1,6 +1,5 @@
 """A plain Python function of (A, B), such as np.matmul, checked and timed like a kernel."""
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -29,7 +28,7 @@ class HostKernel(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        return HostWork(self.function, *operands.ready(A, B))
+        return HostWork(self.function, *operands.pair_for(A, B))
 
 
 class HostWork(Work):
@@ -42,13 +41,6 @@ class HostWork(Work):
         """Call the function once."""
         with no_exit("it"):
             self.C = self.function(self.A, self.B)
-
-    def timed(self, launches):
-        """Call the function so many times. Returns the wall's seconds a call."""
-        start = time.perf_counter()
-        for _ in range(launches):
-            self.multiply()
-        return (time.perf_counter() - start) / launches
 
     def download(self):
         """What the function returned. Raises NotYet for None, ValueError for another shape than C's."""

@@ -1,7 +1,7 @@
-"""The best parameters found on this user's devices, one JSON file a device in the user's cache folder.
+"""The best parameters found on this user's devices, a JSON file for each step and device in the user's cache folder.
 
 `clock.tune` writes them; `opencl_kernel(step, parameters="tuned")` and `cuda_kernel` read them. Only that word makes
-them count, so no page changes because of what was tuned yesterday. An entry belongs to the source and the driver it was
+them count, so no page changes because of what was tuned yesterday. A file belongs to the source and the driver it was
 found with; where either has changed, or the file is damaged, it is ignored, and said so once.
 """
 
@@ -17,14 +17,14 @@ from .given import sizes, takes, told
 LARGEST = 1_000_000  # bytes of a file
 
 
-def path_of(device):
-    """The file of that device, which need not exist."""
+def path_of(step, device):
+    """The file of that step on that device, which need not exist."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", f"{device.dialect} {device.name}").strip("-")
-    return devices.cache_folder() / f"tuned-{name}.json"
+    return devices.cache_folder() / f"tuned-{name}-{step.name}.json"
 
 
 def mark(source, device):
-    """What an entry is bound to: the kernel's text and the driver that compiles it."""
+    """What a file is bound to: the kernel's text and the driver that compiles it."""
     return hashlib.sha256(f"{source}\n{device.driver}".encode()).hexdigest()[:16]
 
 
@@ -38,28 +38,22 @@ def ignored(path, why):
 
 
 def read(path) -> dict:
-    """{step: entry} as that file has it; empty where there is none.
-
-    Raises OSError where it cannot be read, ValueError where it is damaged.
-    """
+    """What that file says; {} where there is none. Raises OSError where it cannot be read, ValueError if damaged."""
     try:
         stored = files.plain(files.read_json(path, LARGEST, "tune again"))
-        return {step: found | {"parameters": dict(found["parameters"])} for step, found in stored.items()}
+        return stored | {"parameters": dict(stored["parameters"])}
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise ValueError("the file is damaged") from None
 
 
 def entry(step, device, source):
-    """What is stored of that step on that device, a dict with its `parameters`; {} where nothing is that still counts.
-
-    Warns of what is there and does not count.
-    """
-    path = path_of(device)
+    """What is stored of that step on that device; {} where nothing still counts. Warns of what does not."""
+    path = path_of(step, device)
     try:
-        found = read(path).get(step.name)
-        if found is None:
+        found = read(path)
+        if not found:
             return {}
         if found.get("mark") != mark(source, device):
             raise ValueError(f"those of {step.name} belong to another version of the kernel or of the driver")
@@ -87,50 +81,30 @@ def chosen(word, step, device, source, given):
 
 
 def remember(step, device, source, parameters, size, **about):
-    """Store the step's parameters for that device, whole or not at all.
+    """Store the step's parameters for that device, whole or not at all. Raises OSError where that cannot be done.
 
-    `size`: the (M, N, K) that they were found for. `about`: what else its entry should say.
-
-    Raises OSError where the cache cannot be written, or the file is there and cannot be read.
+    `size`: the (M, N, K) that they were found for. `about`: what else the file should say.
     """
-    path = path_of(device)
-    entry = {"parameters": parameters, "mark": mark(source, device), "size": list(size), **about}
-    change(path, lambda stored: stored | {step.name: entry})
-
-
-def change(path, update):
-    """Put update({step: entry}) in the place of what that file has. Two processes that do so at once lose nothing."""
+    path = path_of(step, device)
+    stored = {"parameters": parameters, "mark": mark(source, device), "size": list(size), **about}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with files.locked(path.parent):
-            try:
-                stored = read(path)
-            except ValueError:  # damaged, which was said when it was first read
-                stored = {}
-            left = update(stored)
-            if left:
-                files.replace_text(path, json.dumps(left, indent=1))
-            else:
-                path.unlink(missing_ok=True)
-            return len(stored) - len(left)
+        files.replace_text(path, json.dumps(stored, indent=1))
     except OSError as error:
         if error.strerror is None:
             raise  # it says all that there is to say
         raise OSError(
-            f"{path} cannot be changed ({error.strerror}). Make room or give the permission, or name another folder "
+            f"{path} cannot be written ({error.strerror}). Make room or give the permission, or name another folder "
             f"in HELPERS_CACHE."
         ) from None
 
 
 @takes
 def forget_tuned(step: str | None = None) -> int:
-    """The way back: delete what was tuned on all devices, of all steps or of one. Returns how many entries went.
-
-    A damaged file goes as a whole. Raises OSError where a file cannot be changed.
-    """
-    if step is not None:
-        ladder.step(step)  # an unknown one is an error, not nothing to do
-    return sum(
-        change(path, lambda stored: {name: e for name, e in stored.items() if step is not None and name != step})
-        for path in sorted(devices.cache_folder().glob("tuned-*.json"))
-    )
+    """The way back: delete what was tuned on all devices, of all steps or of one. Returns how many files went."""
+    # An unknown step is an error, not nothing to do.
+    name = "*" if step is None else ladder.step(step).name
+    paths = list(devices.cache_folder().glob(f"tuned-*-{name}.json"))
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return len(paths)

@@ -19,15 +19,11 @@ SIMULATED = {"CUDA": SIMULATOR_LIMIT, "OpenCL": 128**3, "Python": math.inf}
 class Kernel(Contestant):
     """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
-    by_shape = False  # whether its parameters follow from the shape of the product, since none were given
-
-    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool):
+    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
+        """`by_shape`: the parameters follow from the shape of each product, since none were given."""
         self.name = self.step = step
-        self.parameters = parameters
-        self.source = source
-        self.device = device
-        self.own = own
-        self.checked = not own
+        self.parameters, self.source, self.device, self.by_shape = parameters, source, device, by_shape
+        self.own, self.checked = own, not own
         self.block = ladder.STEPS[step].block(parameters)
 
     def refuse(self, M: int, N: int, K: int) -> None:

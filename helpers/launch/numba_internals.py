@@ -8,8 +8,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
+
+import numpy as np
 
 from .errors import no_exit
 
@@ -36,34 +38,22 @@ def simulated_thread():
     return kernel._get_kernel_context()
 
 
-def simulator_folder() -> str:
-    """The folder of the simulator's own files, whose frames stand below a simulated kernel's."""
-    from numba.cuda.simulator import kernel
-
-    return os.path.dirname(kernel.__file__)
-
-
-def atomics_file() -> str:
-    """The file whose frames stand between a simulated kernel and an array it touches through `cuda.atomic`."""
+def simulators_own() -> tuple[str, str]:
+    """The folder of the simulator's files, whose frames stand below a kernel's, and that of `cuda.atomic`, above it."""
     from numba.cuda.simulator import kernelapi
 
-    return kernelapi.__file__
+    return os.path.dirname(kernelapi.__file__), kernelapi.__file__
 
 
 def dtype_of(kind):
     """The NumPy dtype of a Numba type or of a NumPy one, as the simulator understands both."""
-    import numpy as np
     from numba.cuda.simulator.kernelapi import numpy_support, types
 
     return numpy_support.as_dtype(kind) if isinstance(kind, types.Type) else np.dtype(kind)
 
 
 def let_simulator_align() -> None:
-    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which it refuses or does not know.
-
-    It has no addresses, so that an alignment means nothing there.
-    """
-    import numpy as np
+    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which means nothing there."""
     from numba.cuda.simulator import kernelapi
 
     dynamic = kernelapi.FakeCUDAShared.array
@@ -136,8 +126,6 @@ def run_in_turns(manager, grid_point, *arguments) -> None:
     The simulator's own lets all of them run at once and asks again and again which of them wait. That takes several
     times as long, and who comes first differs from run to run. Raises what a thread raised, as it does.
     """
-    import numpy as np
-
     waiting = [waiting_thread(manager, grid_point, point, arguments) for point in np.ndindex(*manager._block_dim)]
     while waiting:
         for thread in list(waiting):
@@ -183,36 +171,17 @@ def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[N
     """
     from numba.cuda.simulator import kernel, kernelapi
 
-    places = [
-        (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
-        (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
-        (kernel.BlockThread, "syncthreads", syncthreads),
-        (kernel.FakeCUDAKernel, "__call__", launch),
-    ]
-    before = [vars(owner)[name] for owner, name, _ in places]
-    for (owner, name, make), own in zip(places, before, strict=True):
-        setattr(owner, name, make(own))
-    try:
+    with ExitStack() as stack:
+        for owner, name, make in (
+            (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
+            (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
+            (kernel.BlockThread, "syncthreads", syncthreads),
+            (kernel.FakeCUDAKernel, "__call__", launch),
+        ):
+            own = vars(owner)[name]
+            setattr(owner, name, make(own))
+            stack.callback(setattr, owner, name, own)
         yield
-    finally:
-        for (owner, name, _), own in zip(places, before, strict=True):
-            setattr(owner, name, own)
-
-
-@contextmanager
-def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
-    """Within it, functions that a kernel calls are compiled for that compute capability.
-
-    Numba compiles them for the current device. There may be none, and it is not asked.
-    """
-    from numba.cuda import dispatcher
-
-    asked = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = asked
 
 
 def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int], lines: bool = False) -> str:
@@ -221,9 +190,15 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
     `lines`: let the PTX say which line of the source each instruction comes from. The instructions stay the same.
     """
     from numba import cuda
+    from numba.cuda import dispatcher
 
-    with compiling_for(capability):
+    # Functions that a kernel calls are compiled for the current device: there may be none, and it is not asked.
+    asked = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
         return cuda.compile_ptx(function, signature, cc=capability, lineinfo=lines)[0]
+    finally:
+        dispatcher.get_current_device = asked
 
 
 def is_complaint(error: BaseException | None) -> bool:

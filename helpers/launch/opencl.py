@@ -43,8 +43,7 @@ def opencl_kernel(
     if not isinstance(step, str):
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
     asked = OPENCL.resolve(step, like, device, parameters, given)
-    source = step if asked.own else OPENCL.source_of(asked.step)
-    return OpenCLKernel(asked.step, asked.parameters, source, asked.device, asked.own, asked.by_shape)
+    return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
 
 
 def device_for(step, name):
@@ -61,7 +60,6 @@ OPENCL = Dialect(
     language="c",
     comment="//",
     begins="__kernel",
-    thread="work-item",
     device=device_for,
     build=opencl_kernel,
 )
@@ -77,10 +75,7 @@ QUEUES = threading.local()
 
 
 def context_and_queue(device: Device):
-    """The device's pyopencl context, and this thread's queue of it, which times what it runs.
-
-    What two threads ask of a device can so run at the same time, such as a copy beside a kernel.
-    """
+    """The device's context, and this thread's queue, which times what it runs: a copy can run beside a kernel."""
     context, mine = context_of(device), QUEUES.__dict__
     if device not in mine:
         mine[device] = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
@@ -106,17 +101,17 @@ class OpenCLKernel(Kernel):
 
     dialect = "OpenCL"
 
-    def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
-        super().__init__(step, parameters, source, device, own)
-        self.by_shape, self.variants = by_shape, {}
-        self.context, self.queue = context_and_queue(device)
+    def __init__(self, **asked: object):
+        super().__init__(**asked)
+        self.variants = {}
+        self.context, self.queue = context_and_queue(self.device)
         start = time.perf_counter()
         try:
-            self.made_from = source, *macros(parameters)
+            self.made_from = self.source, *macros(self.parameters)
             self.program = program(self.context, *self.made_from)
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
-            raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), source)}") from None
+            raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), self.source)}") from None
         if len(kernels) != 1:
             raise KernelError(f"the source must hold exactly one __kernel, not {len(kernels)}.")
         self.function = kernels[0]
@@ -162,13 +157,15 @@ class OpenCLKernel(Kernel):
             source, p = self.source, step.fitted(self.parameters, self.device, M, N, K)
         key = step.name, *p.values()
         if key not in self.variants:
-            self.variants[key] = OpenCLKernel(step.name, p, source, self.device, self.own)
+            self.variants[key] = OpenCLKernel(
+                step=step.name, parameters=p, source=source, device=self.device, own=self.own
+            )
         self.variants[key].checked = self.checked
         return self.variants[key]
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
         """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
-        A, B = operands.ready(A, B, self.device)
+        A, B = operands.pair_for(A, B, self.device)
         return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
@@ -210,15 +207,14 @@ class OpenCLBuffers:
         self.context, self.queue = context_and_queue(device)
         self.sizes = (*self.shape, A.shape[1])
         try:
-            self.d_A = self.guarded(A)
-            self.d_B = self.guarded(B)
-            self.d_C = self.guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
+            self.d_A, self.d_B = (X.memory if isinstance(X, OnDevice) else guarded(device, X) for X in (A, B))
+            self.d_C = guarded(device, operands.filled(self.shape, fill), operands.CANARY)
         except cl.MemoryError:
             raise no_room(device) from None
 
     def download(self):
         """C as a new NumPy array. Raises KernelError if something wrote past its end."""
-        C, guard = np.empty(self.shape, np.float32), np.empty(operands.guard_elements(), np.float32)
+        C, guard = np.empty(self.shape, np.float32), np.empty(operands.GUARD, np.float32)
         cl.enqueue_copy(self.queue, C, self.d_C)
         if guard.size:
             cl.enqueue_copy(self.queue, guard, self.d_C, src_offset=C.nbytes)
@@ -227,7 +223,7 @@ class OpenCLBuffers:
 
     def left_alone(self, A, B):
         """Whether A and B, and the NaN behind them, are as they were uploaded."""
-        behind = np.full(operands.guard_elements(), np.nan, np.float32)
+        behind = np.full(operands.GUARD, np.nan, np.float32)
         for d_X, X in ((self.d_A, A), (self.d_B, B)):
             found = np.empty(d_X.size // 4, np.float32)
             cl.enqueue_copy(self.queue, found, d_X)
@@ -240,14 +236,10 @@ class OpenCLBuffers:
         with contextlib.suppress(cl.Error):
             self.queue.finish()
 
-    def guarded(self, X, behind=np.nan):
-        """X on the device, with a guard behind it; or what is there already."""
-        return X.memory if isinstance(X, operands.OnDevice) else guarded(self.device, X, behind)
-
 
 def guarded(device, X, behind=np.nan):
     """A buffer with X, or with room for it where X is only a `Room`, and a guard behind it, full of `behind`."""
-    (context, queue), flags, guard = context_and_queue(device), cl.mem_flags.READ_WRITE, 4 * operands.guard_elements()
+    (context, queue), flags, guard = context_and_queue(device), cl.mem_flags.READ_WRITE, 4 * operands.GUARD
     if device.kind == "GPU":
         buffer = cl.Buffer(context, flags, size=X.nbytes + guard)
     else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
@@ -259,12 +251,9 @@ def guarded(device, X, behind=np.nan):
     return buffer
 
 
-SMALL_PAGE, LARGE_PAGE = 1 << 12, 1 << 21  # bytes
-
-
 def aligned(nbytes):
     """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
-    page = LARGE_PAGE if nbytes >= LARGE_PAGE else SMALL_PAGE
+    page = 1 << 21 if nbytes >= 1 << 21 else 1 << 12  # bytes
     memory = np.empty(nbytes + page, np.uint8)
     start = -memory.ctypes.data % page
     return memory[start : start + nbytes]
@@ -278,7 +267,7 @@ class OpenCLWork(OpenCLBuffers, Work):
         self.local_size = k.block
         # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
         self.function = cl.Kernel(k.program, k.function.function_name)
-        self.arguments = (*(np.int32(n) for n in self.sizes), self.d_A, self.d_B, self.d_C)
+        self.arguments = (*map(np.int32, self.sizes), self.d_A, self.d_B, self.d_C)
         self.function.set_args(*self.arguments)
         self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
 

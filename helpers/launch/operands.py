@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -25,26 +26,16 @@ class OnDevice:
     device: Device
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """Room for a float32 matrix, whatever lies in it."""
 
     shape: tuple[int, int]
-
-    @property
-    def nbytes(self) -> int:
-        """As NumPy has it."""
-        return 4 * math.prod(self.shape)
+    nbytes: int
 
 
 def filled(shape: tuple[int, int], fill: float | None) -> "np.ndarray | Room":
     """What C is before a launch: a float32 array full of `fill`, or like it; for None only room, with no copy."""
-    return Room(shape) if fill is None else np.full(shape, fill, np.float32)
-
-
-def guard_elements() -> int:
-    """How many float32 lie behind each buffer now: GUARD, or 0 once `leave_guards_out` was called."""
-    return GUARD
+    return Room(shape, 4 * math.prod(shape)) if fill is None else np.full(shape, fill, np.float32)
 
 
 def leave_guards_out() -> None:
@@ -95,7 +86,7 @@ def refuse_no_matrix(name: str, X: object) -> None:
         )
 
 
-def ready(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
+def pair_for(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
     """A and B as that device takes them: C-contiguous float32, with elements. What `place` put there stays as it is.
 
     Raises what `validate` raises, and ValueError for matrices without elements or on another device.
@@ -106,7 +97,7 @@ def ready(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | N
 
 
 def as_placed(name: str, X: np.ndarray | OnDevice, device: Device | None = None) -> np.ndarray | OnDevice:
-    """One operand as that device takes it. Raises what `ready` raises."""
+    """One operand as that device takes it. Raises what `pair_for` raises."""
     if not isinstance(X, OnDevice):
         refuse_no_matrix(name, X)
     elif X.device != device:

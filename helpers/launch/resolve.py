@@ -13,24 +13,6 @@ from .given import told
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a call of a builder asks for.
-
-    step        the name of the step that it is, or is launched like
-    device      what it runs on
-    parameters  all of the step's, checked
-    own         whether it is a learner's kernel
-    by_shape    whether the parameters follow from the shape of each product, as some steps' do if none are given
-    """
-
-    step: str
-    device: Device
-    parameters: dict
-    own: bool
-    by_shape: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """What differs between CUDA and OpenCL, but for how a kernel is built and launched.
@@ -38,7 +20,6 @@ class Dialect:
     name      "CUDA" or "OpenCL"
     folder    in helpers/, with one file a step; `suffix`: of these files
     language  of the files, as Markdown calls it; `comment` begins a comment, `begins` the kernel
-    thread    what it calls one of the many that run a kernel
     device    (step or None, name or None) -> the `Device` that kernels of that step, or any, run on
     build     (step, ...) -> `Kernel`, as `cuda_kernel` and `opencl_kernel`
     """
@@ -49,7 +30,6 @@ class Dialect:
     language: str
     comment: str
     begins: str
-    thread: str
     device: Callable[..., Device]
     build: Callable
 
@@ -61,8 +41,8 @@ class Dialect:
         """The text of that step's file."""
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
-    def resolve(self, step, like, device, parameters, given) -> Asked:
-        """What a call of the builder, with these arguments, asks for.
+    def resolve(self, step, like, device, parameters, given) -> dict:
+        """What a call of the builder asks for: a `Kernel`'s arguments, but for the source.
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
@@ -82,5 +62,10 @@ class Dialect:
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
         chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)
-        by_shape = rung.by_shape is not None and not chosen
-        return Asked(rung.name, found, ladder.parameters(rung, found, chosen), own, by_shape)
+        return dict(
+            step=rung.name,
+            parameters=ladder.parameters(rung, found, chosen),
+            device=found,
+            own=own,
+            by_shape=rung.by_shape is not None and not chosen,
+        )

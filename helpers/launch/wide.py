@@ -31,6 +31,7 @@ else:
     from numba.cuda.extending import intrinsic
 
     FOUR = types.UniTuple(types.float32, 4)
+    LANES = [ir.Constant(ir.IntType(32), lane) for lane in range(4)]
 
     def vector_pointer(context, builder, signature, arguments):
         """Where element (row, col) of the array lies, as a pointer to a vector of four."""
@@ -43,10 +44,6 @@ else:
         element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
         return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())
 
-    def lane_number(lane):
-        """The lane, 0 to 3, as a constant of the code that is built."""
-        return ir.Constant(ir.IntType(32), lane)
-
     @intrinsic
     def load4(typing_context, array, row, col):
         """array[row, col : col + 4] as a tuple of four float32."""
@@ -54,9 +51,7 @@ else:
         def generate(context, builder, signature, arguments):
             vector = builder.load(vector_pointer(context, builder, signature, arguments))
             vector.align = 16
-            return context.make_tuple(
-                builder, FOUR, [builder.extract_element(vector, lane_number(n)) for n in range(4)]
-            )
+            return context.make_tuple(builder, FOUR, [builder.extract_element(vector, lane) for lane in LANES])
 
         return FOUR(array, row, col), generate
 
@@ -66,8 +61,8 @@ else:
 
         def generate(context, builder, signature, arguments):
             vector = ir.Constant(ir.VectorType(ir.FloatType(), 4), ir.Undefined)
-            for n in range(4):
-                vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), lane_number(n))
+            for n, lane in enumerate(LANES):
+                vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), lane)
             builder.store(vector, vector_pointer(context, builder, signature, arguments)).align = 16
             return context.get_dummy_value()
 

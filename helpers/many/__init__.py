@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "engines": ["RunFailed", "have"],
         "memory": ["peak_bytes"],
         "model": ["INFINIBAND_NDR", "Network", "predicted_seconds", "this_machine"],
-        "mpi": ["Run", "all_on_ranks", "bytes_moved", "mpirun", "on_ranks"],
+        "mpi": ["Run", "bytes_moved", "mpirun", "on_ranks"],
         "on_dask": ["block_product", "bytes_received", "cluster", "from_file"],
         "sharing": ["Together", "together"],
         "streaming": ["Plan", "Streamed", "plan", "streamed"],

@@ -34,11 +34,12 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """
     whole("ranks", ranks, 1, MOST)
     need("MPI")
-    run = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
+    command = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit)))
-        environment["RANK_ERRORS"] = folder
-        process = subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        environment = dict(PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit)), RANK_ERRORS=folder)
+        process = subprocess.Popen(
+            command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         try:
             said, _ = process.communicate(timeout=limit + 10)
         except subprocess.TimeoutExpired:
@@ -93,31 +94,21 @@ class Run:
 
 @takes
 def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
-    """C = A @ B by `summa.py` on so many ranks of this machine. Raises what `all_on_ranks` raises."""
-    return all_on_ranks([(A, B)], ranks, limit)[0]
-
-
-@takes
-def all_on_ranks(pairs: list[tuple[np.ndarray, np.ndarray]], ranks: int, limit: float = LIMIT) -> list[Run]:
-    """All products of a list of (A, B), in one run of `summa.py` on so many ranks of this machine.
+    """C = A @ B by `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
     where there is no MPI, or a rank fails.
     """
     whole("ranks", ranks, 1, MOST)
-    sizes = [validate(A, B) for A, B in pairs]
-    for size in sizes:
-        if 0 in size:
-            raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
-        summa.choose_grid(ranks, *size)
+    size = validate(A, B)
+    if 0 in size:
+        raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
+    summa.choose_grid(ranks, *size)
     with tempfile.TemporaryDirectory(prefix="summa-") as folder:
-        folders = [Path(folder, str(number)) for number in range(len(pairs))]
-        for one, pair in zip(folders, pairs, strict=True):
-            one.mkdir()
-            for name, X in zip("AB", pair, strict=True):
-                np.save(one / f"{name}.npy", X)
-        mpirun(ranks, "-m", summa.__name__, *map(str, folders), limit=limit)
-        return [collected(one, ranks, size) for one, size in zip(folders, sizes, strict=True)]
+        np.save(Path(folder, "A.npy"), A)
+        np.save(Path(folder, "B.npy"), B)
+        mpirun(ranks, "-m", summa.__name__, folder, limit=limit)
+        return collected(Path(folder), ranks, size)
 
 
 def collected(folder: Path, ranks: int, size: tuple) -> Run:

@@ -5,7 +5,6 @@ import functools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
@@ -14,10 +13,6 @@ from ..launch import sizes
 from ..launch.given import takes
 from .engines import need
 from .summa import local_product
-
-if TYPE_CHECKING:  # Dask is an extra
-    from dask.array import Array
-    from distributed import Worker
 
 
 @takes
@@ -42,7 +37,7 @@ def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterat
 
 
 @takes
-def from_file(path: str | Path, chunks: tuple) -> "Array":
+def from_file(path: str | Path, chunks: tuple) -> object:
     """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
     import dask.array as da
 
@@ -71,7 +66,7 @@ def keep_to_one_core(number):
             os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
 
 
-def get_ready(dask_worker: "Worker", blocks: Iterable[tuple[int, int, int]]) -> None:
+def get_ready(dask_worker: object, blocks: Iterable[tuple[int, int, int]]) -> None:
     """Give the worker its core, and make its kernel ready for blocks of these sizes. Dask passes the worker."""
     keep_to_one_core(int(dask_worker.name))
     k = kernel(str(dask_worker.name))
@@ -86,6 +81,6 @@ def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return kernel(str(get_worker().name))(np.ascontiguousarray(A), np.ascontiguousarray(B))
 
 
-def bytes_received(dask_worker: "Worker") -> int:
+def bytes_received(dask_worker: object) -> int:
     """What that worker has received of others so far. `client.run(bytes_received)` asks all of them."""
     return sum(message["total"] for message in dask_worker.transfer_incoming_log)

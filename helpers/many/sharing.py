@@ -9,7 +9,7 @@ from ..clock import measure
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
 from ..launch.given import some, takes
-from ..launch.operands import ready
+from ..launch.operands import pair_for
 
 
 def shares(rows: int, rates: list[float]) -> list[slice]:
@@ -29,29 +29,32 @@ class Together(Contestant):
         self.dialect = kernels[0].dialect
         self.name = f"{kernels[0].step} on {len(kernels)} devices"
 
+    def parts(self, M: int) -> list[tuple[Kernel, slice]]:
+        """Each kernel that has rows of C, with these."""
+        rows = shares(M, self.rates)
+        return [(k, mine) for k, mine in zip(self.kernels, rows, strict=True) if mine.stop > mine.start]
+
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what one of the kernels has to say against its share."""
-        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
+        for k, rows in self.parts(M):
             k.refuse(rows.stop - rows.start, N, K)
 
     def ready(self, M: int, N: int, K: int) -> "Together":
         """Itself, each kernel ready for its rows."""
-        for k, rows in zip(self.kernels, shares(M, self.rates), strict=True):
-            if rows.stop > rows.start:
-                k.ready(rows.stop - rows.start, N, K)
+        for k, rows in self.parts(M):
+            k.ready(rows.stop - rows.start, N, K)
         return self
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "TogetherWork":
         """To each device its rows of A, and all of B, beside its rows of C, full of `fill`."""
-        return TogetherWork(self, *ready(A, B), fill)
+        return TogetherWork(self, *pair_for(A, B), fill)
 
 
 @takes
 def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
-    `size` of the product that they are measured at, one after the other. Raises ValueError for no kernel, for two on
-    the same device, and for one in a simulator, which has no rate.
+    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, a simulator.
     """
     kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]
@@ -69,10 +72,7 @@ class TogetherWork(Work):
     """A work for each device that has rows, and a thread for each, which asks for its launches and waits for them."""
 
     def __init__(self, k, A, B, fill):
-        rows = shares(len(A), k.rates)
-        self.works = [
-            one.upload(A[mine], B, fill) for one, mine in zip(k.kernels, rows, strict=True) if mine.stop > mine.start
-        ]
+        self.works = [one.upload(A[rows], B, fill) for one, rows in k.parts(len(A))]
         self.threads = ThreadPoolExecutor(len(self.works))
 
     def timed(self, launches):

@@ -5,20 +5,20 @@ other copies. Each pair makes a block of C, which comes back to the host. Where 
 """
 
 import contextlib
+import math
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 
 from .. import ladder
 from ..ladder import ceil_div
-from ..launch import Contestant, Kernel
+from ..launch import Contestant, Kernel, operands
 from ..launch.contestant import Work
 from ..launch.given import takes
-from ..launch.operands import guard_elements, ready
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
@@ -44,30 +44,32 @@ class Plan:
     tracks: int
 
     @property
+    def counts(self) -> tuple[int, int, int]:
+        """Blocks along M, N and K."""
+        return ceil_div(self.M, self.BM), ceil_div(self.N, self.BN), ceil_div(self.K, self.BK)
+
+    @property
     def bytes_up(self) -> int:
-        """What is copied to the device."""
-        A, B = self.M * self.K, self.K * self.N
-        if self.stays == "A":
-            return 4 * (A + B * ceil_div(self.M, self.BM))
-        return 4 * (B + A * ceil_div(self.N, self.BN))
+        """What is copied to the device: what stays once, and the other for each row or column of blocks that stay."""
+        A, B, (down, across, _) = self.M * self.K, self.K * self.N, self.counts
+        return 4 * (A + B * down if self.stays == "A" else B + A * across)
 
     @property
     def bytes_down(self) -> int:
         """What is copied from the device: C, once for each piece of K."""
-        return 4 * self.M * self.N * ceil_div(self.K, self.BK)
+        return 4 * self.M * self.N * self.counts[2]
 
     @property
     def steps(self) -> int:
         """Products of two blocks."""
-        return ceil_div(self.M, self.BM) * ceil_div(self.N, self.BN) * ceil_div(self.K, self.BK)
+        return math.prod(self.counts)
 
     @property
     def bytes_on_device(self) -> int:
         """The most that lies there at the same time, with the guard behind each buffer."""
         A, B, C = self.BM * self.BK, self.BK * self.BN, self.BM * self.BN
         stays, passes = (A, B) if self.stays == "A" else (B, A)
-        guards = (1 + 2 * self.tracks) * guard_elements()
-        return 4 * (stays + self.tracks * (passes + C) + guards)
+        return 4 * (stays + self.tracks * (passes + C) + guards(self.tracks))
 
     @property
     def blocks(self) -> set[tuple[int, int, int]]:
@@ -76,12 +78,17 @@ class Plan:
         return set(product(*({part.stop - part.start for part in pieces(*one)} for one in ends)))
 
     def __str__(self):
-        pieces = ceil_div(self.K, self.BK)
+        deep = self.counts[2]
         return (
             f"{self.stays} stays, in blocks of {self.BM} x {self.BK} (A) and {self.BK} x {self.BN} (B)"
-            f"{f', K in {pieces} pieces' * (pieces > 1)}: {self.bytes_on_device:,} bytes on the device, "
+            f"{f', K in {deep} pieces' * (deep > 1)}: {self.bytes_on_device:,} bytes on the device, "
             f"{self.bytes_up + self.bytes_down:,} over the bus"
         )
+
+
+def guards(tracks: int) -> int:
+    """Elements of all guards on the device: behind the block that stays, and behind the two of each track."""
+    return (1 + 2 * tracks) * operands.GUARD
 
 
 @takes
@@ -92,19 +99,17 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     """
     tracks, budget = 1 if k.simulated else 2, int(budget)  # the simulator runs one kernel at a time
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
-    least = min((Plan(M, N, K, stays, *tile, tracks) for stays in "AB"), key=lambda p: p.bytes_on_device)
-    if not budget >= least.bytes_on_device:
+    least = min(Plan(M, N, K, stays, *tile, tracks).bytes_on_device for stays in "AB")
+    if budget < least:
         raise ValueError(
             f"a budget of {budget:,} bytes holds no tile of {k} in {tracks} track{'s' * (tracks > 1)}, "
-            f"with the guards behind the buffers. The least that would do: {least.bytes_on_device:,}."
+            f"with the guards behind the buffers. The least that would do: {least:,}."
         )
-    found = [widest(stays, (M, N, K), tile, BK, tracks, budget) for stays in "BA" for BK in cuts(K, tile[2])]
+    # A block is as deep as a tile, or as one of 1, 2, 3 and so many pieces of K, in whole tiles.
+    depth = tile[2]
+    depths = {depth} | {min(K, depth * ceil_div(ceil_div(K, n), depth)) for n in range(1, PIECES + 1)}
+    found = [widest(stays, (M, N, K), tile, BK, tracks, budget) for stays in "BA" for BK in sorted(depths)]
     return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, -p.BK, p.steps))
-
-
-def cuts(K: int, depth: int) -> list[int]:
-    """Depths of a block: K cut in 1, 2, 3 and so many pieces, each of whole tiles; and a single tile."""
-    return sorted({min(K, depth * ceil_div(ceil_div(K, pieces), depth)) for pieces in range(1, PIECES + 1)} | {depth})
 
 
 def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
@@ -117,19 +122,19 @@ def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: in
     """
     M, N, K = size
     end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
-    room = budget // 4 - (1 + 2 * tracks) * guard_elements()
-    wide = whole((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
+    room = budget // 4 - guards(tracks)
+    wide = in_tiles((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
     if wide == 0:
         return None
     # So many blocks stay, one after the other. All of them are as wide, but for a tile.
     staying = ceil_div(end, wide)
-    wide = min(wide, whole(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
+    wide = min(wide, in_tiles(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
     thick = (room - wide * BK) // (tracks * (BK + wide))
-    thick = whole(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
+    thick = in_tiles(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
     return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
 
 
-def whole(n: int, tile: int, end: int) -> int:
+def in_tiles(n: int, tile: int, end: int) -> int:
     """The elements of as many whole tiles as there are in n; or `end`, which may cut a tile, where n reaches it."""
     return end if n >= end else max(0, n // tile * tile)
 
@@ -158,15 +163,14 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        return StreamedWork(self, *ready(A, B), fill)
+        return StreamedWork(self, *operands.pair_for(A, B), fill)
 
 
 @takes
 def streamed(k: Kernel, budget: float) -> Streamed:
     """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
-    Any M, N and K. Raises TypeError for what is no kernel of the ladder or of yours, ValueError for a budget that is no
-    number of bytes; a call, for one that holds not even a tile of each, with the least that would do.
+    A call raises ValueError for a budget that holds not even a tile of each, with the least that would do.
     """
     return Streamed(k, int(budget))
 
@@ -181,11 +185,9 @@ class StreamedWork(Work):
     """
 
     def __init__(self, streamed, A, B, fill):
-        self.kernel, self.A, self.B = streamed.kernel, A, B
+        self.kernel, self.simulated, self.A, self.B = streamed.kernel, streamed.simulated, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
-        self.C = np.empty((A.shape[0], B.shape[1]), np.float32)
-        if fill is not None:
-            self.C.fill(fill)
+        self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
         self.counting = threading.Lock()
         streamed.last = self
 
@@ -193,20 +195,14 @@ class StreamedWork(Work):
         """C, float32 (M, N)."""
         return self.C.copy()
 
-    def timed(self, launches):
-        """Pass everything through the device so many times. Returns the wall's seconds each; None in a simulator."""
-        start = time.perf_counter()
-        for _ in range(launches):
-            self.multiply()
-        return None if self.kernel.simulated else (time.perf_counter() - start) / launches
-
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.bytes_up, self.bytes_down, self.peak, self.order = self.plan, 0, 0, 0, []
+        p, self.peak, self.order, self.up, self.down = self.plan, 0, [], [], []
         stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
         if p.stays == "B":
             stays, passes = passes, stays
-        self.tracks = [Track() for _ in range(p.tracks)]
+        # What each track holds on the device: a block that passes, and the work that it is part of.
+        self.tracks = [SimpleNamespace(passing=None, work=None) for _ in range(p.tracks)]
         self.staying, self.stopped = None, False
         with ThreadPoolExecutor(p.tracks) as threads:
             for done, (k, block) in enumerate(product(pieces(p.K, p.BK), stays)):
@@ -219,6 +215,7 @@ class StreamedWork(Work):
                     self.stopped = True  # the other track need not finish its blocks
                     raise
         self.tracks, self.staying = [], None  # and with them what they hold on the device
+        self.bytes_up, self.bytes_down = sum(self.up), sum(self.down)
 
     def cut(self, name, block, k):
         """A block of A or B, C-contiguous: `block` of A's rows or B's columns, `k` of what they have in common."""
@@ -231,7 +228,7 @@ class StreamedWork(Work):
             for track in self.tracks:
                 track.passing = track.work = None
         self.staying = self.kernel.place(X, self.staying)
-        self.count(up=X.nbytes)
+        self.up.append(X.nbytes)
 
     def let_pass(self, turn):
         """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
@@ -243,16 +240,13 @@ class StreamedWork(Work):
             X = self.cut(other, block, k)
             with self.noted("copy", number):
                 self.put(track, X, other)
-            self.count(up=X.nbytes)
+            self.up.append(X.nbytes)
             with self.noted("multiply", number):
                 track.work.launch()
             part = track.work.download()
-            self.count(down=part.nbytes)
-            rows, columns = (block, staying) if other == "A" else (staying, block)
-            if k.start == 0:
-                self.C[rows, columns] = part
-            else:
-                self.C[rows, columns] += part
+            self.down.append(part.nbytes)
+            C = self.C[(block, staying) if other == "A" else (staying, block)]
+            C[:] = C + part if k.start else part
 
     def put(self, track, X, name):
         """Put X, the block of A or B of that name, where the track's last one was, or, if of another shape, anew."""
@@ -264,8 +258,9 @@ class StreamedWork(Work):
             track.passing = self.kernel.place(X)
             A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
             track.work = self.kernel.upload(A, B, fill=None)
-            works = [each.work for each in self.tracks if each.work]
-            buffers = {buffer: size for work in works for buffer, size in work.memory().items()}
+            buffers = {}  # what stays is a part of both works, and counts once
+            for one in self.tracks:
+                buffers |= one.work.memory() if one.work else {}
             self.peak = max(self.peak, sum(buffers.values()))
 
     @contextlib.contextmanager
@@ -274,17 +269,6 @@ class StreamedWork(Work):
         self.order.append((what, True, number))
         yield
         self.order.append((what, False, number))
-
-    def count(self, up=0, down=0):
-        """Note bytes that were copied."""
-        with self.counting:
-            self.bytes_up, self.bytes_down = self.bytes_up + up, self.bytes_down + down
-
-
-class Track:
-    """What one track holds on the device: a block that passes, and the work that it is part of."""
-
-    passing = work = None
 
 
 def pieces(end: int, step: int) -> list[slice]:

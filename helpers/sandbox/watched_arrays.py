@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..launch import numba_internals, wide
-from ..launch.numba_internals import atomics_file, simulator_folder
+from ..launch.numba_internals import simulators_own
 
 # Frames of these stand between a kernel and the array it touches.
 INSIDE = (__file__, str(Path(__file__).with_name("watch.py")), wide.__file__)
@@ -104,7 +104,7 @@ class NegativeIndex(IndexError):
 @functools.cache
 def between():
     """{file: whose} of the frames that stand between a kernel and the array it touches."""
-    return {**dict.fromkeys(INSIDE, "the watch"), wide.__file__: "load4", atomics_file(): "cuda.atomic"}
+    return {**dict.fromkeys(INSIDE, "the watch"), wide.__file__: "load4", simulators_own()[1]: "cuda.atomic"}
 
 
 def kernel_frame():
@@ -125,7 +125,7 @@ def is_outside(array, index):
     else:
         return False
     frame = own = kernel_frame()[0]
-    not_its_own = (simulator_folder(), numba_internals.__file__, threading.__file__, *INSIDE)
+    not_its_own = (simulators_own()[0], numba_internals.__file__, threading.__file__, *INSIDE)
     while frame := frame.f_back:
         if not frame.f_code.co_filename.startswith(not_its_own):
             own = frame

@@ -8,7 +8,7 @@ import pytest
 from helpers import measure
 from helpers.clock import timing
 from helpers.devices import Device
-from helpers.launch import Contestant, host
+from helpers.launch import Contestant, contestant, host
 from helpers.launch.contestant import Work
 
 UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
@@ -73,7 +73,7 @@ class StandInWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, host):
+    for module in (timing, contestant):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

@@ -9,10 +9,10 @@ import pytest
 from helpers import compare, ladder, measure
 from helpers.clock import contest, scoreboard, scoreboards, search, timing
 from helpers.devices import Device
-from helpers.launch import Kernel, draw
+from helpers.launch import Kernel, contestant, draw
 from helpers.launch.contestant import Contestant, Work
 from helpers.launch.operands import OnDevice
-from helpers.many import on_dask, sharing, streamed, streaming, summa
+from helpers.many import on_dask, sharing, streamed, summa
 
 BUILDING, LAUNCH = 1000.0, 1.0  # seconds that they take here
 SIZES = (50, 60, 70)
@@ -80,7 +80,7 @@ class CountedWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, search, sharing, streaming):
+    for module in (timing, search, sharing, contestant):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(summa, "perf_counter", clock.perf_counter)
     return clock

@@ -621,7 +621,7 @@ def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
         "256 x 256 x 256 (OpenCL)",
     ]
     done.clear()
-    monkeypatch.setattr(recording, "versions", lambda: {"numpy": "another"})
+    monkeypatch.setattr(results, "versions", lambda: {"numpy": "another"})
     record(tmp_path, say=lambda what: None)
     assert len([row for row in done if row[0] == "measure"]) == len(sizes), "other versions are measured again"
 

@@ -349,7 +349,7 @@ def test_the_first_reason_is_told_where_points_fail(rounds, monkeypatch):
     default = ladder.spell(TILED.defaults_for(DEVICE))
     assert f"failed    first with {default}: 'tiled' was not found" in repr(found)
     assert "No point ran and was right" in repr(found) and "Nothing beat the defaults" not in repr(found)
-    assert kept.read(kept.path_of(DEVICE)) == {}, "defaults that failed are nothing to keep"
+    assert kept.read(kept.path_of(TILED, DEVICE)) == {}, "defaults that failed are nothing to keep"
 
 
 def test_a_point_that_fails_is_told_beside_a_winner(rounds, monkeypatch):

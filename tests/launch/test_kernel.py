@@ -287,11 +287,12 @@ def test_a_kernel_for_a_gpu_is_compiled_when_it_is_built():
         raise TypeError("\nno such type\n")
 
     gpu = replace(devices.cuda_device(), kind="GPU")
+    asked = dict(step="naive", parameters=dict(BM=4, BN=4), source="", device=gpu, own=True)
     with pytest.raises(KernelError, match=r"does not compile:\nno such type$"):
-        CudaKernel("naive", dict(BM=4, BN=4), "", gpu, True, SimpleNamespace(compile=refuses))
-    asked = []
-    CudaKernel("naive", dict(BM=4, BN=4), "", gpu, True, SimpleNamespace(compile=asked.append))
-    assert asked == [SIGNATURE]
+        CudaKernel(SimpleNamespace(compile=refuses), **asked)
+    compiled = []
+    CudaKernel(SimpleNamespace(compile=compiled.append), **asked)
+    assert compiled == [SIGNATURE]
 
 
 def test_a_dialect_is_found_in_any_case_and_the_others_are_named():

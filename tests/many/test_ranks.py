@@ -19,7 +19,7 @@ from few import few
 from helpers import devices, many
 from helpers.judge import wrong_elements
 from helpers.launch import draw
-from helpers.many import RunFailed, all_on_ranks, bytes_moved, mpirun, on_ranks
+from helpers.many import RunFailed, bytes_moved, mpirun, on_ranks
 from helpers.many.summa import choose_grid
 
 pytestmark = pytest.mark.skipif(bool(devices.engines()["MPI"]), reason="MPI is not installed: pip install -e '.[many]'")
@@ -44,9 +44,15 @@ def all_received(size, p, q):
 
 
 @pytest.mark.parametrize("ranks", few([1, 2, 4, 6], 6))
-def test_right_at_12_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks):
-    pairs = [draw(*shape) for shape in SHAPES]
-    for size, (A, B), run in zip(SHAPES, pairs, all_on_ranks(pairs, ranks), strict=True):
+def test_right_at_12_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks, tmp_path):
+    folders, pairs = [tmp_path / str(number) for number in range(len(SHAPES))], [draw(*shape) for shape in SHAPES]
+    for folder, pair in zip(folders, pairs, strict=True):
+        folder.mkdir()
+        for name, X in zip("AB", pair, strict=True):
+            np.save(folder / f"{name}.npy", X)
+    mpirun(ranks, "-m", "helpers.many.summa", *map(str, folders))  # all of them in one run
+    for size, (A, B), folder in zip(SHAPES, pairs, folders, strict=True):
+        run = many.mpi.collected(folder, ranks, size)
         assert not wrong_elements(run.C, A, B).any(), size
         assert len(run.reports) == ranks == run.grid[0] * run.grid[1]
         received = all_received(size, *run.grid)

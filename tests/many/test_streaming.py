@@ -11,9 +11,9 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import wrong_elements
-from helpers.launch import draw
-from helpers.launch.operands import guard_elements
-from helpers.many import streamed, streaming
+from helpers.launch import contestant, draw
+from helpers.launch.operands import GUARD
+from helpers.many import streamed
 from helpers.many.streaming import Plan, StreamedWork, plan, widest
 
 TILED = {"step": "tiled", "TILE": 16}
@@ -166,7 +166,7 @@ OBLONG = {"step": "register_2d", "BM": 32, "BN": 16, "BK": 8, "TM": 4, "TN": 4}
 @pytest.mark.parametrize("size", [(96, 128, 80), (128, 96, 80), (64, 192, 48), (192, 64, 48)])
 def test_the_plan_is_the_best_of_all_that_fit(kernel, tile, size):
     """Against every plan there is: all widths and depths in whole tiles, either operand staying."""
-    budget = 4 * (5 * guard_elements() + 6000)
+    budget = 4 * (5 * GUARD + 6000)
     k = opencl_kernel(**kernel)
     ways = [range(side, end + 1, side) for side, end in zip(tile, size, strict=True)]
     every = [Plan(*size, stays, *blocks, 2) for stays in "AB" for blocks in itertools.product(*ways)]
@@ -194,7 +194,7 @@ def test_a_simulator_has_one_track():
 
 def test_a_plan_is_told_with_the_pieces_of_k_if_there_are_some():
     whole, cut = Plan(10, 20, 30, "A", 5, 10, 30, 1), Plan(10, 20, 30, "B", 5, 10, 8, 2)
-    on_device = 4 * (150 + 300 + 50 + 3 * guard_elements())
+    on_device = 4 * (150 + 300 + 50 + 3 * GUARD)
     assert str(whole) == (
         f"A stays, in blocks of 5 x 30 (A) and 30 x 10 (B): {on_device:,} bytes on the device, 6,800 over the bus"
     )
@@ -211,7 +211,7 @@ def test_every_size_of_block_is_made_ready(monkeypatch):
 
 def test_the_time_is_the_walls_for_each_launch(monkeypatch):
     work, clock, launched = streamed(opencl_kernel(**TILED), 2e6).upload(*draw(4, 4, 4)), iter([10.0, 16.0]), []
-    monkeypatch.setattr(streaming, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(contestant, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(work, "multiply", lambda: launched.append(1))
     assert work.timed(3) == 2.0 and len(launched) == 3
 
@@ -278,4 +278,4 @@ def test_an_error_in_one_track_ends_both(monkeypatch):
 
 
 def test_widest_finds_nothing_where_one_tile_does_not_fit():
-    assert widest("B", (100, 100, 100), [16, 16, 16], 96, 2, 4 * (5 * guard_elements() + 2000)) is None
+    assert widest("B", (100, 100, 100), [16, 16, 16], 96, 2, 4 * (5 * GUARD + 2000)) is None

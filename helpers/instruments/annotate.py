@@ -49,42 +49,28 @@ def annotate(source, parameters):
 
     The shapes are {name: shape}, counted in float32. Raises KernelError for what it cannot note, with its line.
     """
-    parsed = parse(source, parameters)
-    shapes = {name: shape for name, shape, _ in parsed.locals}
-    if len(shapes) < len(parsed.locals) or set(shapes) & set("ABC"):
+    read = parse(source, parameters)
+    shapes = {name: shape for name, shape, _ in read.locals}
+    if len(shapes) < len(read.locals) or set(shapes) & set("ABC"):
         raise KernelError("two of its arrays have the same name, or a local one is called A, B or C")
-    # What is written before and after a piece of the source:
-    # (place, 0 for an end or 1 for a beginning, -the other end, text).
-    # In that order the pieces nest: of two that begin together, the longer one comes first.
-    edits, text = [], parsed.source
-
-    def around(start, end, before, after=""):
-        edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
-
-    # Before the accesses: where a call is given nothing but an access, these words belong outside of it.
-    for start, end in parsed.calls:
-        around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
-    for number, a in enumerate(parsed.accesses):
+    # After the other edits: where a call is given nothing but an access, the words for the call belong outside of it.
+    for number, a in enumerate(read.accesses):
         note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {4 * a.width}, "
         before, after = AROUND[a.form]
-        around(a.start, a.end, before.replace("NOTE", note), after)
-    for start, end in parsed.barriers:
-        around(start, end, "(", ", ++*phase_)")
-    for start, end in parsed.parameters:
-        around(start, end, "__global volatile int *notes_, int *phase_" + ", " * bool(text[start:end].strip()))
-    place, start, end = parsed.kernel
-    edits.append((place, 0, 0, ", __global volatile int *notes_, __global ulong *arrays_"))
-    names = [*parsed.matrices, *(f"&{name}" for name in shapes)]
+        read.around(a.start, a.end, before.replace("NOTE", note), after)
+    names = [*read.matrices, *(f"&{name}" for name in shapes)]
     address = [ADDRESS.format(arrays=len(names), number=number, name=name) for number, name in enumerate(names)]
-    around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(parsed.matrices)]))
-    for (_, _, place), line in zip(parsed.locals, address[len(parsed.matrices) :], strict=True):
-        edits.append((place, 0, 0, line))
+    place, start, end = read.kernel
+    read.around(place, place, ", __global volatile int *notes_, __global ulong *arrays_")
+    read.around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(read.matrices)]))
+    for (_, _, place), line in zip(read.locals, address[len(read.matrices) :], strict=True):
+        read.around(place, place, line)
     pieces, at = [], 0
-    for place, _, _, new in sorted(edits, key=lambda edit: edit[:3]):
-        pieces += [text[at:place].decode(), new]
+    for place, _, _, new in sorted(read.edits, key=lambda edit: edit[:3]):
+        pieces += [read.text[at:place].decode(), new]
         at = place
     functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
-    return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), parsed.accesses, shapes
+    return f"{functions}#line 1\n" + "".join(pieces) + read.text[at:].decode(), read.accesses, shapes
 
 
 def noted_launch(k, A, B, most=CAPACITY):

@@ -179,17 +179,8 @@ def add(program, statement, line, source):
         pass  # places for what a call takes and returns are made where they are used
     elif instruction := INSTRUCTION.match(statement):
         operands = tuple(part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip())
-        program.code.append(
-            Instruction(
-                line,
-                statement,
-                tuple(instruction["name"].split(".")),
-                operands,
-                instruction["guard"] or "",
-                bool(instruction["negated"]),
-                source,
-            )
-        )
+        name, guard, negated = tuple(instruction["name"].split(".")), instruction["guard"] or "", instruction["negated"]
+        program.code.append(Instruction(line, statement, name, operands, guard, bool(negated), source))
     else:
         raise PTXError(f"line {line} of the PTX is not known here: {statement[:120]}")
 
@@ -239,15 +230,8 @@ def put_in_place(whole, call, functions, depth):
     whole.labels[f"start_of_{own}"] = start
     whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
     for i in function.code:
-        ends = i.name[0] == "ret"
-        whole.code.append(
-            replace(
-                i,
-                guard=names.get(i.guard, i.guard),
-                name=("bra",) if ends else i.name,
-                operands=(end,) if ends else tuple(map(renamed, i.operands)),
-            )
-        )
+        name, operands = (("bra",), (end,)) if i.name[0] == "ret" else (i.name, tuple(map(renamed, i.operands)))
+        whole.code.append(replace(i, guard=names.get(i.guard, i.guard), name=name, operands=operands))
     whole.labels[end] = len(whole.code)
 
 

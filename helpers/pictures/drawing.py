@@ -12,7 +12,6 @@ from matplotlib import rc_context
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
@@ -127,5 +126,5 @@ def product_axes(figure, M, N, K, top=0.93, bottom=0.03):
 def plain_ticks(*axes):
     """10, 100, 1000 instead of powers of ten."""
     for axis in axes:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")

@@ -147,10 +147,9 @@ def picture_banks(width: int) -> Picture:
     """
     if not isinstance(width, int | np.integer) or width < WARP // 2:
         raise ValueError(f"width={width!r}: the warp stores {WARP // 2} rows of A; give a whole number from there on.")
-    words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
-    for word, t in words.items():
-        per_bank.setdefault(word % WARP, []).append(t)
+    for t in range(WARP):
+        per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
     rounds = max(map(len, per_bank.values()))
     labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
     figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))

@@ -101,9 +101,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     for (r, c), text in (labels or {}).items():
         dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])
         ax.text(c + 0.5, r + 0.53, text, ha="center", va="center", fontsize=11, color="white" if dark else INK)
-    ax.set_xlim(-0.08, columns + 0.08)
-    ax.set_ylim(rows + 0.08, -0.08)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-0.08, columns + 0.08), ylim=(rows + 0.08, -0.08), aspect="equal")
     ax.axis("off")
     ax.set_title(title, color=colour, pad=6)
 

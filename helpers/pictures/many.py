@@ -73,12 +73,9 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: tuple[i
     right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
-        ax.set_xticks(ticks)
+        ax.set(yscale="log", xticks=ticks, xlabel="ranks", ylabel="seconds")
         ax.minorticks_off()
         plain_ticks(ax.xaxis, ax.yaxis)
-        ax.set_xlabel("ranks")
-        ax.set_ylabel("seconds")
         ax.legend()
     both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
     computing, moving = parts[-1]

@@ -89,8 +89,10 @@ def noted_launch(k, A, B, most=CAPACITY):
     names = [*"ABC", *shapes]
     lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
     notes, addresses, across = launched(k, program.all_kernels()[0], A, B, min(most, CAPACITY), len(names))
-    array, index = resolve(notes, sites, addresses, lengths)
-    return records_of(notes, sites, names, array, index, across), shapes
+    fields = ("memory", "line", "reads", "writes", "first", "width")
+    site = {name: np.array([getattr(site, name) for site in sites])[notes["site"]] for name in fields}
+    array, index = resolve(notes, site, addresses, lengths)
+    return records_of(notes, site, names, array, index, across), shapes
 
 
 def launched(k, function, A, B, room, arrays):
@@ -113,21 +115,20 @@ def launched(k, function, A, B, room, arrays):
     return notes[HEAD:].view(NOTE)[: notes[0]], addresses, across
 
 
-def records_of(notes, sites, names, array, index, across):
+def records_of(notes, site, names, array, index, across):
     """One record for each number that was touched; an access that reads and writes has the numbers it reads first.
 
+    site           {name: that field of the `Access` of each note}
     array, index   of each note: which of `names` it is about, and the index of its first number; `resolve` finds them
     across         work-groups along x
     """
-    reads, writes, width, line, memory = (
-        np.array([getattr(site, name) for site in sites])[notes["site"]]
-        for name in ("reads", "writes", "width", "line", "memory")
-    )
+    reads, writes, width = site["reads"], site["writes"], site["width"]
     count = width * (reads.astype(int) + writes)
     note = np.repeat(np.arange(len(notes)), count)
     nth = np.arange(len(note)) - np.repeat(np.cumsum(count) - count, count)
     accesses = np.zeros(len(note), record_type(names))
-    accesses["memory"], accesses["array"], accesses["line"] = memory[note], np.array(names)[array[note]], line[note]
+    accesses["memory"], accesses["line"] = site["memory"][note], site["line"][note]
+    accesses["array"] = np.array(names)[array[note]]
     accesses["writes"] = writes[note] & (~reads[note] | (nth >= width[note]))
     accesses["block"][:, 1], accesses["block"][:, 0] = np.divmod(notes["block"][note], across)
     accesses["thread"], accesses["phase"] = notes["thread"][note], notes["phase"][note]
@@ -137,17 +138,14 @@ def records_of(notes, sites, names, array, index, across):
     return accesses
 
 
-def resolve(notes, sites, addresses, lengths):
+def resolve(notes, site, addresses, lengths):
     """Which array each note is about, and the index of the first of its numbers in it; two int arrays.
 
     `addresses`: where the arrays begin, uint64 (blocks, arrays), A, B and C first.
     `lengths`: theirs, in numbers of 4 bytes.
     """
     found, index, times = (np.zeros(len(notes), int) for _ in range(3))
-    is_global = np.array([site.memory == "global" for site in sites], bool)[notes["site"]]
-    first, width = (
-        np.array([getattr(site, name) for site in sites], np.uint64)[notes["site"]] for name in ("first", "width")
-    )
+    is_global, first, width = site["memory"] == "global", site["first"].astype("u8"), site["width"].astype("u8")
     for number, length in enumerate(lengths):
         # What lies before the array is a huge number, since these have no sign.
         offset = (notes["address"] - addresses[notes["block"], number]) // np.uint64(4) + first
@@ -155,8 +153,6 @@ def resolve(notes, sites, addresses, lengths):
         found[inside], index[inside] = number, offset[inside]
         times += inside
     if (times != 1).any():
-        site = sites[notes["site"][np.argmax(times != 1)]]
-        raise KernelError(
-            f"line {site.line} {'writes' if site.writes else 'reads'} {site.memory} memory outside of its arrays"
-        )
+        line, memory, writes = (site[name][np.argmax(times != 1)] for name in ("line", "memory", "writes"))
+        raise KernelError(f"line {line} {'writes' if writes else 'reads'} {memory} memory outside of its arrays")
     return found, index

@@ -42,12 +42,10 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     report = run.reports[rank]
     i, j = report["place"]
     rows, columns = range(M * i // p, M * (i + 1) // p), range(N * j // q, N * (j + 1) // q)
-    frames, so_far = [], Counter()
+    frames = []
     for k0, k1, _, _ in report["panels"]:
-        now = Counter(("A", (row, k)) for row in rows for k in range(k0, k1))
-        now.update(("B", (k, column)) for k in range(k0, k1) for column in columns)
-        so_far = so_far + now
-        frames.append((so_far, now))
+        frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
+        frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
     return Film(f"SUMMA, rank {rank}", (M, N, K), frames, {(row, column) for row in rows for column in columns})
 
 

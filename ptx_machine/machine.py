@@ -351,8 +351,7 @@ class Blocks:
 
 def along(number, sides):
     """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
-    x, y, _ = sides
-    return number % x, number // x % y, number // (x * y)
+    return np.unravel_index(number, sides[::-1])[::-1]
 
 
 def spelled(number, sides):

@@ -39,18 +39,16 @@ class Expander(pcpp.Preprocessor):
 
     def on_unknown_macro_in_defined_expr(self, token):
         """pcpp calls this for defined(X) with an X that the source does not define."""
-        self.ask_driver(token.value)
-        return False
+        return bool(self.on_unknown_macro_in_expr(token.value))
 
     def on_unknown_macro_in_expr(self, name):
-        """pcpp calls this for a name in #if that the source does not define; C takes it for 0."""
-        self.ask_driver(name)
-        return 0
+        """pcpp calls this for a name in #if that the source does not define. The driver's are refused, by their name.
 
-    def ask_driver(self, name):
-        """Refuse a macro that is the driver's, by its name; others are just not defined."""
+        C takes others for 0.
+        """
         if name.startswith(("__", "cl_", "CL_")):
             self.on_error("", self.line, f"{name} is a macro that only the driver knows")
+        return 0
 
 
 def expand(source, parameters):

@@ -329,7 +329,7 @@ class Reader:
         if thing.space not in SPACES or thing.kind not in ("value", "pointer"):
             return thing
         if thing.kind == "pointer":
-            self.refuse(node, f"{self.words(node)!r} is a pointer that lies in {thing.space} memory")
+            self.refuse(node, f"{{}} is a pointer that lies in {thing.space} memory")
         place, line = place or node, node.start_point[0] + 1
         # The width is 0 until `touch` or `read_field_expression` knows it.
         access = Access(place.start_byte, place.end_byte, form, thing.space, thing.name, 0, 0, line)
@@ -393,7 +393,7 @@ class Reader:
         if not thing.access:
             return NUMBER
         if name not in COMPONENTS or thing.access.width:
-            self.refuse(node, f"{self.words(node)!r} is some numbers of a vector in memory. Copy the vector first")
+            self.refuse(node, "{} is some numbers of a vector in memory. Copy the vector first")
         if not WORD_TYPES.fullmatch(thing.name):
             self.width(node, thing)  # which refuses it: its components are no numbers of 4 bytes
         return replace(NUMBER, space=thing.space, access=replace(thing.access, first=COMPONENTS[name], width=1))

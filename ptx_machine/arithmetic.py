@@ -79,17 +79,9 @@ def wide(a):
 
 
 def high(a, b):
-    """The upper half of a product of whole numbers."""
-    if a.dtype.itemsize < 8:
-        return (wide(a) * wide(b) >> 8 * a.dtype.itemsize).astype(a.dtype)
-    ua, ub = a.astype(np.uint64), b.astype(np.uint64)
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    a0, a1, b0, b1 = ua & low, ua >> half, ub & low, ub >> half
-    middle = (a0 * b0 >> half) + (a1 * b0 & low) + (a0 * b1 & low)
-    top = a1 * b1 + (a1 * b0 >> half) + (a0 * b1 >> half) + (middle >> half)
-    if a.dtype.kind == "i":  # a negative number was taken for 2**64 more
-        top = top - np.where(a < 0, ub, np.uint64(0)) - np.where(b < 0, ua, np.uint64(0))
-    return top.astype(a.dtype)
+    """The upper half of a product of whole numbers. NumPy has none of 128 bits, but arrays of Python's own numbers."""
+    grown = wide if a.dtype.itemsize < 8 else lambda numbers: numbers.astype(object)
+    return np.array(grown(a) * grown(b) >> 8 * a.dtype.itemsize).astype(a.dtype)
 
 
 def quotient(a, b):

@@ -178,17 +178,10 @@ class Launch:
         for op, count in zip(operations, self.executed, strict=True):
             executed[op.kind] += int(count)
             by_line[op.instruction.line] += int(count)
-        requests = tuple(
-            Requests(
-                operations[number].instruction.line,
-                operations[number].instruction.text,
-                space,
-                operations[number].act,
-                *map(int, counts),
-            )
-            for (number, space), counts in sorted(self.asked.items())
-        )
-        findings = []
+        requests, findings = [], []
+        for (number, space), counts in sorted(self.asked.items()):
+            at, act = operations[number].instruction, operations[number].act
+            requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))
         for (kind, number), (text, many) in self.found.items():
             at = operations[number].instruction
             findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source))
@@ -197,7 +190,7 @@ class Launch:
             array, start = self.arrays[number], int(self.memory.first[number])
             arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
             stores.append(self.stores_to(array, start))
-        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), requests, tuple(findings))
+        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings))
 
     def stores_to(self, array, start):
         """How often each element of an array was stored, int64 and of its shape."""

@@ -17,8 +17,6 @@ from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .warps import WARP
 
-UNWRITTEN_SHARED = "a thread reads shared memory that no thread has written"
-
 
 class Blocks:
     """Some blocks of a launch, side by side. A lane is one of their threads.
@@ -123,18 +121,18 @@ class Blocks:
             return None
         if not taken.size:
             return lanes
-        left = np.ones(self.lanes, bool)
-        left[taken] = False
         self.arrive(self.ready, op.target, taken)
-        self.arrive(self.ready, number + 1, lanes[left[lanes]])
-        return None
+        return self.others(lanes, taken, number)
 
     def leave(self, op, number, lanes):
         """`ret` and `exit`."""
-        gone = self.doing(op, number, lanes)
-        if gone.size < lanes.size:
-            self.arrive(self.ready, number + 1, np.setdiff1d(lanes, gone, assume_unique=True))
-        return None
+        return self.others(lanes, self.doing(op, number, lanes), number)
+
+    def others(self, lanes, some, number):
+        """Let all these lanes but some go on behind the instruction, when it is their turn."""
+        left = np.ones(self.lanes, bool)
+        left[some] = False
+        self.arrive(self.ready, number + 1, lanes[left[lanes]])
 
     def trap(self, op, number, lanes):
         """`trap`: a thread gives up."""
@@ -147,9 +145,7 @@ class Blocks:
         """`bar.sync`: lanes wait until no other can go on."""
         here = self.doing(op, number, lanes)
         self.arrive(self.waiting, number, here)
-        if here.size < lanes.size:
-            self.arrive(self.ready, number + 1, np.setdiff1d(lanes, here, assume_unique=True))
-        return None
+        return self.others(lanes, here, number)
 
     def release(self):
         """No lane can go on: let those at barriers pass, and look whether threads are missing there.
@@ -193,10 +189,8 @@ class Blocks:
     def parameter(self, op, number, lanes):
         """`ld.param`: what the launch gives."""
         doing = self.doing(op, number, lanes)
-        value = self.launch.parameters[op.target].view(IN_MEMORY[op.type])[
-            0
-        ]  # its first bytes, as many as are asked for
-        self.write(op.to[0], self.index(doing), value)
+        first_bytes = self.launch.parameters[op.target].view(IN_MEMORY[op.type])
+        self.write(op.to[0], self.index(doing), first_bytes[0])
         return lanes
 
     def nothing(self, op, number, lanes):
@@ -304,7 +298,8 @@ class Blocks:
         else:
             race, unwritten = self.seen.read(units.ravel(), stamps)
             if unwritten.any():
-                self.launch.find("uninitialised", number, UNWRITTEN_SHARED, np.count_nonzero(unwritten))
+                text = "a thread reads shared memory that no thread has written"
+                self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
         if race.any():
             memory, first = self.memories["shared"], units.ravel()[np.argmax(race)] * self.launch.program.unit
             array, offset = memory.array_at(first % memory.size)
@@ -356,8 +351,7 @@ class Blocks:
 
 def along(number, sides):
     """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
-    x, y, _ = sides
-    return number % x, number // x % y, number // (x * y)
+    return np.unravel_index(number, sides[::-1])[::-1]
 
 
 def spelled(number, sides):

@@ -28,9 +28,7 @@ class Memory:
     """
 
     def __init__(self, arrays, copies=1):
-        self.names, self.addresses, self.bytes = (
-            (list(column) for column in zip(*arrays, strict=True)) if arrays else ([], [], [])
-        )
+        self.names, self.addresses, self.bytes = ([array[i] for array in arrays] for i in range(3))
         self.first = np.cumsum([0, *(-(-size // WIDEST) * WIDEST for size in self.bytes)])
         self.size = int(self.first[-1])
         self.nowhere = self.size * copies

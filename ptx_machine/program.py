@@ -18,6 +18,7 @@ from .reader import Instruction, read_ptx
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
 SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
+ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
 
 
 @dataclass
@@ -76,90 +77,80 @@ class Decoded:
         self.places[name] = (bits, self.rows[bits])
         self.rows[bits] += 1
 
-    def operand(self, text, kind, instruction):
+    def operand(self, text, kind):
         """(type, row) of a register, or a number of that type."""
         if text in self.places:
             bits, row = self.places[text]
             if bits != bits_of(kind):
-                raise unknown(instruction)
+                raise LookupError
             return kind, row
         number = self.symbols[text] if text in self.symbols else literal(text)
-        if number is None:
-            raise unknown(instruction)
         if kind == "pred":
             return np.bool_(number)
         if isinstance(number, bytes):  # a float, by its bits
             if 8 * len(number) != bits_of(kind):
-                raise unknown(instruction)
+                raise LookupError
             return np.frombuffer(number, TYPES[kind])[0]
         if kind[0] == "f":
             return TYPES[kind].type(number)
         return np.array(number % (1 << bits_of(kind)), f"u{TYPES[kind].itemsize}").view(TYPES[kind])[()]
 
-    def operands(self, texts, kinds, instruction):
+    def operands(self, texts, kinds):
         """What `operand` gives for each text and type, as a tuple."""
-        return tuple(self.operand(text, kind, instruction) for text, kind in zip(texts, kinds, strict=True))
+        return tuple(map(self.operand, texts, kinds))
 
     def decode(self, instruction):
         """The `Operation` of an `Instruction`. Raises PTXError for one that is not known here."""
-        name, texts = instruction.name, instruction.operands
-        ends = {"ret": "leave", "exit": "leave", "trap": "trap"}
-        if name[0] in ends:
-            step = Operation(instruction, ends[name[0]], "branch")
-        elif name[0] == "bra" and texts[0] in self.program.labels:
-            step = Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
-        elif name == ("bar", "sync") and texts == ("0",):
-            step = Operation(instruction, "wait", "barrier")
-        elif name[0] in ("membar", "fence"):
-            step = Operation(instruction, "nothing", "other")
-        elif name[0] == "mov":
-            step = self.move(instruction)
-        elif name[0] == "cvta":
-            kind = name[-1]
-            step = Operation(instruction, "compute", "other", lambda a: a, *self.both(texts, kind, kind, instruction))
-        elif name[0] in ("ld", "ldu", "st", "atom", "red"):
-            step = self.access(instruction)
-        else:
-            function, of, to = operation(instruction)
-            fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
-            kind = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
-            step = Operation(instruction, "compute", kind, function, *self.both(texts, to, of, instruction))
-        if instruction.guard:
-            step.guard, step.negated = self.operand(instruction.guard, "pred", instruction)[1], instruction.negated
+        try:
+            step = self.step(instruction, instruction.name, instruction.operands)
+            if instruction.guard:
+                step.guard, step.negated = self.operand(instruction.guard, "pred")[1], instruction.negated
+        except LookupError:  # a type, a register, a label or a way of doing it that is not known
+            raise unknown(instruction) from None
         return step
 
-    def whole(self, text, kind):
-        """The type of the whole register, for an element that may be smaller."""
-        return f"{'s' if kind[0] == 's' else 'u'}{self.places[text][0] if text in self.places else 16}"
+    def step(self, instruction, name, texts):
+        """The same without its guard. What follows raises LookupError for what is not known."""
+        kind = name[-1]
+        if name[0] in ENDS:
+            return Operation(instruction, ENDS[name[0]], "branch")
+        if name[0] == "bra":
+            return Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
+        if name == ("bar", "sync") and texts == ("0",):
+            return Operation(instruction, "wait", "barrier")
+        if name[0] in ("membar", "fence"):
+            return Operation(instruction, "nothing", "other")
+        if name[0] in ("ld", "ldu", "st", "atom", "red"):
+            return self.access(instruction)
+        if name[0] == "mov" and "{" in "".join(texts):
+            return self.halves(instruction)
+        if name[0] in ("mov", "cvta"):
+            return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
+        function, of, to = operation(instruction)
+        fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
+        what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
+        return self.compute(instruction, what, function, texts, to, of)
 
-    def both(self, texts, to, of, instruction):
-        """`to` and `of` of a step with one result."""
-        of = (of,) * (len(texts) - 1) if isinstance(of, str) else of
-        return self.operands(texts[:1], (to,), instruction), self.operands(texts[1:], of, instruction)
+    def compute(self, instruction, what, function, texts, to, of):
+        """The step of a function with one result, of type `to`."""
+        return Operation(
+            instruction, "compute", what, function, *map(self.operands, (texts[:1], texts[1:]), ((to,), of))
+        )
 
-    def move(self, instruction):
-        """`mov`: also of a register from its halves, or into them."""
+    def halves(self, instruction):
+        """`mov` of a register from its two halves, or into them."""
         kind, (to, of) = instruction.name[-1], instruction.operands
-        if kind not in TYPES:
-            raise unknown(instruction)
-        if "{" not in to + of:
-            return Operation(
-                instruction, "compute", "other", lambda a: a, *self.both((to, of), kind, kind, instruction)
-            )
-        parts = vector(to if "{" in to else of)  # two halves of a register, or a register from two halves
-        half = f"b{bits_of(kind) // 2}"
+        parts, whole, half = vector(to if "{" in to else of), TYPES[kind], f"b{bits_of(kind) // 2}"
         if len(parts) != 2 or half not in TYPES:
-            raise unknown(instruction)
+            raise LookupError
         if "{" in of:
-            whole = TYPES[kind]
 
             def joined(low, high):
                 return low.astype(whole) | high.astype(whole) << whole.type(bits_of(half))
 
-            return Operation(instruction, "compute", "other", joined, *self.both((to, *parts), kind, half, instruction))
-        halves = self.operands(parts, (half, half), instruction)
-        source = self.operands((of,), (kind,), instruction)
-        return Operation(instruction, "unpack", "other", None, halves, source, type=half)
+            return self.compute(instruction, "other", joined, (to, *parts), kind, (half, half))
+        to, of = self.operands(parts, (half, half)), self.operands((of,), (kind,))
+        return Operation(instruction, "unpack", "other", None, to, of, type=half)
 
     def access(self, instruction):
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
@@ -167,47 +158,46 @@ class Decoded:
         kind, texts = instruction.name[-1], list(instruction.operands)
         space = next((word for word in middle if word in ("param", "global", "shared", "local")), "any")
         middle = [word for word in middle if word != space]
-        if kind not in IN_MEMORY:
-            raise unknown(instruction)
-        bits = bits_of(kind)
+        size = IN_MEMORY[kind].itemsize
         place = texts.pop(0 if operator in ("st", "red") else 1)
         address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", place)
         if not address:
-            raise unknown(instruction)
+            raise LookupError
         base, offset = address[1], int(address[2] or 0)
         if space == "param":
             if operator != "ld" or middle or base not in self.program.takes or offset:
-                raise unknown(instruction)
+                raise LookupError
             target = list(self.program.takes).index(base)
-            to = self.data(texts, kind, instruction)
-            return Operation(instruction, "parameter", "other", None, to, target=target, type=kind)
+            return Operation(instruction, "parameter", "other", None, self.data(texts, kind), target=target, type=kind)
         address_bits = self.places.get(base, (64, 0))[0]
         if address_bits not in (32, 64):
-            raise unknown(instruction)
-        where = self.operands((base,), (f"u{address_bits}",), instruction)
-        common = dict(type=kind, size=bits // 8, space=space, offset=offset)
+            raise LookupError
+        where = self.operands((base,), (f"u{address_bits}",))
+        common = dict(type=kind, size=size, space=space, offset=offset)
         if operator in ("atom", "red"):
             if middle != ["add"] or kind not in ("f32", "u32", "s32"):
-                raise unknown(instruction)
-            to = self.operands(texts[:1], (kind,), instruction) if operator == "atom" else ()
-            given = self.operands(texts[-1:], (kind,), instruction)
+                raise LookupError
+            to = self.operands(texts[:1], (kind,)) if operator == "atom" else ()
+            given = self.operands(texts[-1:], (kind,))
             return Operation(instruction, "atomic", "atomic", None, to, where + given, width=4, **common)
         elements = vector(texts[0])
         known = {"v2": 2, "v4": 4}.get(middle[-1] if middle else "", 1)
         hints = set(middle) - {"v2", "v4", "nc", "volatile", "relaxed", "weak"}
-        if hints or len(elements) != known or known * bits > 8 * WIDEST:
-            raise unknown(instruction)
-        data, width = self.data(elements, kind, instruction), known * bits // 8
-        verb = "store" if operator == "st" else "load"
-        what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {verb}")
-        if operator == "st":
-            return Operation(instruction, "store", what, None, (), where + data, width=width, **common)
-        return Operation(instruction, "load", what, None, data, where, width=width, **common)
+        if hints or len(elements) != known or known * size > WIDEST:
+            raise LookupError
+        data, common["width"] = self.data(elements, kind), known * size
+        act = "store" if operator == "st" else "load"
+        what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {act}")
+        to, of = ((), where + data) if act == "store" else (data, where)
+        return Operation(instruction, act, what, None, to, of, **common)
 
-    def data(self, texts, kind, instruction):
+    def data(self, texts, kind):
         """The registers that hold elements of memory, as a tuple; a small element may be a part of its register."""
-        kinds = [self.whole(text, kind) if bits_of(kind) < 32 else kind for text in texts]
-        return self.operands(texts, kinds, instruction)
+        kinds = [kind] * len(texts)
+        if bits_of(kind) < 32:
+            sign = "s" if kind[0] == "s" else "u"
+            kinds = [f"{sign}{self.places[text][0] if text in self.places else 16}" for text in texts]
+        return self.operands(texts, kinds)
 
 
 @functools.lru_cache(maxsize=64)
@@ -227,12 +217,12 @@ def vector(text):
 
 
 def literal(text):
-    """A number of the PTX: int; bytes for the bits of a float; None for anything else."""
+    """A number of the PTX: int; bytes for the bits of a float. Raises LookupError for anything else."""
     if found := re.fullmatch(r"0([fd])([0-9A-Fa-f]+)", text):
         return struct.pack("<I" if found[1] == "f" else "<Q", int(found[2], 16))
     if found := re.fullmatch(r"(-?)(0x[0-9A-Fa-f]+|\d+)U?", text):
         return int(found[2], 0 if found[2].startswith("0x") else 10) * (-1 if found[1] else 1)
-    return None
+    raise LookupError
 
 
 def laid_out(arrays, base):

@@ -97,8 +97,10 @@ def read_ptx(text: str, kernel: str | None = None) -> Program:
         elif statement.endswith("{"):
             depth += 1
             if depth == 1:
-                current = opened(statement)
-                if current:
+                head = FUNCTION.match(statement)  # None for other sections
+                if head:
+                    takes, returns = (parameters(head[what] or "") for what in ("takes", "returns"))
+                    current = Program(head["name"], takes, returns, head[1] == "entry")
                     (kernels if current.kernel else functions)[current.name] = current
         elif current:
             add(current, statement, line, source)
@@ -140,14 +142,6 @@ def statements(text):
         raise PTXError(f"line {began} of the PTX does not end: {held[:80]}")
 
 
-def opened(statement):
-    """The new `Program` that begins with this opening brace; None for other sections."""
-    head = FUNCTION.match(statement)
-    if not head:
-        return None
-    return Program(head["name"], *(parameters(head[what] or "") for what in ("takes", "returns")), head[1] == "entry")
-
-
 def parameters(text):
     """{name: type} of the parameters in brackets; the type of a structure is its bytes, such as "b8[16]"."""
     found = {}
@@ -179,17 +173,8 @@ def add(program, statement, line, source):
         pass  # places for what a call takes and returns are made where they are used
     elif instruction := INSTRUCTION.match(statement):
         operands = tuple(part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip())
-        program.code.append(
-            Instruction(
-                line,
-                statement,
-                tuple(instruction["name"].split(".")),
-                operands,
-                instruction["guard"] or "",
-                bool(instruction["negated"]),
-                source,
-            )
-        )
+        name, guard, negated = tuple(instruction["name"].split(".")), instruction["guard"] or "", instruction["negated"]
+        program.code.append(Instruction(line, statement, name, operands, guard, bool(negated), source))
     else:
         raise PTXError(f"line {line} of the PTX is not known here: {statement[:120]}")
 
@@ -218,9 +203,9 @@ def without_calls(program, functions, depth=0):
 
 def put_in_place(whole, call, functions, depth):
     """Append the code of the function called, with names of its own, and jumps behind it in place of returns."""
-    operands = list(call.operands)
-    given_back = listed(operands.pop(0)) if operands[0].startswith("(") else []
-    name, given = operands[0], listed(operands[1]) if len(operands) > 1 else []
+    operands = [re.findall(r"[\w$%]+", operand) for operand in call.operands]  # such as "(param0, param1)"
+    given_back = operands.pop(0) if call.operands[0].startswith("(") else []
+    (name,), given = operands[0], operands[1] if len(operands) > 1 else []
     if name not in functions:
         raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
     function = without_calls(functions[name], functions, depth + 1)
@@ -239,21 +224,9 @@ def put_in_place(whole, call, functions, depth):
     whole.labels[f"start_of_{own}"] = start
     whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
     for i in function.code:
-        ends = i.name[0] == "ret"
-        whole.code.append(
-            replace(
-                i,
-                guard=names.get(i.guard, i.guard),
-                name=("bra",) if ends else i.name,
-                operands=(end,) if ends else tuple(map(renamed, i.operands)),
-            )
-        )
+        name, operands = (("bra",), (end,)) if i.name[0] == "ret" else (i.name, tuple(map(renamed, i.operands)))
+        whole.code.append(replace(i, guard=names.get(i.guard, i.guard), name=name, operands=operands))
     whole.labels[end] = len(whole.code)
-
-
-def listed(operand):
-    """The names in "(param0, param1)"."""
-    return re.findall(r"[\w$]+", operand)
 
 
 def passing(instruction, program, registers):

@@ -49,42 +49,28 @@ def annotate(source, parameters):
 
     The shapes are {name: shape}, counted in float32. Raises KernelError for what it cannot note, with its line.
     """
-    parsed = parse(source, parameters)
-    shapes = {name: shape for name, shape, _ in parsed.locals}
-    if len(shapes) < len(parsed.locals) or set(shapes) & set("ABC"):
+    read = parse(source, parameters)
+    shapes = {name: shape for name, shape, _ in read.locals}
+    if len(shapes) < len(read.locals) or set(shapes) & set("ABC"):
         raise KernelError("two of its arrays have the same name, or a local one is called A, B or C")
-    # What is written before and after a piece of the source:
-    # (place, 0 for an end or 1 for a beginning, -the other end, text).
-    # In that order the pieces nest: of two that begin together, the longer one comes first.
-    edits, text = [], parsed.source
-
-    def around(start, end, before, after=""):
-        edits.extend([(start, 1, -end, before), (end, 0, -start, after)])
-
-    # Before the accesses: where a call is given nothing but an access, these words belong outside of it.
-    for start, end in parsed.calls:
-        around(start, end, "notes_, phase_" + ", " * bool(text[start:end].strip()))
-    for number, a in enumerate(parsed.accesses):
+    # After the other edits: where a call is given nothing but an access, the words for the call belong outside of it.
+    for number, a in enumerate(read.accesses):
         note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {4 * a.width}, "
         before, after = AROUND[a.form]
-        around(a.start, a.end, before.replace("NOTE", note), after)
-    for start, end in parsed.barriers:
-        around(start, end, "(", ", ++*phase_)")
-    for start, end in parsed.parameters:
-        around(start, end, "__global volatile int *notes_, int *phase_" + ", " * bool(text[start:end].strip()))
-    place, start, end = parsed.kernel
-    edits.append((place, 0, 0, ", __global volatile int *notes_, __global ulong *arrays_"))
-    names = [*parsed.matrices, *(f"&{name}" for name in shapes)]
+        read.around(a.start, a.end, before.replace("NOTE", note), after)
+    names = [*read.matrices, *(f"&{name}" for name in shapes)]
     address = [ADDRESS.format(arrays=len(names), number=number, name=name) for number, name in enumerate(names)]
-    around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(parsed.matrices)]))
-    for (_, _, place), line in zip(parsed.locals, address[len(parsed.matrices) :], strict=True):
-        edits.append((place, 0, 0, line))
+    place, start, end = read.kernel
+    read.around(place, place, ", __global volatile int *notes_, __global ulong *arrays_")
+    read.around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(read.matrices)]))
+    for (_, _, place), line in zip(read.locals, address[len(read.matrices) :], strict=True):
+        read.around(place, place, line)
     pieces, at = [], 0
-    for place, _, _, new in sorted(edits, key=lambda edit: edit[:3]):
-        pieces += [text[at:place].decode(), new]
+    for place, _, _, new in sorted(read.edits, key=lambda edit: edit[:3]):
+        pieces += [read.text[at:place].decode(), new]
         at = place
     functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
-    return f"{functions}#line 1\n" + "".join(pieces) + text[at:].decode(), parsed.accesses, shapes
+    return f"{functions}#line 1\n" + "".join(pieces) + read.text[at:].decode(), read.accesses, shapes
 
 
 def noted_launch(k, A, B, most=CAPACITY):
@@ -103,8 +89,10 @@ def noted_launch(k, A, B, most=CAPACITY):
     names = [*"ABC", *shapes]
     lengths = [A.size, B.size, A.shape[0] * B.shape[1], *(int(np.prod(shape)) for shape in shapes.values())]
     notes, addresses, across = launched(k, program.all_kernels()[0], A, B, min(most, CAPACITY), len(names))
-    array, index = resolve(notes, sites, addresses, lengths)
-    return records_of(notes, sites, names, array, index, across), shapes
+    fields = ("memory", "line", "reads", "writes", "first", "width")
+    site = {name: np.array([getattr(site, name) for site in sites])[notes["site"]] for name in fields}
+    array, index = resolve(notes, site, addresses, lengths)
+    return records_of(notes, site, names, array, index, across), shapes
 
 
 def launched(k, function, A, B, room, arrays):
@@ -127,21 +115,20 @@ def launched(k, function, A, B, room, arrays):
     return notes[HEAD:].view(NOTE)[: notes[0]], addresses, across
 
 
-def records_of(notes, sites, names, array, index, across):
+def records_of(notes, site, names, array, index, across):
     """One record for each number that was touched; an access that reads and writes has the numbers it reads first.
 
+    site           {name: that field of the `Access` of each note}
     array, index   of each note: which of `names` it is about, and the index of its first number; `resolve` finds them
     across         work-groups along x
     """
-    reads, writes, width, line, memory = (
-        np.array([getattr(site, name) for site in sites])[notes["site"]]
-        for name in ("reads", "writes", "width", "line", "memory")
-    )
+    reads, writes, width = site["reads"], site["writes"], site["width"]
     count = width * (reads.astype(int) + writes)
     note = np.repeat(np.arange(len(notes)), count)
     nth = np.arange(len(note)) - np.repeat(np.cumsum(count) - count, count)
     accesses = np.zeros(len(note), record_type(names))
-    accesses["memory"], accesses["array"], accesses["line"] = memory[note], np.array(names)[array[note]], line[note]
+    accesses["memory"], accesses["line"] = site["memory"][note], site["line"][note]
+    accesses["array"] = np.array(names)[array[note]]
     accesses["writes"] = writes[note] & (~reads[note] | (nth >= width[note]))
     accesses["block"][:, 1], accesses["block"][:, 0] = np.divmod(notes["block"][note], across)
     accesses["thread"], accesses["phase"] = notes["thread"][note], notes["phase"][note]
@@ -151,17 +138,14 @@ def records_of(notes, sites, names, array, index, across):
     return accesses
 
 
-def resolve(notes, sites, addresses, lengths):
+def resolve(notes, site, addresses, lengths):
     """Which array each note is about, and the index of the first of its numbers in it; two int arrays.
 
     `addresses`: where the arrays begin, uint64 (blocks, arrays), A, B and C first.
     `lengths`: theirs, in numbers of 4 bytes.
     """
     found, index, times = (np.zeros(len(notes), int) for _ in range(3))
-    is_global = np.array([site.memory == "global" for site in sites], bool)[notes["site"]]
-    first, width = (
-        np.array([getattr(site, name) for site in sites], np.uint64)[notes["site"]] for name in ("first", "width")
-    )
+    is_global, first, width = site["memory"] == "global", site["first"].astype("u8"), site["width"].astype("u8")
     for number, length in enumerate(lengths):
         # What lies before the array is a huge number, since these have no sign.
         offset = (notes["address"] - addresses[notes["block"], number]) // np.uint64(4) + first
@@ -169,8 +153,6 @@ def resolve(notes, sites, addresses, lengths):
         found[inside], index[inside] = number, offset[inside]
         times += inside
     if (times != 1).any():
-        site = sites[notes["site"][np.argmax(times != 1)]]
-        raise KernelError(
-            f"line {site.line} {'writes' if site.writes else 'reads'} {site.memory} memory outside of its arrays"
-        )
+        line, memory, writes = (site[name][np.argmax(times != 1)] for name in ("line", "memory", "writes"))
+        raise KernelError(f"line {line} {'writes' if writes else 'reads'} {memory} memory outside of its arrays")
     return found, index

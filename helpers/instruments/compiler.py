@@ -102,16 +102,7 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile
     and where the compiler is missing.
     """
-    if not isinstance(k, Kernel):
-        if "\n" in str(k):
-            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
-            f"same step and parameters."
-        )
-    arch = known_arch(arch)
+    k, arch = for_gpu(k), known_arch(arch)
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         raise missing()
@@ -141,28 +132,35 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     )
 
 
-def ptx_of(k: Kernel, arch: str = "sm_80") -> str:
-    """The PTX of a built CUDA kernel for that architecture, such as "sm_80" or "sm_120". Needs no GPU.
-
-    Compiled in a child process. Raises ValueError for what is no CUDA kernel or no architecture, KernelError for what
-    does not compile and where NVIDIA's compiler is missing.
-    """
+def for_gpu(k: Kernel | str) -> Kernel:
+    """The CUDA kernel, or that of a step with a GPU's parameters. Raises ValueError for what is neither."""
+    if not isinstance(k, Kernel):
+        if "\n" in str(k):
+            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
+        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(f"{k} is compiled inside its OpenCL driver, where one cannot look.")
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability_of(arch))
+        raise ValueError(
+            f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
+            f"same step and parameters."
+        )
+    return k
+
+
+def ptx_of(k: Kernel, arch: str) -> str:
+    """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
+
+    Raises ValueError for what is no architecture, KernelError for what does not compile and where NVIDIA's compiler is
+    missing.
+    """
+    found = re.fullmatch(r"sm_(\d+)(\d)", arch)
+    if not found:
+        raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=(int(found[1]), int(found[2])))
     if outcome.findings:
         if lacks_a_part(outcome.findings[0].message):
             raise missing()
         raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
     return outcome.value
-
-
-def capability_of(arch):
-    """The compute capability, (major, minor), of an architecture such as "sm_80". Raises ValueError for others."""
-    found = re.fullmatch(r"sm_(\d+)(\d)", arch)
-    if not found:
-        raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
-    return int(found[1]), int(found[2])
 
 
 def lacks_a_part(message):
@@ -246,15 +244,7 @@ def kind(instruction):
     name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
     if name.startswith("FFMA"):
         return "FMA"
-    memory = {
-        "LDS": "shared load",
-        "STS": "shared store",
-        "LDG": "global load",
-        "STG": "global store",
-        "LDL": "stack load",
-        "STL": "stack store",
-    }.get(name.split(".")[0])
-    if memory:
-        bits = re.search(r"\.(64|128)\b", name)
-        return f"{memory}, {int(bits[1]) // 8 if bits else 4} bytes"
+    if found := re.match(r"(LD|ST)([SGL])\b(?:.*\.(64|128)\b)?", name):
+        memory, act = {"S": "shared", "G": "global", "L": "stack"}[found[2]], {"LD": "load", "ST": "store"}[found[1]]
+        return f"{memory} {act}, {int(found[3] or 32) // 8} bytes"
     return "whole-number arithmetic" if re.match(WHOLE_NUMBERS, name) else "other"

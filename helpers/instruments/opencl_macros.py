@@ -6,6 +6,11 @@ import pcpp
 
 from ..launch import KernelError
 
+BALANCED = rb"[^()]*"
+for _ in range(8):  # brackets within brackets, as deep as anyone writes them
+    BALANCED = rb"[^()]*(?:\(" + BALANCED + rb"\)[^()]*)*"
+ATTRIBUTE = re.compile(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(" + BALANCED + rb"\)")
+
 
 class Expander(pcpp.Preprocessor):
     """Replaces macros. `refused`: what it met that only the driver's compiler can answer."""
@@ -14,19 +19,15 @@ class Expander(pcpp.Preprocessor):
         super().__init__()
         self.refused, self.line = [], 0
 
-    def refuse(self, line, what):
-        """Remember that the source is refused, and why."""
-        self.refused.append(f"line {line}: {what}")
-
     def on_error(self, file, line, message):
-        """pcpp calls this for what is wrong with a directive."""
-        self.refuse(line, message)
+        """pcpp calls this for what is wrong with a directive; what else is refused comes here, too."""
+        self.refused.append(f"line {line}: {message}")
 
     def on_directive_handle(self, directive, tokens, if_passthru, preceding):
         """pcpp calls this for each directive that it knows."""
         self.line = directive.lineno
         if directive.value in ("include", "include_next", "line"):
-            self.refuse(directive.lineno, f"#{directive.value} is not followed")
+            self.on_error("", directive.lineno, f"#{directive.value} is not followed")
             raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
         return super().on_directive_handle(directive, tokens, if_passthru, preceding)
 
@@ -38,18 +39,16 @@ class Expander(pcpp.Preprocessor):
 
     def on_unknown_macro_in_defined_expr(self, token):
         """pcpp calls this for defined(X) with an X that the source does not define."""
-        self.ask_driver(token.value)
-        return False
+        return bool(self.on_unknown_macro_in_expr(token.value))
 
     def on_unknown_macro_in_expr(self, name):
-        """pcpp calls this for a name in #if that the source does not define; C takes it for 0."""
-        self.ask_driver(name)
-        return 0
+        """pcpp calls this for a name in #if that the source does not define. The driver's are refused, by their name.
 
-    def ask_driver(self, name):
-        """Refuse a macro that is the driver's, by its name; others are just not defined."""
+        C takes others for 0.
+        """
         if name.startswith(("__", "cl_", "CL_")):
-            self.refuse(self.line, f"{name} is a macro that only the driver knows")
+            self.on_error("", self.line, f"{name} is a macro that only the driver knows")
+        return 0
 
 
 def expand(source, parameters):
@@ -76,12 +75,4 @@ def expand(source, parameters):
 
 def without_attributes(text):
     """The text with blanks for each __attribute__((...)) and _Pragma("..."): none of them touches memory."""
-    pieces, at = [], 0
-    for word in re.finditer(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(", text):
-        end, depth = word.end(), 1
-        while depth and end < len(text):
-            depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)
-            end += 1
-        pieces += [text[at : word.start()], re.sub(rb"[^\n]", b" ", text[word.start() : end])]
-        at = end
-    return b"".join(pieces) + text[at:]
+    return ATTRIBUTE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), text)

@@ -7,12 +7,17 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
-from ..launch import Kernel, KernelError, cuda_kernel, draw
+from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes
-from .compiler import ptx_of
+from .compiler import for_gpu, ptx_of
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that take it some twenty seconds
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
+
+
+def elements(memory: str, act: str) -> property:
+    """Float32 elements that all threads load from that memory, or store to it."""
+    return property(lambda run: run.total("bytes", memory, act) // 4)
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,25 +44,8 @@ class CompiledRun(ptx_machine.Run):
         """Instructions executed, of all threads, for each of the M * N * K multiply-adds."""
         return self.instructions / (self.M * self.N * self.K)
 
-    @property
-    def global_loads(self) -> int:
-        """Float32 elements that all threads load from global memory."""
-        return self.total("bytes", "global", "load") // 4
-
-    @property
-    def global_stores(self) -> int:
-        """Float32 elements that all threads store to global memory."""
-        return self.total("bytes", "global", "store") // 4
-
-    @property
-    def shared_loads(self) -> int:
-        """Float32 elements that all threads load from shared memory."""
-        return self.total("bytes", "shared", "load") // 4
-
-    @property
-    def shared_stores(self) -> int:
-        """Float32 elements that all threads store to shared memory."""
-        return self.total("bytes", "shared", "store") // 4
+    global_loads, global_stores = elements("global", "load"), elements("global", "store")
+    shared_loads, shared_stores = elements("shared", "load"), elements("shared", "store")
 
     def moved(self, memory: str) -> str:
         """How much all threads loaded and stored there, in words."""
@@ -80,8 +68,7 @@ def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> Com
     architecture; KernelError for what does not compile, where NVIDIA's compiler is missing and, with its line, for an
     instruction that is not known.
     """
-    if not isinstance(k, Kernel):
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
+    k = for_gpu(k)
     if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
         raise ValueError(
             f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "

@@ -93,9 +93,8 @@ def table(k, size, memory, pieces, count):
         words = np.full((len(numbers), WARP, width[chosen][0]), -1)
         words[warp, some["thread"] % WARP, some["part"]] = some["index"]
         sums[tuple(some[name][0].item() for name in ("line", "array", "writes"))] += count(words)
-    source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}
-    if not source_at_hand(k):  # typed at Python's prompt: a number is all there is
-        source = {}
+    lines = k.source.splitlines() if source_at_hand(k) else []  # typed at Python's prompt: a number is all there is
+    source = {number: line.strip() for number, line in enumerate(lines, 1)}
     return Table(
         tuple(
             Row(

@@ -123,8 +123,7 @@ def scoreboard_chart(board: Scoreboard) -> Picture:
     if top > 0.3 * peak:
         ax.axvline(peak, color=INK, linewidth=1, linestyle="--")
         top = max(top, peak)
-    ax.set_xlim(0, 1.02 * top)
-    ax.set_xlabel("GFLOP/s; dashed: the device's measured peak")
+    ax.set(xlim=(0, 1.02 * top), xlabel="GFLOP/s; dashed: the device's measured peak")
     said = "; ".join(f"{name} {words}" for name, _, words in rows)
     return Picture(figure, f"{title}, in GFLOP/s: {said}.")
 
@@ -166,9 +165,8 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     ax.set_xscale("log", base=2)
     ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])
     ax.minorticks_off()
-    ax.set_ylim(0, 1.08 * max(peak, *(rate for points in rates.values() for _, rate in points)))
-    ax.set_xlabel("M = N = K")
-    ax.set_ylabel("GFLOP/s; dashed: measured peak")
+    top = 1.08 * max(peak, *(rate for points in rates.values() for _, rate in points))
+    ax.set(ylim=(0, top), xlabel="M = N = K", ylabel="GFLOP/s; dashed: measured peak")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     said = "; ".join(f"{name} " + ", ".join(f"{rate:.3g} at {size}" for size, rate in rates[name]) for name in fastest)
     return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
@@ -200,13 +198,10 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
             looks |= dict(fontweight="bold") if (column, row) == best else {}
             ax.text(j + 0.5, i + 0.5, f"{rate:.0f}" if rate else "–", ha="center", va="center", **looks)
     outline(ax, down.index(best[1]), across.index(best[0]), 1, 1)
-    ax.set_xlim(0, len(across))
-    ax.set_ylim(0, len(down))
+    ax.set(xlim=(0, len(across)), ylim=(0, len(down)), xlabel=x, ylabel=y)
     ax.set_xticks(np.arange(len(across)) + 0.5, across, fontsize=12)
     ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=12)
     ax.tick_params(length=0)
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
     ax.spines[:].set_visible(False)
     where = f"the best, {rates[best]:.0f}, at {x} = {best[0]} and {y} = {best[1]}"
     return Picture(figure, f"GFLOP/s over {x} and {y}: {where}; the lowest of {len(rates)}, {min(known):.0f}.")
@@ -235,9 +230,8 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     ax.fill_between(x, roof, roof.min() / 1000, color=PAPER)
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
     dots = [(x, rate or min(limits.flops_per_s, x * limits.bytes_per_s) / 1e9) for _, x, rate in points]
-    for dot, (_, _, rate) in zip(dots, points, strict=True):
-        fill = C_COLOUR if rate else "white"
-        ax.plot(*([value] for value in dot), "o", color=C_COLOUR, markersize=9, markerfacecolor=fill)
+    for (at, height), (_, _, rate) in zip(dots, points, strict=True):
+        ax.plot(at, height, "o", color=C_COLOUR, markersize=9, markerfacecolor=C_COLOUR if rate else "white")
     slope, top = limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9
     ax.text(0.06, 1.7 * slope, f"the slope: {slope:.0f} GB/s")
     ax.text(990, 1.3 * top, f"the roof: {top:.0f} GFLOP/s", ha="right")
@@ -245,8 +239,7 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     ax.set_xlim(0.05, 1000)  # wide enough for a name on the left of 0.25
     name_dots(ax, [label for label, *_ in points], dots, list(zip(x, roof, strict=True)))
     plain_ticks(ax.xaxis, ax.yaxis)
-    ax.set_xlabel("arithmetic intensity, flop per byte")
-    ax.set_ylabel("GFLOP/s")
+    ax.set(xlabel="arithmetic intensity, flop per byte", ylabel="GFLOP/s")
     ax.set_title(f"Roofline of {limits.device}, measured", loc="left")
     rises = f"the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, then is flat"
     named = "; ".join(f"{label} at {intensity:.3g} flop per byte" for label, intensity, _ in points)
@@ -317,11 +310,9 @@ def predicted_roofline(size: int = 4096) -> Picture:
         ax.axvline(intensity, color=GRID, linewidth=1, zorder=0)
         ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), "\n".join(reversed(names)), fontsize=11, va="bottom")
     ax.legend(loc="upper left", fontsize=12)
-    ax.set_xlim(0.1, 200)
-    ax.set_ylim(0.03, 190)
+    ax.set(xlim=(0.1, 200), ylim=(0.03, 190))
+    ax.set(xlabel="flop per byte asked of global memory, counted", ylabel="TFLOP/s without caches, predicted")
     plain_ticks(ax.xaxis, ax.yaxis)
-    ax.set_xlabel("flop per byte asked of global memory, counted")
-    ax.set_ylabel("TFLOP/s without caches, predicted")
     figure.text(0.02, 0.945, "Prediction, not measurement: data sheets' peaks, counted traffic, no cache")
     where = "if no cache helped, from data sheets and counted traffic"
     return Picture(figure, f"Predicted rates in TFLOP/s, {where}: {'; '.join(said)}.")
@@ -373,8 +364,8 @@ def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
         parts = ", ".join(f"{what} {n:.2f}" for n, (what, _, _) in zip(each, PURPOSES, strict=True))
         said.append(f"{label} {all_of_them} ({parts})")
     figure, ax = bar_chart(rows, "")
-    ax.set_xlim(0, 1.1 * max(run.instructions_per_multiply_add for run in runs.values()))
-    ax.set_xlabel("instructions executed for each multiply-add")
+    top = 1.1 * max(run.instructions_per_multiply_add for run in runs.values())
+    ax.set(xlim=(0, top), xlabel="instructions executed for each multiply-add")
     names = [name for name, _, _ in PURPOSES]
     figure.legend(ax.patches[: len(names)], names, loc="outside upper left", ncols=len(names))
     return Picture(figure, f"Bar chart of instructions executed for each multiply-add: {'; '.join(said)}.")

@@ -12,7 +12,6 @@ from matplotlib import rc_context
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
@@ -102,9 +101,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     for (r, c), text in (labels or {}).items():
         dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])
         ax.text(c + 0.5, r + 0.53, text, ha="center", va="center", fontsize=11, color="white" if dark else INK)
-    ax.set_xlim(-0.08, columns + 0.08)
-    ax.set_ylim(rows + 0.08, -0.08)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-0.08, columns + 0.08), ylim=(rows + 0.08, -0.08), aspect="equal")
     ax.axis("off")
     ax.set_title(title, color=colour, pad=6)
 
@@ -127,5 +124,5 @@ def product_axes(figure, M, N, K, top=0.93, bottom=0.03):
 def plain_ticks(*axes):
     """10, 100, 1000 instead of powers of ten."""
     for axis in axes:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")

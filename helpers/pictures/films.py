@@ -2,6 +2,7 @@
 
 from collections import Counter
 from html import escape
+from itertools import accumulate
 
 import numpy as np
 from matplotlib.figure import Figure, FigureBase
@@ -47,18 +48,16 @@ def film(k: Kernel, M: int, N: int, K: int) -> "Film":
     mine = run.where(memory="global", block=(0, 0, 0))
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
     when = reads["phase" if run.has_barriers else "round"]
-    frames, so_far = [], Counter()
+    frames = []
     for step in np.unique(when):
         read = reads[when == step]
         places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
-        now = Counter((array, divmod(index, run.shapes[array][1])) for array, index in places)
-        so_far = so_far + now
-        frames.append((so_far, now))
+        frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
     return Film(f"{k.step}, block (0, 0)", (M, N, K), frames, set(cells(stores, N)))
 
 
 class Film:
-    """Frames, each (reads so far, reads now) by (array, cell), and the cells of C that are stored in the end.
+    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
     Without any frame, since nothing is read, one is shown that is empty.
     """
@@ -66,7 +65,7 @@ class Film:
     def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
         self.title, self.size, self.stored = title, size, stored
         self.reads_nothing = not frames
-        self.frames = frames or [(Counter(), Counter())]
+        self.frames = list(zip(accumulate(frames), frames, strict=True)) or [(Counter(), Counter())]  # so far, and now
         total = self.frames[-1][0]
         self.most = max(total.values(), default=1)
         often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}

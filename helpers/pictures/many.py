@@ -42,12 +42,10 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     report = run.reports[rank]
     i, j = report["place"]
     rows, columns = range(M * i // p, M * (i + 1) // p), range(N * j // q, N * (j + 1) // q)
-    frames, so_far = [], Counter()
+    frames = []
     for k0, k1, _, _ in report["panels"]:
-        now = Counter(("A", (row, k)) for row in rows for k in range(k0, k1))
-        now.update(("B", (k, column)) for k in range(k0, k1) for column in columns)
-        so_far = so_far + now
-        frames.append((so_far, now))
+        frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
+        frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
     return Film(f"SUMMA, rank {rank}", (M, N, K), frames, {(row, column) for row in rows for column in columns})
 
 
@@ -73,12 +71,9 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: tuple[i
     right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
-        ax.set_xticks(ticks)
+        ax.set(yscale="log", xticks=ticks, xlabel="ranks", ylabel="seconds")
         ax.minorticks_off()
         plain_ticks(ax.xaxis, ax.yaxis)
-        ax.set_xlabel("ranks")
-        ax.set_ylabel("seconds")
         ax.legend()
     both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
     computing, moving = parts[-1]

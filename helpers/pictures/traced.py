@@ -125,8 +125,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
             for address in asked[asked // SECTOR == sector]:
                 corner, fill = (s * 1.15 + address % SECTOR / SECTOR, 0), dict(facecolor=colour, edgecolor="white")
                 ax.add_patch(Rectangle(corner, 4 / SECTOR, 1, **fill, linewidth=0.4))
-        ax.set_xlim(-0.1, WARP * 1.15)
-        ax.set_ylim(-0.05, 1.05)
+        ax.set(xlim=(-0.1, WARP * 1.15), ylim=(-0.05, 1.05))
         ax.axis("off")
         ax.text(-0.6, 0.5, f"{'store' if name == 'C' else 'load'} {name}", ha="right", va="center", color=colour)
         moved = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
@@ -147,10 +146,9 @@ def picture_banks(width: int) -> Picture:
     """
     if not isinstance(width, int | np.integer) or width < WARP // 2:
         raise ValueError(f"width={width!r}: the warp stores {WARP // 2} rows of A; give a whole number from there on.")
-    words = {t % 2 * 4 * width + t // 2: t for t in range(WARP)}
     per_bank = {}
-    for word, t in words.items():
-        per_bank.setdefault(word % WARP, []).append(t)
+    for t in range(WARP):
+        per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
     rounds = max(map(len, per_bank.values()))
     labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
     figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))
@@ -215,9 +213,7 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
         summed = f"warp {warp}: {rows} + {columns} = {rows + columns}"
         white = dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85)
         ax.text(middle[1], middle[0], summed, ha="center", va="center", bbox=white)
-    ax.set_xlim(0, N)
-    ax.set_ylim(M, 0)
-    ax.set_aspect("equal")
+    ax.set(xlim=(0, N), ylim=(M, 0), aspect="equal")
     ax.axis("off")
     ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", color=C_COLOUR)
     said = " or ".join(
@@ -266,8 +262,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         x += 1
     for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
         ax.text(-0.012 * x, y + 0.45, text, ha="right", va="center")
-    ax.set_xlim(0, x)
-    ax.set_ylim(3, 0)
+    ax.set(xlim=(0, x), ylim=(3, 0))
     ax.axis("off")
     barriers = len(set(phase)) - 1
     figure.text(0.02, 0.9, f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})")

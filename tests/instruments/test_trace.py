@@ -209,6 +209,17 @@ TOUCHES = {
         "typedef __global float *first, *second;",
         {"A": (1, 0), "C": (0, 2)},
     ),
+    "a type that a block names": (
+        "typedef float T; { typedef float4 T; T x = *(__global T *)A; C[0] = x.x + x.y + x.z + x.w; } "
+        "C[1] = *(__global T *)B;",
+        "",
+        {"A": (4, 0), "B": (1, 0), "C": (0, 2)},
+    ),
+    "a size that is worked out": (
+        "__local float t[010 / 3][2 > 1 ? 4u : 5]; t[1][3] = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = t[M - 3][3];",
+        "",
+        {"A": (1, 0), "t": (1, 1), "C": (0, 1)},
+    ),
     "a local number": (
         "__local float one; one = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = one;",
         "",

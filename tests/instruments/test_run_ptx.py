@@ -81,7 +81,7 @@ JOBS["naive", "GPU", 80, "in range"] = ("naive", TILES["GPU"]["naive"], 80, "dir
 
 
 class Texts(dict):
-    """PTX by the keys of `JOBS`. One that is missing is compiled, with those that go with it, in two processes at once."""
+    """PTX by the keys of `JOBS`. One that is missing is compiled, with those that go with it, in two processes."""
 
     def __missing__(self, asked):
         names = [key for key in JOBS if asked_together(key) == asked_together(asked)]

@@ -4,6 +4,7 @@ The tests of the clock have the real one. The other tests, and the processes tha
 pages, have a brief one, since nothing compares their times.
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -44,6 +45,11 @@ def pytest_configure(config):
 def compiles():
     """Whether NVIDIA's compiler is installed."""
     return all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
+
+
+def pytest_collection_finish():
+    """What is there now stays to the end, so that no collection of garbage goes through it again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -1,23 +1,37 @@
 """Imported first, so that helpers settles the CUDA target and the OpenCL drivers before anything else loads them.
 
-The tests of the clock have the real one. The processes that tests start, such as those of the pages, have a brief one,
-since nothing compares their times.
+The tests of the clock have the real one. The other tests, and the processes that tests start, such as those of the
+pages, have a brief one, since nothing compares their times.
 """
 
+import gc
 import os
+from pathlib import Path
 
 import pytest
 
 os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
 
-import helpers.clock.timing  # noqa: F401
 from helpers import devices
+from helpers.clock import limits, timing
 from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
 
 SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+
+
+CLOCK = Path(__file__).parent / "tests" / "clock"
+
+
+@pytest.fixture(autouse=True)
+def brief_clock(request, monkeypatch):
+    """What is no test of the clock measures for a moment only."""
+    if CLOCK not in request.path.parents:
+        for module in (timing, limits):
+            for name in ("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"):
+                monkeypatch.setattr(module, name, 0.01)
 
 
 def pytest_configure(config):
@@ -31,6 +45,11 @@ def pytest_configure(config):
 def compiles():
     """Whether NVIDIA's compiler is installed."""
     return all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
+
+
+def pytest_collection_finish():
+    """What is there now stays to the end, so that no collection of garbage goes through it again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -14,6 +14,8 @@ from .opencl_parse import SPACES, parse
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
 NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "i4"), ("thread", "i4")])
+# Notes cannot be left out, so a driver's optimiser would gain nothing; it takes ten times as long as the rest of it.
+AS_WRITTEN = "-cl-opt-disable"
 HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
 NOWHERE = 1 << 63  # the address of an array that no work-item came to
 
@@ -83,7 +85,7 @@ def noted_launch(k, A, B, most=CAPACITY):
     if not sites:  # nothing to note
         return np.zeros(0, record_type("ABC")), shapes
     try:
-        program = cl.Program(k.context, text).build()
+        program = cl.Program(k.context, text).build([AS_WRITTEN])
     except cl.RuntimeError as error:
         raise KernelError(f"with notes in it, it does not compile: {error}") from None
     names = [*"ABC", *shapes]

@@ -8,6 +8,7 @@ A child in the jail cannot connect. It has lines, sockets over which it sends th
 it asks for there goes into its own jail, whatever it says.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -39,6 +40,7 @@ def serve(listener: int, place: str) -> None:
     devices = importlib.import_module("helpers.devices")
     for driver in filter(None, (devices.oclgrind_library(), devices.pip_cpu_runtime())):
         devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
+    gc.freeze()  # a child that collected garbage among all that was imported would write to, and so copy, all of it
     Server(socket.socket(fileno=listener), Path(place)).serve()
 
 

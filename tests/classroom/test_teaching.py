@@ -6,6 +6,7 @@ import sys
 
 import notebooks
 import pytest
+from few import few
 from solved import stubs_and_solutions
 
 from helpers.classroom import EXERCISES, judge_source
@@ -42,7 +43,12 @@ def test_each_page_with_exercises_tells_of_a_wrong_answer():
     assert {label[:2] for label, *_ in WRONG_ANSWERS} == {exercise.page for exercise in EXERCISES.values()}
 
 
-@pytest.mark.parametrize("label, right, wrong, verdict", WRONG_ANSWERS, ids=[label for label, *_ in WRONG_ANSWERS])
+A_FEW = [answer for answer in WRONG_ANSWERS if answer[0] in ("00.1", "02.2", "04.3", "08.1")]
+
+
+@pytest.mark.parametrize(
+    "label, right, wrong, verdict", few(WRONG_ANSWERS, *A_FEW), ids=[label for label, *_ in WRONG_ANSWERS]
+)
 def test_each_wrong_answer_gets_the_verdict_that_is_told(label, right, wrong, verdict):
     right, wrong = (text.replace(" ⏎ ", "\n") for text in (right, wrong))
     solution = BOTH[label][1]

@@ -1,5 +1,6 @@
 """Children cost nothing but themselves: forked from a server or new, they are ended, and nothing of them is left."""
 
+import gc
 import os
 import pickle
 import signal
@@ -39,6 +40,10 @@ def look_around(job, name):
         "session": os.getsid(0),
         "input": sys.stdin.read() if sys.stdin else "",
     }
+
+
+def frozen(job):
+    return gc.get_freeze_count()
 
 
 def sleep_on(job, seconds):
@@ -109,6 +114,11 @@ def test_two_children_at_once_come_from_one_server(tmp_path):
         assert one.pid != two.pid and psutil.Process(one.pid).ppid() == psutil.Process(two.pid).ppid()
         one.end()
         assert not psutil.pid_exists(one.pid) and psutil.pid_exists(two.pid) and two.status is None
+
+
+@forks
+def test_a_forked_child_does_not_look_for_garbage_in_what_its_server_imported():
+    assert in_child(opencl_kernel("naive"), frozen).value > 10_000
 
 
 def servers_below(errand):

@@ -1,6 +1,7 @@
 """How an author's notebook comes into its normal form: run again, run with its old times, or not run at all."""
 
 import json
+import shutil
 
 import nbformat
 import notebooks
@@ -10,9 +11,9 @@ STEM = "04_tiling"
 TAGGED = {"tags": [notebooks.MACHINES]}
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with one small notebook, as it is stored."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with one small notebook, as it is stored after a run."""
     v4 = nbformat.v4
     cells = [
         v4.new_markdown_cell(f"# 04 · Stage a tile\n\n{notebooks.badges(STEM)}\n\nA sentence."),
@@ -22,11 +23,21 @@ def folder(tmp_path, monkeypatch):
     ]
     for number, cell in enumerate(cells):
         cell.id = f"04-c{number:02}"
-    path = tmp_path / f"{STEM}.ipynb"
+    folder = tmp_path_factory.mktemp("made")
+    path = folder / f"{STEM}.ipynb"
     path.write_text(notebooks.as_text(v4.new_notebook(cells=cells)), encoding="utf-8")
-    (tmp_path / "glossary.md").write_text('| <a id="tile"></a>**tile** |\n', encoding="utf-8")
+    (folder / "glossary.md").write_text('| <a id="tile"></a>**tile** |\n', encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notebooks, "FOLDER", folder)
+        assert notebooks.main(["04"]) == notebooks.main(["--format", "04"]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of it, which a test may change."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
-    assert notebooks.main(["04"]) == notebooks.main(["--format", "04"]) == 0
     return tmp_path
 
 

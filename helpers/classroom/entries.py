@@ -65,7 +65,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     if (report := wrong_with(again)) is not None:
         raise NotEntered(f"It does not enter yet.\n{report!r}")
     try:
-        times = {} if again.simulated else times_of(again)
+        times = {} if again.simulated else times_of(again, SIZES, ROUNDS)
     except KernelError as error:
         raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = {
@@ -161,7 +161,7 @@ def machine_here() -> str:
     return results_file(".").stem
 
 
-def times_of(k: Kernel, shapes: dict | None = None, rounds: int = ROUNDS) -> dict:
+def times_of(k: Kernel, shapes: dict, rounds: int) -> dict:
     """{"square", "thin": {"shape", "gflops", "of_numpy", "of_rung"}, "peak_gflops"}, each measured in turns.
 
     Every launch has a product of its own. The peak is the greatest that this machine has shown meanwhile: by its probe
@@ -170,7 +170,7 @@ def times_of(k: Kernel, shapes: dict | None = None, rounds: int = ROUNDS) -> dic
     rung = DIALECTS[k.dialect].build(k.step, **k.parameters)
     found, peaks, start = {}, [probed(k)], time.monotonic()
     with Progress(f"{k} is timed") as bar:
-        for what, shape in (shapes or SIZES).items():
+        for what, shape in shapes.items():
 
             def tick(what=what):
                 bar.update(time.monotonic() - start, f"({what})")
@@ -183,7 +183,7 @@ def times_of(k: Kernel, shapes: dict | None = None, rounds: int = ROUNDS) -> dic
             peaks += [probed(k), *(timing.gflops for turn in turns for timing in turn[:2])]
     if None in peaks:
         return found | {"peak_gflops": None}
-    for _ in range(ROUNDS):  # a busy moment of the probe is not the kernel's fault
+    for _ in range(rounds):  # a busy moment of the probe is not the kernel's fault
         if max(peaks) < max(row["gflops"] for row in found.values()):
             peaks.append(probed(k))
     return found | {"peak_gflops": max(peaks)}

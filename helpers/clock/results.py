@@ -4,7 +4,6 @@ import json
 import platform
 import re
 import warnings
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -57,11 +56,8 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     """
     path = results_file(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:  # nobody else of this user writes results now
-        with suppress(OSError):  # a cache that cannot be written stops nobody
-            devices.cache_folder().mkdir(parents=True, exist_ok=True)
-            # In the results' own folder the lock would look like one of them.
-            stack.enter_context(files.locked(devices.cache_folder()))
+    # Nobody else of this user writes results now. In the results' own folder the lock would look like one of them.
+    with files.locked(devices.cache_folder()):
         everything = merged(readable(path), boards, made_now(run), about)
         files.replace_text(path, json.dumps(everything, indent=1) + "\n")
     return path

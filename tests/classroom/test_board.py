@@ -334,7 +334,7 @@ def test_the_times_of_an_entry_are_the_medians_of_what_each_round_says(monkeypat
     peaks = iter([2e9, 5e9, 4e9])
     monkeypatch.setattr(entries, "contest", lambda kernels, shape, many: rounds)
     monkeypatch.setattr(entries, "machine_limits", lambda: types.SimpleNamespace(flops_per_s=next(peaks)))
-    found = entries.times_of(built(OWN.replace("{}", "1")))
+    found = entries.times_of(built(OWN.replace("{}", "1")), entries.SIZES, entries.ROUNDS)
     said = {"gflops": 4.0, "of_numpy": 3.0, "of_rung": 1.6}
     assert found["square"] == said | {"shape": (1024, 1024, 1024)} and found["peak_gflops"] == 6.0  # by the rung
     assert found["thin"] == said | {"shape": (2048, 16, 2048)}
@@ -530,7 +530,7 @@ def test_every_launch_that_is_timed_is_told(monkeypatch):
     monkeypatch.setattr(entries, "Progress", Bar)
     monkeypatch.setattr(entries, "contest", contest)
     monkeypatch.setattr(entries, "probed", lambda k: 2.0)
-    entries.times_of(built(OWN.replace("{}", "1")))
+    entries.times_of(built(OWN.replace("{}", "1")), entries.SIZES, 3)
     assert told == [f"{built(OWN.replace('{}', '1'))} is timed", *["(square)"] * 3, *["(thin)"] * 3]
 
 

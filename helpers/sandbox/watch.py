@@ -8,7 +8,7 @@ the simulator happens to run its threads, so the verdict is the same each time.
 import itertools
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -53,7 +53,7 @@ class Watch:
 
     def clear(self) -> None:
         """Forget what belongs to one launch."""
-        self.barriers = {}  # block -> {thread: barriers passed}
+        self.barriers = defaultdict(Counter)  # block -> {thread: barriers passed}
         self.barrier_line = {}  # block -> line of its last barrier
         self.order = {}  # (epoch, thread) -> lines in the order they first touched memory that is watched for races
         self.conflicts = set()  # (epoch, array name, line, writes, other line, other writes)
@@ -61,14 +61,13 @@ class Watch:
     def barrier(self, thread: threading.Thread, line: int) -> None:
         """Note that the thread has reached the barrier on that line."""
         block = block_of(thread)
-        passed = self.barriers.setdefault(block, {})
-        passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
+        self.barriers[block][thread.thread_id] += 1
         self.barrier_line[block] = line
 
     def epoch(self, thread: threading.Thread) -> tuple:
         """Between which two barriers of which block the thread is now."""
         block = block_of(thread)
-        return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
+        return block, self.barriers[block][thread.thread_id]
 
     def note_order(self, thread: threading.Thread, line: int) -> tuple:
         """Note that the thread now touches memory on that line. Returns its epoch."""
@@ -84,8 +83,8 @@ class Watch:
         if self.accesses is None:
             return
         thread, line, name = threading.current_thread(), frame.f_lineno, name_of(array, frame)
-        block, flat = block_of(thread), flat_index(index, array.shape)
-        self.shapes[name] = tuple(map(int, array.shape))
+        block, flat = block_of(thread), int(np.ravel_multi_index(tuple(map(int, index)), array.shape))
+        self.shapes[name] = array.shape
         times_before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
         phase, part = self.epoch(thread)[1], flat % 4 if in_fours else 0
         self.accesses.append(
@@ -108,9 +107,10 @@ class Watch:
 
     def close_launch(self, threads: int, arrays: Iterable[GlobalArray] = ()) -> None:
         """Judge what a launch with that many threads a block on those arrays left behind, and start afresh."""
-        for block, passed in self.barriers.items():
+        for block, line in self.barrier_line.items():
+            passed = self.barriers[block]
             if len(passed) < threads or len(set(passed.values())) > 1:
-                self.divergent.add(self.barrier_line[block])
+                self.divergent.add(line)
         for epoch, name, line, writes, other, other_writes in self.conflicts:
             in_order = self.lines_in_order(line, other, epoch)
             accesses = sorted([(line, writes), (other, other_writes)], key=lambda a: in_order.index(a[0]))
@@ -181,21 +181,11 @@ def block_of(thread):
         return thread.block
 
 
-def flat_index(index, shape):
-    """The number of elements before that one: 7 for the index (1, 3) in an array of 2 x 4."""
-    flat = 0
-    for i, n in zip(index, shape, strict=True):
-        flat = flat * n + int(i)
-    return flat
-
-
 def at_odds(one, other):
     """Whether two accesses to an element, as `GlobalArray` notes them, are a race if nothing orders them."""
     (_, writes, atomic, value), (_, other_writes, other_atomic, other_value) = one, other
-    if (atomic and other_atomic) or not (writes or other_writes):
-        return False
-    both_plain = writes and other_writes and not (atomic or other_atomic)
-    return not (both_plain and value == other_value)
+    same = value == other_value if value and other_value else atomic and other_atomic  # a value is a plain write's
+    return (writes or other_writes) and not same
 
 
 def unordered(some, others):

@@ -19,13 +19,11 @@ from .checking import check, check_also_at, right_with
 from .other_sizes import without_comments
 from .reference import launched, wrong_elements
 from .report import Report
+from .trials import products
 
 # What the numbers alone showed. Of the other kinds, somebody watched the cause.
-BY_NUMBERS = {f"wrong {what}" for what in ("numbers", "index", "row", "column", "place")} | {
-    "K is cut",
-    "edge",
-    "transposed",
-}
+BY_NUMBERS = {"wrong numbers", "wrong index", "wrong row", "wrong column", "wrong place"}
+BY_NUMBERS |= {"K is cut", "edge", "transposed"}
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
 
@@ -50,9 +48,9 @@ def answered(k: Kernel, report: Report) -> Report:
     if report or report.findings[0].kind not in NOTHING or not reads(k):
         return report
     said = report.findings[0].message.rstrip(".")
-    outcome = in_child(k, multiply_thousands)
     found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
-    if outcome.value:
+    outcome = products(k, [[1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters))]])
+    if outcome.value and np.nan_to_num(outcome.value[0]).any():
         text = f"{said}, but not with numbers a thousand times as large: an int cuts them off"
         found = Finding("whole numbers", text)
     return replace(report, findings=(found,))
@@ -75,13 +73,6 @@ def reads(k: Kernel) -> bool:
     return all(len(seen.where(array=name, writes=False)) for name in "AB") and bool(shared)
 
 
-def multiply_thousands(job: Job) -> bool:
-    """In the child: whether C is more than zeros where A and B hold numbers of a thousand and more."""
-    k = job.build()
-    A, B = (1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters)))
-    return bool(np.nan_to_num(launched(k, A, B)).any())
-
-
 # ------------------------------------------------------------------------------------------------------- addresses
 
 
@@ -97,8 +88,14 @@ def judge_transposed(k: Kernel) -> Report:
     # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
     stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
     for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
-        outcome = in_child(k, multiply_transposed, limit, {}, shapes=shapes)
-        wrong = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
+        operands = [draw(*shape) for shape in shapes]
+        outcome = products(k, operands, limit, {})
+        wrong = oclgrind_findings(outcome.log, k.source)
+        for (A, B), C in zip(operands, outcome.value or (), strict=False):
+            if not wrong and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
+                at = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
+                wrong = [Finding("wrong numbers", f"numbers of C are not right, for example at {at}")]
+        wrong = wrong or outcome.findings
         if wrong:
             break
     if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
@@ -165,16 +162,6 @@ def lines_of(k: Kernel, accesses: np.ndarray) -> tuple:
     return tuple(sorted({source_line(k, line) for line in accesses["line"].tolist()}))
 
 
-def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
-    """In the child: run a kernel for C = A @ B.T on each shape, and compare. Returns findings, empty when right."""
-    k = job.build()
-    for M, N, K in shapes:
-        A, B = draw(M, N, K)
-        if wrong_elements(launched(k, A, B), A, B.reshape(N, K).T).any():
-            return [Finding("wrong numbers", f"numbers of C are not right, for example at {M} x {N} x {K} (M x N x K)")]
-    return []
-
-
 # ----------------------------------------------------------------------------------------------------------- loads
 
 
@@ -233,14 +220,12 @@ def stretches(seen: Trace, across: int) -> dict[str, tuple]:
     for name in "AB":
         a = seen.where(array=name, writes=False)
         row = grouped(a["line"], *a["block"].T, a["round"], a["thread"] // across)
-        pieces = len({(*pair,) for pair in zip(row.tolist(), (a["index"] // 4).tolist(), strict=True)})
-        example = (0, 0)
-        for n in np.unique(row):
-            order = a[row == n][np.argsort(a[row == n]["thread"], kind="stable")]["index"].tolist()
-            if len(order) > 1 and abs(order[1] - order[0]) > 1:
-                example = order[0], order[1]
-                break
-        found[name] = pieces, example
+        pieces = len(np.unique(grouped(row, a["index"] // 4)))
+        order = np.lexsort((a["thread"], row))
+        a, row = a[order], row[order]
+        beside = (np.diff(row) == 0) & (np.diff(a["thread"]) == 1)
+        apart = np.flatnonzero(beside & (np.abs(np.diff(a["index"])) > 1))[:1]
+        found[name] = pieces, a["index"][[*apart, *apart + 1]].tolist() or (0, 0)
     return found
 
 
@@ -345,9 +330,9 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
     """An element of C that more than one thread stores, and by how many of them; None if there is none."""
     stores = seen.where(array="C", writes=True)
     who = grouped(*stores["block"].T, stores["thread"])
-    pairs = np.unique(np.stack([stores["index"], who]), axis=1) if len(stores) else np.zeros((2, 0), int)
-    elements, times = np.unique(pairs[0], return_counts=True)
-    if not len(times) or times.max() < 2:
+    elements, _ = np.unique(np.stack([stores["index"], who]), axis=1)
+    elements, times = np.unique(elements, return_counts=True)
+    if max(times, default=0) < 2:
         return None
     M, N = seen.shapes["C"]
     row, col = divmod(elements[times.argmax()].item(), N)

@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from .. import ladder
 from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
 from .examine import examine
 from .other_sizes import at_sizes
+from .reference import launched
 from .stores import can_be_noted, overlap, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles. A simulator does as many in ten seconds or so:
@@ -181,6 +184,22 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
         return True
     again = following is not None and following.as_written and not part.as_written
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
+
+
+def products(
+    k: Kernel, operands: list[tuple], seconds: float = SECONDS, oclgrind_options: dict | None = None
+) -> Outcome:
+    """Launch the kernel in a child for each (A, B) of the operands. Returns an `Outcome`, whose value is the list of C.
+
+    `seconds`, `oclgrind_options`: as for `in_child`.
+    """
+    return in_child(k, launch_each, seconds, oclgrind_options, operands=operands)
+
+
+def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:
+    """In the child: C of each launch."""
+    k = job.build()
+    yield from (launched(k, A, B) for A, B in operands)
 
 
 def examine_watched(job: Job, shapes: list) -> list[Finding]:

@@ -12,7 +12,7 @@ PATIENCE = 10  # seconds without a bar
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-class Progress:
+class ProgressBar:
     """A context manager that shows a bar while something takes long.
 
     `total`: seconds at most, or None where nobody knows. `patience`: seconds before the bar is shown.

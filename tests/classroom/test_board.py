@@ -527,7 +527,7 @@ def test_every_launch_that_is_timed_is_told(monkeypatch):
             k.each()
         return [[types.SimpleNamespace(seconds=1.0, gflops=1.0)] * 3]
 
-    monkeypatch.setattr(entries, "Progress", Bar)
+    monkeypatch.setattr(entries, "ProgressBar", Bar)
     monkeypatch.setattr(entries, "contest", contest)
     monkeypatch.setattr(entries, "probed", lambda k: 2.0)
     entries.times_of(built(OWN.replace("{}", "1")))

@@ -12,6 +12,7 @@ from ..devices import Device
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
+from .parts import without_comments
 
 FACTORS = (0.5, 1, 2, 3)  # times the simulator's defaults, which are small
 LARGER = 8  # than the smallest tile of all, so that a simulator is done with any of them soon
@@ -48,11 +49,6 @@ def may_be_outgrown(k: Kernel) -> bool:
 def without_hints(code: str) -> str:
     """OpenCL C without what it says to the optimiser only."""
     return re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code, flags=re.MULTILINE)
-
-
-def without_comments(source: str) -> str:
-    """OpenCL C with a space for each comment."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
 
 
 def code_of(k: Kernel) -> str:

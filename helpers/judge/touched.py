@@ -16,7 +16,7 @@ from ..launch.kernel import parameters_like
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
 from ..sandbox.accesses import grouped
 from .checking import check, check_also_at, right_with
-from .other_sizes import without_comments
+from .parts import without_comments
 from .reference import launched, wrong_elements
 from .report import Report
 from .trials import products

@@ -17,7 +17,7 @@ from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .trials import QUICK, Trial, examine_watched, quick, small_enough, trial
+from .trials import QUICK, Trial, examine_watched, products_of, small_enough, trial
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -76,9 +76,8 @@ def try_out(k: Kernel, given: list) -> Trial:
         not_looked_for += unseen
     if not findings and not k.simulated:
         stages = [given] if given else [shapes, long, large_shapes(k)]
-        findings, tried = on_device(k, stages), [*itertools.chain(*stages)]
-        if findings and right_elsewhere(k, tried):
-            findings = [blame_nobody(k, findings[0])]
+        tried = [*itertools.chain(*stages)]
+        findings = blamed(k, on_device(k, stages), tried)
     return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
 
 
@@ -95,22 +94,18 @@ def in_stages(k: Contestant, stages: list) -> list[Finding]:
     return next(filter(None, (examine(k, shapes) for shapes in stages)), [])
 
 
-def right_elsewhere(k: Kernel, shapes: list) -> bool:
-    """Whether an OpenCL kernel is wrong on its device at shapes at which it is right under Oclgrind."""
+def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
+    """The findings of an OpenCL kernel on its device; where it is right under Oclgrind at those shapes, nobody's."""
     some, _ = small_enough(k, shapes, QUICK)
-    if k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
-        return False
-    outcome = in_child(k, examine_watched, SECONDS, {}, shapes=some)
-    return outcome.value == []
-
-
-def blame_nobody(k: Kernel, finding: Finding) -> Finding:
-    """What to say of a kernel that is wrong on its own device only."""
+    if not findings or k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
+        return findings
+    if in_child(k, examine_watched, SECONDS, {}, shapes=some).value != []:
+        return findings
     text = (
-        f"right under Oclgrind, and wrong on {k.device.name}: {finding.message}. Either its driver makes a mistake, or"
+        f"right under Oclgrind, and wrong on {k.device.name}: {findings[0].message}. Either its driver makes a "
+        "mistake, or the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
     )
-    text += " the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
-    return replace(finding, kind="on this device only", message=text)
+    return [replace(findings[0], kind="on this device only", message=text)]
 
 
 def examine_there(job: Job, stages: list) -> list[Finding]:
@@ -126,7 +121,8 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     could be too small for these.
     """
     few = [(other, few_shapes(k, other)) for other in other_sizes(k)]
-    if large_tiles(k, shapes):
+    slow = not k.simulated and sum(products_of(k, shapes).values()) > QUICK[k.dialect]
+    if slow and takes_all_sizes(k):
         there = at_sizes(k, few[0][0])
         own = [(k.parameters, small_enough(k, shapes)[0][:1])] if may_be_outgrown(k) else []
         small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own, stores=True)
@@ -158,11 +154,6 @@ def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
         if findings and findings[0].kind != "does not compile":
             return [wrong_at_other_sizes(k.parameters, parameters, findings[0])]
     return []
-
-
-def large_tiles(k: Kernel, shapes: list) -> bool:
-    """Whether a simulator takes long for those shapes, and the kernel can have smaller tiles."""
-    return not k.simulated and not quick(k, shapes) and takes_all_sizes(k)
 
 
 def of_the_device(k: Kernel, findings: list) -> list[Finding]:

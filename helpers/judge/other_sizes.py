@@ -43,12 +43,9 @@ def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
     largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
     shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
-    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_hints(code_of(k))))
-
-
-def without_hints(code: str) -> str:
-    """OpenCL C without what it says to the optimiser only."""
-    return re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code, flags=re.MULTILINE)
+    # A pragma is for the optimiser only.
+    code = re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code_of(k), flags=re.MULTILINE)
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", code))
 
 
 def code_of(k: Kernel) -> str:
@@ -83,15 +80,11 @@ def asked_of_launch(k: Kernel) -> set[str]:
     """
     if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
         return set()
-    x, y = (next(name for name in k.parameters if ladder.STEPS[k.step].block(two(name))[side] == 2) for side in (0, 1))
+    block = ladder.STEPS[k.step].block
+    x, y = (next(n for n in k.parameters if block({"BM": 1, "BN": 1, n: 2})[side] == 2) for side in (0, 1))
     asks = {x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)"}
     asks[y] = asks[x].replace("\\.x", "\\.y").replace("0", "1")
     return {name for name, words in asks.items() if re.search(words, code_of(k))}
-
-
-def two(name: str) -> dict:
-    """A block of 1 x 1 but for that side."""
-    return {"BM": 1, "BN": 1, name: 2}
 
 
 def padding_of(key: str, source: str) -> int:
@@ -130,14 +123,13 @@ def most_telling(
         return ()
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
-    shows = {tuple(p.values()): shown_by(step, p, taken, padded, compared) for p in points}
+    points = [(p, shown_by(step, p, taken, padded, compared)) for p in points]
     seen, chosen = shown_by(step, own, taken, padded, compared), []
     while points:
-        best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
-        new = shows[tuple(best.values())] - seen
-        if chosen and not new:
+        best, shown = max(points, key=lambda point: (len(point[1] - seen), -math.prod(step.tile(point[0]))))
+        if chosen and shown <= seen:
             break
-        seen |= new
+        seen |= shown
         chosen.append(best)
     return tuple(chosen)
 

@@ -19,7 +19,7 @@ from ..launch import Kernel, numba_internals
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, plain_function, simulator_with
 from .accesses import Access
-from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
+from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, WatchedArray, kernel_frame, name_of
 
 NOT_KERNELS = (*INSIDE, numba_internals.__file__, threading.__file__)  # what a thread runs besides
 
@@ -77,12 +77,13 @@ class Watch:
             lines.append(line)
         return epoch
 
-    def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
-        """Count one access."""
+    def note(self, memory: str, array: WatchedArray, writes: bool, index: tuple) -> None:
+        """Count one access, and keep it, if asked for."""
         self.counts[memory, writes] += 1
         if self.accesses is None:
             return
-        thread, line, name = threading.current_thread(), frame.f_lineno, name_of(array, frame)
+        thread, (frame, in_fours, _) = threading.current_thread(), kernel_frame()
+        line, name = frame.f_lineno, name_of(array, frame)
         block, flat = block_of(thread), int(np.ravel_multi_index(tuple(map(int, index)), array.shape))
         self.shapes[name] = array.shape
         times_before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1

@@ -67,10 +67,7 @@ class GlobalArray(WatchedArray):
 
         That is {element: {(line, writes, atomic, value written): {(block, phase, thread)}}}.
         """
-        if self.watch.accesses is None:
-            self.watch.counts["global", writes] += 1
-        else:
-            self.watch.note("global", self, writes, *kernel_frame()[:2], index)
+        self.watch.note("global", self, writes, index)
         if not (writes or self.notes_reads):
             self.read = True
             return
@@ -97,9 +94,9 @@ class SharedArray(WatchedArray):
 
         `touched` is {element: (epoch, [(thread, line, writes, atomic)])}.
         """
-        thread, (frame, in_fours, atomic) = threading.current_thread(), kernel_frame()
+        self.watch.note("shared", self, writes, index)
+        thread, (frame, _, atomic) = threading.current_thread(), kernel_frame()
         line = frame.f_lineno
-        self.watch.note("shared", self, writes, frame, in_fours, index)
         epoch = self.watch.note_order(thread, line)
         since, accesses = self.touched.get(index, (None, ()))
         if since != epoch:

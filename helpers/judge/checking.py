@@ -10,14 +10,14 @@ from ..launch import Contestant, Kernel, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, Job, in_child, prepare
+from ..sandbox import SECONDS, Finding, in_child, prepare
 from .compiled import compiles, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .trials import QUICK, Trial, examine_watched, products_of, small_enough, trial
+from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -30,20 +30,14 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)
     if not k.own:
-        stages = [given] if given else [shapes_for(k), long_shapes(k), beyond_a_simulator(k)]
+        large = host_shapes() if k.device is None else [] if k.simulated else large_shapes(k)
+        stages = [given] if given else [shapes_for(k), long_shapes(k), large]
         findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
     else:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried))
-
-
-def beyond_a_simulator(k: Contestant) -> list:
-    """More shapes for the place where the kernel runs: large ones on a device, none in a simulator."""
-    if k.device is None:
-        return host_shapes()
-    return [] if k.simulated else large_shapes(k)
 
 
 @takes
@@ -99,18 +93,13 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     some, _ = small_enough(k, shapes, QUICK)
     if not findings or k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
         return findings
-    if in_child(k, examine_watched, SECONDS, {}, shapes=some).value != []:
+    if in_child(k, examine_there, SECONDS, {}, stages=[some]).value != []:
         return findings
     text = (
         f"right under Oclgrind, and wrong on {k.device.name}: {findings[0].message}. Either its driver makes a "
         "mistake, or the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
     )
     return [replace(findings[0], kind="on this device only", message=text)]
-
-
-def examine_there(job: Job, stages: list) -> list[Finding]:
-    """In a child: build an OpenCL kernel and examine it."""
-    return in_stages(job.build(), stages)
 
 
 def in_simulator(k: Kernel, shapes: list) -> Trial:
@@ -120,7 +109,8 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that
     could be too small for these.
     """
-    few = [(other, few_shapes(k, other)) for other in other_sizes(k)]
+    tiles = [(other, ladder.STEPS[k.step].tile(other)) for other in other_sizes(k)]
+    few = [(other, [tile, tuple(side + 1 for side in tile)]) for other, tile in tiles]  # it did well at its own
     slow = not k.simulated and sum(products_of(k, shapes).values()) > QUICK[k.dialect]
     if slow and takes_all_sizes(k):
         there = at_sizes(k, few[0][0])
@@ -137,12 +127,6 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
             return small._replace(findings=[replace(first, message=text)], elsewhere=())
     outcome = trial(k, shapes, (k.parameters, long_shapes(k)), *few, stores=True)
     return outcome._replace(findings=of_the_device(k, outcome.findings))
-
-
-def few_shapes(k: Kernel, parameters: dict) -> list:
-    """Two shapes for a kernel that is right with other parameters than those."""
-    tile = ladder.STEPS[k.step].tile(parameters)
-    return [tile, tuple(side + 1 for side in tile)]
 
 
 def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:

@@ -233,7 +233,7 @@ def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
 
 
 def test_both_ways_give_the_same_answer(way):
-    from helpers.judge.trials import examine_watched
+    from helpers.judge.trials import examine_there
 
-    outcome = in_child(opencl_kernel("naive"), examine_watched, 60, {}, shapes=[(5, 6, 7)])
+    outcome = in_child(opencl_kernel("naive"), examine_there, 60, {}, stages=[[(5, 6, 7)]])
     assert outcome.value == [] and outcome.findings == []

@@ -4,6 +4,7 @@ Do look here once you have tried: each answer is a few lines at most.
 """
 
 import contextlib
+import dis
 import io
 import numbers
 import random
@@ -224,15 +225,8 @@ def told(number):
 NOT_YET = Finding("not yet", "It returns nothing so far.")
 
 
-def _stub(*_):
-    pass
-
-
-def _stub_of_page_14(*_):
-    """It says what it is for."""
-
-
-STUBS = {function.__code__.co_code for function in (_stub, _stub_of_page_14)}
+# The byte code of what only returns a constant.
+OF_A_STUB = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
 
 
 def is_stub(function):
@@ -241,7 +235,7 @@ def is_stub(function):
     One that computes, and forgets to return, has more byte code.
     """
     code = getattr(function, "__code__", None)
-    return code is not None and code.co_code in STUBS
+    return code is not None and {step.opname for step in dis.get_instructions(code)} <= OF_A_STUB
 
 
 class Answer(Report):

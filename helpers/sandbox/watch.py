@@ -25,7 +25,7 @@ NOT_KERNELS = (*INSIDE, numba_internals.__file__, threading.__file__)  # what a 
 
 
 class Watch:
-    """Collects what `watching()` sees.
+    """Collects what `watching()` sees: its shared arrays, barriers and launches take the place of the simulator's own.
 
     accesses    a list of `Access`, if asked for
     shapes      {array name: shape}, of the arrays in it
@@ -57,6 +57,7 @@ class Watch:
         self.barrier_line = {}  # block -> line of its last barrier
         self.order = {}  # (epoch, thread) -> lines in the order they first touched memory that is watched for races
         self.conflicts = set()  # (epoch, array name, line, writes, other line, other writes)
+        self.created = {}  # (code, block, line, instruction) -> `SharedArray`; (code, block, line) -> the instruction
 
     def barrier(self, thread: threading.Thread, line: int) -> None:
         """Note that the thread has reached the barrier on that line."""
@@ -105,6 +106,47 @@ class Watch:
             return line_event
 
         return line_event
+
+    def shared_array(self, shape, dtype, alignment=None):
+        """The block's array that is made at this place of the kernel; its first thread makes it."""
+        frame = sys._getframe(1)
+        place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
+        if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
+            self.aliased.add(frame.f_lineno)
+        key = (*place, frame.f_lasti)
+        if key not in self.created:
+            self.created[key] = SharedArray(shape, dtype_of(dtype), self)
+        return self.created[key]
+
+    def syncthreads(self, own):
+        """A barrier that is noted."""
+
+        def syncthreads(thread):
+            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
+            self.barrier(thread, kernels.f_lineno)
+            own(thread)
+
+        return syncthreads
+
+    def launch(self, own):
+        """A launch whose arrays are watched."""
+
+        def launch(kernel, *arguments):
+            if is_device_function(kernel):  # called by a kernel, not launched
+                return own(kernel, *arguments)
+            given = [GlobalArray(a, self, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
+            try:
+                own(kernel, *given)
+            finally:  # whatever else went wrong follows from it
+                outside, self.outside = self.outside, set()
+                if outside:
+                    self.clear()
+                    raise OutsideArray(min(outside)) from None
+            arrays = [a for a in given if isinstance(a, GlobalArray)]
+            self.close_launch(int(np.prod(kernel.block_dim)), arrays)
+            return None
+
+        return launch
 
     def close_launch(self, threads: int, arrays: Iterable[GlobalArray] = ()) -> None:
         """Judge what a launch with that many threads a block on those arrays left behind, and start afresh."""
@@ -195,62 +237,12 @@ def unordered(some, others):
     return any(len({thread for _, at, thread in some | others if at == phase}) > 1 for phase in phases)
 
 
-class Simulated:
-    """What takes the place of the simulator's own shared and local arrays, barriers and launches while `watching`."""
-
-    def __init__(self, watch):
-        self.watch = watch
-        self.created = {}  # (code, block, line, instruction) -> `SharedArray`; (code, block, line) -> the instruction
-
-    def shared_array(self, shape, dtype, alignment=None):
-        """The block's array that is made at this place of the kernel; its first thread makes it."""
-        frame = sys._getframe(1)
-        place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
-        if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
-            self.watch.aliased.add(frame.f_lineno)
-        key = (*place, frame.f_lasti)
-        if key not in self.created:
-            self.created[key] = SharedArray(shape, dtype_of(dtype), self.watch)
-        return self.created[key]
-
-    def local_array(self, shape, dtype, alignment=None):
-        """A thread's own array."""
-        array = np.empty(shape, dtype_of(dtype))
-        if array.dtype.kind == "f":
-            array.fill(np.nan)  # what was never set must not pass for a zero
-        return array
-
-    def syncthreads(self, own):
-        """A barrier that is noted."""
-
-        def syncthreads(thread):
-            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
-            self.watch.barrier(thread, kernels.f_lineno)
-            own(thread)
-
-        return syncthreads
-
-    def launch(self, own):
-        """A launch whose arrays are watched."""
-
-        def launch(kernel, *arguments):
-            if is_device_function(kernel):  # called by a kernel, not launched
-                return own(kernel, *arguments)
-            given = [GlobalArray(a, self.watch, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
-            try:
-                own(kernel, *given)
-            finally:  # whatever else went wrong follows from it
-                outside, self.watch.outside = self.watch.outside, set()
-                if outside:
-                    self.created.clear()
-                    self.watch.clear()
-                    raise OutsideArray(min(outside)) from None
-            arrays = [a for a in given if isinstance(a, GlobalArray)]
-            self.watch.close_launch(int(np.prod(kernel.block_dim)), arrays)
-            self.created.clear()
-            return None
-
-        return launch
+def local_array(shape, dtype, alignment=None):
+    """A thread's own array."""
+    array = np.empty(shape, dtype_of(dtype))
+    if array.dtype.kind == "f":
+        array.fill(np.nan)  # what was never set must not pass for a zero
+    return array
 
 
 @contextmanager
@@ -261,11 +253,10 @@ def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> 
     The others are read only, and read so often that noting who does would take most of the time.
     """
     watch = Watch(keep_accesses, note_reads_of)
-    simulated = Simulated(watch)
     if keep_accesses:
         threading.settrace(watch.trace_lines)
     try:
-        with simulator_with(simulated.shared_array, simulated.local_array, simulated.syncthreads, simulated.launch):
+        with simulator_with(watch.shared_array, local_array, watch.syncthreads, watch.launch):
             yield watch
     finally:
         threading.settrace(None)

@@ -23,9 +23,9 @@ from .trials import QUICK, Trial, examine_there, products_of, small_enough, tria
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
-    `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block, small
-    and large, most of them ragged. A learner's kernel is tried in a child process first: in a simulator, and, where
-    NVIDIA's compiler is there, compiled. It is tried at other sizes as well, if it takes any.
+    `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block. A
+    learner's kernel is tried in a child process first: in a simulator, at other sizes as well, if it takes any, and,
+    where NVIDIA's compiler is there, compiled.
     """
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)

@@ -136,11 +136,9 @@ def leaves_holes(k, launches):
 
 
 def place_of(k, launches):
-    """Where all that is wrong lies, in all of the launches, and which lines a thread may take wrongly then.
+    """Where all that is wrong lies, such as "the last rows" or "whole rows, row 4 first,", and which lines to look at.
 
-    ("the last rows", "rows") is the last tile's share, ("whole rows, row 4 first,", "rows") are others, else it is a
-    part of C, and its "elements". At least one C must have rows before the last ones: where the last tile has all there
-    is, that says nothing.
+    "The last" ones are the last tile's share, and where it has all there is in each C, that says nothing.
     """
     row, col = launches[-1].first
     for name, axis, side in (("rows", 0, tile_of(k)[0]), ("columns", 1, tile_of(k)[1])):

@@ -21,10 +21,9 @@ LARGER = 8  # than the smallest tile of all, so that a simulator is done with an
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
     """A few dicts of parameters for k, small ones; () if its source takes none of them as parameters.
 
-    Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one of two
-    sizes shows only where that is the smaller one. Where the source asks whether two sizes are equal, both answers get
-    their sets. Sizes that the source may have as numbers stay as they are, and so does a size of 1: a kernel for one
-    row a thread may well do without the loop over rows.
+    Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one shows only
+    where that is the smaller one. Where the source asks whether two sizes are equal, both answers get their sets. Sizes
+    that the source may have as numbers stay, and so does a size of 1, which may well do without a loop.
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
@@ -104,10 +103,8 @@ def most_telling(
 ) -> tuple[dict, ...]:
     """The few points near the simulator's defaults that are worth a try: each shows most of what none before it did.
 
-    The kernel's own BM = BN = 8 shows nothing of a mix-up of the two; a point with BM < BN and one with BN < BM do, and
-    a third that shows no more is left out. `own`: the kernel's parameters as pairs; those not in `taken` stay as they
-    are. `padded`: pairs of a size and what the source adds to it. `compared`: pairs of sizes that the source compares.
-    The result is () if `own` goes with no other points.
+    `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. `padded`: pairs of a size and what
+    the source adds to it. `compared`: pairs of sizes that the source compares. () if `own` goes with no other points.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]

@@ -1,7 +1,6 @@
 """Runs a task on a kernel in a child process: a crash, or a loop that never ends, costs the child and not the notebook.
 
-OpenCL kernels run under Oclgrind, which names out-of-bounds accesses, data races and barriers that not all
-work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
+OpenCL kernels run under Oclgrind, CUDA kernels in Numba's simulator with `watch` watching.
 """
 
 import ast

@@ -92,12 +92,13 @@ class Server:
             line.close()
             return
         asker.settimeout(PATIENCE)
+        request = None
         with suppress(OSError, ValueError, RecursionError):
             request = read_request(asker)
-            if list(self.children.values()).count(folder) <= TOGETHER:
-                self.begin(asker, request, folder)
-                return
-        asker.close()
+        if request is None or list(self.children.values()).count(folder) > TOGETHER:
+            asker.close()
+        else:
+            self.begin(asker, request, folder)
 
     def begin(self, asker, request, folder, lines=()):
         """Fork a child, into the jail that has that folder, or into none. `lines`: file numbers, which it gets."""

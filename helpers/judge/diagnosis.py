@@ -83,8 +83,10 @@ def tile_of(k):
 # --------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
-def adds_to_c(k, launches):
-    """NaN everywhere, and right when C held zeros: C was read."""
+def holds_nothing(k, launches):
+    """Zeros everywhere; or NaN everywhere: if it is right when C held zeros, C was read."""
+    if not any(r.C.any() for r in launches):
+        return Finding("zeros", "every element of C is zero")
     if not all(np.isnan(r.C).all() for r in launches):
         return None
     again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
@@ -93,11 +95,6 @@ def adds_to_c(k, launches):
     if not any(C.any() for _, C in again):
         return Finding("nothing stored", "no element of C is ever written")
     return None
-
-
-def sums_nothing(k, launches):
-    """Zeros everywhere."""
-    return None if any(r.C.any() for r in launches) else Finding("zeros", "every element of C is zero")
 
 
 def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
@@ -482,8 +479,7 @@ def explains(k, name, X, found):
 
 # In this order: each looks at what the ones before it did not explain.
 SUSPICIONS = (
-    adds_to_c,
-    sums_nothing,
+    holds_nothing,
     leaves_holes,
     transposed,
     sums_a_part,
@@ -497,4 +493,4 @@ SUSPICIONS = (
     misreads_at_one_shape,
 )
 # Those that take no longer than the product itself.
-QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)
+QUICK = (holds_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

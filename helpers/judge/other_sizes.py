@@ -40,8 +40,9 @@ def takes_all_sizes(k: Kernel) -> bool:
 
 def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
-    largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
-    shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
+    points = other_sizes(k)
+    most = {key: max(p[key] for p in points) for key in k.parameters}
+    shown = [n for key, n in most.items() if n < k.parameters[key]]  # a smaller number shows there
     # A pragma is for the optimiser only.
     code = re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code_of(k), flags=re.MULTILINE)
     return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", code))

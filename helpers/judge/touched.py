@@ -199,7 +199,7 @@ def reads_apart(k: Kernel) -> list[Finding]:
     rung = DIALECTS[k.dialect].build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     mine, most = (stretches(trace(one, rows, columns, depth), k.block[0]) for one in (k, rung))
-    for name, (_, length) in zip("AB", ((0, depth), (0, columns)), strict=True):
+    for name, length in zip("AB", (depth, columns), strict=True):
         if mine[name][0] > most[name][0]:
             first, second = (divmod(index, length) for index in mine[name][1])
             text = f"neighbours in x do not read {name} together"

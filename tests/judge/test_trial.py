@@ -276,7 +276,19 @@ def negative(A, B, C):
         C[row, col] = acc
 
 
+@cuda.jit
+def shared_row(A, B, C):
+    As = cuda.shared.array((4, 4), float32)
+    As[cuda.threadIdx.x, cuda.threadIdx.y] = 0
+    cuda.syncthreads()
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = np.sum(As[0:4, 0])
+
+
 def test_what_numpy_allows_and_a_gpu_does_not_is_named():
+    report = check(cuda_kernel(shared_row, like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "error" and "such as As[ty, tx]" in report.findings[0].message, report
     report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
     assert report.findings[0].kind == "error" and "single elements" in report.findings[0].message, report
     report = check(cuda_kernel(negative, like="naive", BM=4, BN=4))

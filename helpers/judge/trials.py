@@ -174,14 +174,9 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
 
 
-def products(
-    k: Kernel, operands: list[tuple], seconds: float = SECONDS, oclgrind_options: dict | None = None
-) -> Outcome:
-    """Launch the kernel in a child for each (A, B) of the operands. Returns an `Outcome`, whose value is the list of C.
-
-    `seconds`, `oclgrind_options`: as for `in_child`.
-    """
-    return in_child(k, launch_each, seconds, oclgrind_options, operands=operands)
+def products(k: Kernel, operands: list[tuple], *how: object) -> Outcome:
+    """The products C of these (A, B), as a list: the value of a child's `Outcome`. `how`: as for `in_child`."""
+    return in_child(k, launch_each, *how, operands=operands)
 
 
 def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:

@@ -189,30 +189,25 @@ class Watch:
                     for block, _, _ in threads
                 }
             )
-        found = {}  # (line, other line) -> whether only threads of different blocks meet there
-        read_too = set()  # those (line, other line) where not both write
+        meets = defaultdict(set)  # (line, other line) -> {(whether both write, whether in one block)}
         for accesses in array.touched.values():
             if len(set().union(*accesses.values())) == 1:
                 continue  # one thread, between two barriers
             for one, other in itertools.combinations_with_replacement(accesses, 2):
                 if at_odds(one, other):
-                    lines = min(one[0], other[0]), max(one[0], other[0])
-                    if not (one[1] and other[1]):
-                        read_too.add(lines)
-                    if unordered(accesses[one], accesses[other]):
-                        found[lines] = False
-                    elif len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
-                        found.setdefault(lines, True)
-        for lines, across in found.items():
+                    in_one = unordered(accesses[one], accesses[other])
+                    if in_one or len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
+                        meets[min(one[0], other[0]), max(one[0], other[0])].add((one[1] and other[1], in_one))
+        for lines, how in meets.items():
             first, second = sorted(lines, key=self.lines_in_order(*lines).index)
-            if first == second and lines not in read_too:
+            across = not any(in_one for _, in_one in how)
+            if first == second and all(both_write for both_write, _ in how):
                 what = f"two threads write different numbers to the same element of {array.name}"
                 why = ", in different blocks" if across else ""
             else:
                 what = f"two threads touch the same element of {array.name}, one of them writing,"
                 why = " in different blocks, which no barrier keeps in order" if across else " with no barrier between"
-            what += why
-            self.races.add((array.name, first, second, what))
+            self.races.add((array.name, first, second, what + why))
 
 
 def block_of(thread):

@@ -40,7 +40,13 @@ def start(folder: Path, environment: dict, jailed: bool = False):
     where its threads are, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status,
     negative for a signal.
     """
-    child = forked(folder, environment, jailed) if FORKS else None
+    child = None
+    with suppress(OSError, ValueError, KeyError):  # where no server can be had
+        try:
+            child = Forked(folder, environment, jailed) if FORKS else None
+        except ConnectionError:  # the server was ended from outside, and its socket is left
+            socket_of(environment, jailed).unlink(missing_ok=True)
+            child = Forked(folder, environment, jailed)
     if child is None and jailed:
         raise jail.NoJail("no process could be started for the jail; is this machine out of memory or processes?")
     child = child or NewProcess(folder, environment)
@@ -48,17 +54,6 @@ def start(folder: Path, environment: dict, jailed: bool = False):
         yield child
     finally:
         child.end()
-
-
-def forked(folder, environment, jailed):
-    """A child of a server; None where no server can be had."""
-    with suppress(OSError, ValueError, KeyError):
-        try:
-            return Forked(folder, environment, jailed)
-        except ConnectionError:  # it was ended from outside, and its socket is left
-            socket_of(environment, jailed).unlink(missing_ok=True)
-            return Forked(folder, environment, jailed)
-    return None
 
 
 def start_server(environment: dict, jailed: bool = False) -> None:

@@ -25,11 +25,11 @@ def check_two_sums(k: Kernel) -> Report:
     """
     tile = parameters_like(k, "tiled")["TILE"]
     report = answered(k, check_also_at(k, (tile, tile, tile), "its sums are looked at"))
-    takes_any = "TILE" in taken_by(k)
-    report = right_with(k, report, *[ODD] * takes_any)
+    others = [ODD] if "TILE" in taken_by(k) else []
+    report = right_with(k, report, *others)
     if not report:
         return report
-    for one in (k, at_sizes(k, ODD)) if takes_any else (k,):
+    for one in (k, *(at_sizes(k, other) for other in others)):
         tile = one.parameters["TILE"]
         ones = np.ones((tile, tile), np.float32)
         outcome = products(one, [(ones_beside_huge(tile, odd), ones) for odd in (0, 1)])

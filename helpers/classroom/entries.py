@@ -24,7 +24,7 @@ from ..judge.shapes import shapes_for
 from ..launch import DIALECTS, HostKernel, Kernel, KernelError, draw
 from ..launch.given import takes
 from ..sandbox import Errand, Finding, apart, folder_of_a_stranger, limit_this_process
-from ..sandbox.progress import Progress
+from ..sandbox.progress import ProgressBar
 from .tokens import idea, smuggled, tokens_of
 
 SIZES = {"square": (1024, 1024, 1024), "thin": (2048, 16, 2048)}  # what is timed: M, N, K
@@ -169,7 +169,7 @@ def times_of(k: Kernel, shapes: dict, rounds: int) -> dict:
     """
     rung = DIALECTS[k.dialect].build(k.step, **k.parameters)
     found, peaks, start = {}, [probed(k)], time.monotonic()
-    with Progress(f"{k} is timed") as bar:
+    with ProgressBar(f"{k} is timed") as bar:
         for what, shape in shapes.items():
 
             def tick(what=what):

@@ -17,7 +17,7 @@ from ..ladder import Step
 from ..launch import dialect as dialect_called
 from ..launch import kept, sizes
 from ..launch.given import takes
-from ..sandbox import Progress
+from ..sandbox import ProgressBar
 from .contests import Comparison, compare
 from .kernel_tuner import search_with_kernel_tuner
 from .search import Tried, search_with_a_loop
@@ -160,7 +160,7 @@ def warn_once(folder: Path) -> None:
 
 def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
     """What was tried in the search's share of the seconds since `start`, and whether it was interrupted."""
-    with Progress(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
+    with ProgressBar(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
 
         def each(tried):
             best = max((rate or 0 for _, rate, _ in tried), default=0)

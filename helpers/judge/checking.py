@@ -10,40 +10,34 @@ from ..launch import Contestant, Kernel, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, Job, in_child, prepare
+from ..sandbox import SECONDS, Finding, in_child, prepare
 from .compiled import compiles, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
-from .trials import QUICK, Trial, examine_watched, quick, small_enough, trial
+from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
-    `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block, small
-    and large, most of them ragged. A learner's kernel is tried in a child process first: in a simulator, and, where
-    NVIDIA's compiler is there, compiled. It is tried at other sizes as well, if it takes any.
+    `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block. A
+    learner's kernel is tried in a child process first: in a simulator, at other sizes as well, if it takes any, and,
+    where NVIDIA's compiler is there, compiled.
     """
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)
     if not k.own:
-        stages = [given] if given else [shapes_for(k), long_shapes(k), beyond_a_simulator(k)]
+        large = host_shapes() if k.device is None else [] if k.simulated else large_shapes(k)
+        stages = [given] if given else [shapes_for(k), long_shapes(k), large]
         findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
     else:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried))
-
-
-def beyond_a_simulator(k: Contestant) -> list:
-    """More shapes for the place where the kernel runs: large ones on a device, none in a simulator."""
-    if k.device is None:
-        return host_shapes()
-    return [] if k.simulated else large_shapes(k)
 
 
 @takes
@@ -76,9 +70,8 @@ def try_out(k: Kernel, given: list) -> Trial:
         not_looked_for += unseen
     if not findings and not k.simulated:
         stages = [given] if given else [shapes, long, large_shapes(k)]
-        findings, tried = on_device(k, stages), [*itertools.chain(*stages)]
-        if findings and right_elsewhere(k, tried):
-            findings = [blame_nobody(k, findings[0])]
+        tried = [*itertools.chain(*stages)]
+        findings = blamed(k, on_device(k, stages), tried)
     return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
 
 
@@ -95,27 +88,18 @@ def in_stages(k: Contestant, stages: list) -> list[Finding]:
     return next(filter(None, (examine(k, shapes) for shapes in stages)), [])
 
 
-def right_elsewhere(k: Kernel, shapes: list) -> bool:
-    """Whether an OpenCL kernel is wrong on its device at shapes at which it is right under Oclgrind."""
+def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
+    """The findings of an OpenCL kernel on its device; where it is right under Oclgrind at those shapes, nobody's."""
     some, _ = small_enough(k, shapes, QUICK)
-    if k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
-        return False
-    outcome = in_child(k, examine_watched, SECONDS, {}, shapes=some)
-    return outcome.value == []
-
-
-def blame_nobody(k: Kernel, finding: Finding) -> Finding:
-    """What to say of a kernel that is wrong on its own device only."""
+    if not findings or k.dialect == "CUDA" or not oclgrind_library() or not on_device(k, [some]):
+        return findings
+    if in_child(k, examine_there, SECONDS, {}, stages=[some]).value != []:
+        return findings
     text = (
-        f"right under Oclgrind, and wrong on {k.device.name}: {finding.message}. Either its driver makes a mistake, or"
+        f"right under Oclgrind, and wrong on {k.device.name}: {findings[0].message}. Either its driver makes a "
+        "mistake, or the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
     )
-    text += " the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"
-    return replace(finding, kind="on this device only", message=text)
-
-
-def examine_there(job: Job, stages: list) -> list[Finding]:
-    """In a child: build an OpenCL kernel and examine it."""
-    return in_stages(job.build(), stages)
+    return [replace(findings[0], kind="on this device only", message=text)]
 
 
 def in_simulator(k: Kernel, shapes: list) -> Trial:
@@ -125,8 +109,10 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that
     could be too small for these.
     """
-    few = [(other, few_shapes(k, other)) for other in other_sizes(k)]
-    if large_tiles(k, shapes):
+    tiles = [(other, ladder.STEPS[k.step].tile(other)) for other in other_sizes(k)]
+    few = [(other, [tile, tuple(side + 1 for side in tile)]) for other, tile in tiles]  # it did well at its own
+    slow = not k.simulated and sum(products_of(k, shapes).values()) > QUICK[k.dialect]
+    if slow and takes_all_sizes(k):
         there = at_sizes(k, few[0][0])
         own = [(k.parameters, small_enough(k, shapes)[0][:1])] if may_be_outgrown(k) else []
         small = trial(there, [*shapes_for(there), *long_shapes(there)], *few[1:], *own, stores=True)
@@ -143,12 +129,6 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
     return outcome._replace(findings=of_the_device(k, outcome.findings))
 
 
-def few_shapes(k: Kernel, parameters: dict) -> list:
-    """Two shapes for a kernel that is right with other parameters than those."""
-    tile = ladder.STEPS[k.step].tile(parameters)
-    return [tile, tuple(side + 1 for side in tile)]
-
-
 def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
     """What to say of a kernel that is right, but for what was found elsewhere; a source may refuse other sizes."""
     for parameters, findings in outcome.elsewhere:
@@ -158,11 +138,6 @@ def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
         if findings and findings[0].kind != "does not compile":
             return [wrong_at_other_sizes(k.parameters, parameters, findings[0])]
     return []
-
-
-def large_tiles(k: Kernel, shapes: list) -> bool:
-    """Whether a simulator takes long for those shapes, and the kernel can have smaller tiles."""
-    return not k.simulated and not quick(k, shapes) and takes_all_sizes(k)
 
 
 def of_the_device(k: Kernel, findings: list) -> list[Finding]:

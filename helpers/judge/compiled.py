@@ -6,6 +6,7 @@ of 32 and 64 bits, types that are settled before it runs, and addresses.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from .. import devices, ladder
 from ..instruments.compiler import lacks_a_part, ptx
 from ..instruments.ptx_run import run_text
 from ..launch import Contestant, Kernel, KernelError, draw
-from ..launch.contestant import Work
 from ..launch.numba_internals import is_complaint
 from ..sandbox import Finding, Job, in_child, source_line
 from .examine import examine
@@ -66,21 +66,22 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
         if is_complaint(error.__cause__):
             return [only_compiled(refused(str(error)))]
         raise
-    for shape in shapes:
+    for shape in [*shapes, *more]:
         A, B = draw(*shape)
-        run, wrong = k.run(A, B)
-        if findings := [located(one) for one in run.findings if counts(one, wrong)]:
-            return [only_compiled(finding) for finding in findings]
-        if wrong:
-            example = " x ".join(map(str, shape))
-            text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
-            return [only_compiled(Finding("wrong numbers", text))]
-    for shape in more:
-        A, B = draw(*shape)
-        run, wrong = k.run(A, B)
-        certain = [located(one) for one in run.findings if one.kind in CERTAIN]
-        if wrong or certain:
-            return certain or examine(k, [*shapes, shape])
+        done = k.launched(A, B)
+        wrong = bool(wrong_elements(done.C, A, B).any())
+        if shape in shapes:
+            findings = [only_compiled(located(one)) for one in done.findings if counts(one, wrong)]
+            if wrong and not findings:
+                example = " x ".join(map(str, shape))
+                text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
+                findings = [only_compiled(Finding("wrong numbers", text))]
+        else:
+            findings = [located(one) for one in done.findings if one.kind in CERTAIN]
+            if wrong and not findings:
+                findings = examine(k, [*shapes, shape])
+        if findings:
+            return findings
     return []
 
 
@@ -98,30 +99,13 @@ class Compiled(Contestant):
         return ladder.STEPS[self.step].grid(self.parameters, M, N)
 
     def upload(self, A, B, fill=np.nan):
-        """Keep A and B for a launch that finds C full of `fill`."""
-        return CompiledWork(self, A, B, fill)
+        """One launch, which found C full of `fill`, and which is done."""
+        C = self.launched(A, B, fill).C
+        return SimpleNamespace(launch=lambda: None, download=lambda: C)
 
-    def run(self, A, B, fill=np.nan):
-        """(`CompiledRun`, whether C is wrong)."""
-        grid = self.grid(A.shape[0], B.shape[1])
-        run = run_text(self.text, self.block, grid, A, B, fill=fill)
-        return run, bool(wrong_elements(run.C, A, B).any())
-
-
-class CompiledWork(Work):
-    """One launch on the PTX machine."""
-
-    def __init__(self, k, *operands):
-        self.k, self.operands, self.C = k, operands, None
-
-    def timed(self, launches):
-        """Run it; there is nothing to time."""
-        for _ in range(launches):
-            self.C = self.k.run(*self.operands)[0].C
-
-    def download(self):
-        """C of the last launch."""
-        return self.C
+    def launched(self, A, B, fill=np.nan):
+        """The `CompiledRun` of one launch."""
+        return run_text(self.text, self.block, self.grid(A.shape[0], B.shape[1]), A, B, fill=fill)
 
 
 def counts(finding: ptx_machine.Finding, wrong: bool) -> bool:

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
 LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
 SMALL = 1 << 18  # products, such as 64 x 64 x 64
+LOOK = "look at which {} a thread takes, and at the guards"
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,10 @@ def tile_of(k):
 # --------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
-def adds_to_c(k, launches):
-    """NaN everywhere, and right when C held zeros: C was read."""
+def holds_nothing(k, launches):
+    """Zeros everywhere; or NaN everywhere: if it is right when C held zeros, C was read."""
+    if not any(r.C.any() for r in launches):
+        return Finding("zeros", "every element of C is zero")
     if not all(np.isnan(r.C).all() for r in launches):
         return None
     again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
@@ -93,11 +96,6 @@ def adds_to_c(k, launches):
     return None
 
 
-def sums_nothing(k, launches):
-    """Zeros everywhere."""
-    return None if any(r.C.any() for r in launches) else Finding("zeros", "every element of C is zero")
-
-
 def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
     """The findings; "not yet" where nothing came of the placeholder of an exercise, which says "your turn".
 
@@ -105,18 +103,10 @@ def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
     """
     if not findings or findings[0].kind not in NOTHING:
         return findings
-    if PLACEHOLDER not in k.source and PLACEHOLDER not in source_of(k):
-        return findings
-    said = findings[0].message
-    return [Finding("not yet", f"{said[0].upper()}{said[1:]}.")]
-
-
-def source_of(k):
-    """The source of a function of the host, "" where there is none."""
-    try:
-        return inspect.getsource(k.function)
-    except (OSError, TypeError, AttributeError):
-        return ""
+    source, said = k.source, findings[0].message
+    with suppress(OSError, TypeError, AttributeError):  # of a function of the host
+        source += inspect.getsource(k.function)
+    return [Finding("not yet", f"{said[0].upper()}{said[1:]}.")] if PLACEHOLDER in source else findings
 
 
 def leaves_holes(k, launches):
@@ -137,31 +127,24 @@ def leaves_holes(k, launches):
         return Finding("wrong index", f"part of C is never stored and of the rest some is wrong, {example}")
     if said := blocks_begin(k, wrong):
         return Finding("unwritten", f"part of C is never stored, {example}: {said}")
-    return Finding("unwritten", f"{place_of(k, holes)} never stored, {example}; {look_at(k, holes)}")
+    place, lines = place_of(k, holes)
+    return Finding("unwritten", f"{place} never stored, {example}; {LOOK.format(lines)}")
 
 
 def place_of(k, launches):
-    """What is wrong in all of the launches: the last rows, whole rows, or columns, else a part with its first element.
+    """Where all that is wrong lies, such as "the last rows" or "whole rows, row 4 first,", and which lines to look at.
 
-    An example: "whole rows, row 4 first,".
+    "The last" ones are the last tile's share, and where it has all there is in each C, that says nothing.
     """
     row, col = launches[-1].first
-    firsts = {"rows": f"whole rows, row {row} first,", "columns": f"whole columns, column {col} first,"}
-    return edge(k, launches) or firsts.get(lines_in(launches), f"part of C, C[{row}, {col}] first,")
-
-
-def look_at(k, launches):
-    """Where such a place may come from: from what a thread takes for its own, or from a guard."""
-    lines = (edge(k, launches) or "").removeprefix("the last ") or lines_in(launches) or "elements"
-    return f"look at which {lines} a thread takes, and at the guards"
-
-
-def lines_in(launches):
-    """Whether all that is wrong is whole "rows", or whole "columns", in all of the launches; None for neither."""
-    for name, axis in (("rows", 1), ("columns", 0)):
+    for name, axis, side in (("rows", 0, tile_of(k)[0]), ("columns", 1, tile_of(k)[1])):
+        begins = [r.C.shape[axis] - (r.C.shape[axis] % side or 1) for r in launches]
+        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(launches, begins, strict=True)):
+            return f"the last {name}", name
+    for name, axis, first in (("rows", 1, f"row {row}"), ("columns", 0, f"column {col}")):
         if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in launches):
-            return name
-    return None
+            return f"whole {name}, {first} first,", name
+    return f"part of C, C[{row}, {col}] first,", "elements"
 
 
 def right_with_x_and_y_swapped(k, launches):
@@ -184,10 +167,11 @@ def blocks_begin(k, launches):
     rows, columns, _ = tile_of(k)
     said = []
     for name, axis, size, other in (("rows", 0, rows, columns), ("columns", 1, columns, rows)):
-        if all((~np.isnan(r.C)).any(axis=1 - axis).all() for r in launches):
+        stored = [(~np.isnan(r.C)).any(axis=1 - axis) for r in launches]
+        if all(lines.all() for lines in stored):
             continue
         factors = dict.fromkeys((0, 1, other, "the number of blocks"))
-        factors = [factor for factor in factors if all(stores_as_if(factor, r, axis, size) for r in launches)]
+        factors = [n for n in factors if all((lines == begun_at(n, len(lines), size)).all() for lines in stored)]
         if len(factors) != 1:
             return None
         said.append(
@@ -196,13 +180,11 @@ def blocks_begin(k, launches):
     return "; ".join(said) or None
 
 
-def stores_as_if(factor, r, axis, size):
-    """Whether exactly those rows, or columns, are stored of blocks of that size that begin at number times factor."""
-    blocks = ladder.ceil_div(r.C.shape[axis], size)
-    times = blocks if isinstance(factor, str) else factor
-    covered = {block * times + i for block in range(blocks) for i in range(size)}
-    stored = np.flatnonzero((~np.isnan(r.C)).any(axis=1 - axis)).tolist()
-    return stored == sorted(covered & set(range(r.C.shape[axis])))
+def begun_at(factor, length, size):
+    """Which of so many rows, or columns, are in blocks of that size that begin at their number times factor."""
+    blocks = ladder.ceil_div(length, size)
+    begins = np.arange(blocks) * (blocks if isinstance(factor, str) else factor)
+    return np.isin(np.arange(length), np.add.outer(begins, np.arange(size)))
 
 
 # --------------------------------------------------------------------- every element is stored: which numbers are they?
@@ -219,48 +201,38 @@ def transposed(k, launches):
 
 def sums_a_part(k, launches):
     """Each wrong C is a sum over part of K, a part of one kind in all of them."""
-    depth = tile_of(k)[2]
-    if not any(r.C.any() for r in bad(launches)):  # zeros only: any part may be left out
+    wrong = bad(launches)
+    if not any(r.C.any() for r in wrong):  # zeros only: any part may be left out
         return None
-    for advice, parts_of in PARTS.items():
-        for r in bad(launches):
-            parts = parts_of(r.K, depth)
-            said = next((text for part, text in parts if r.holds(r.A[:, part], r.B[part])), None)
-            if not said:
-                break
-        else:
-            return Finding("K is cut", f"{said}{advice}")
+    parts = [parts_of(r.K, tile_of(k)[2]) for r in wrong]
+    for advice in parts[0]:
+        said = [
+            next((text for part, text in of[advice] if r.holds(r.A[:, part], r.B[part])), None)
+            for r, of in zip(wrong, parts, strict=True)
+        ]
+        if all(said):
+            return Finding("K is cut", f"{said[-1]}{advice}")
     return None
 
 
-def first_of(K, depth):
-    """The first products of a sum over K, none of a single one: pairs of a slice and what to say."""
-    stops = range(min(1, K - 1), K)
-    yield from ((slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in stops)
-
-
-def last_of(K, depth):
-    """The last products of a sum over K in tiles of that depth: the last tile's, or one, which may lie beyond K."""
+def parts_of(K, depth):
+    """What may be left of a sum over K in tiles of that depth: {where to look: pairs of a slice and what to say}."""
     last = (K - 1) // depth * depth
-    if last > 0:
-        yield slice(last, K), f"of {K} products only the last {K - last} went into the sum, as if = stood for +="
-    yield slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="
-    if K % depth:
-        yield slice(0, 0), "nothing is left of the sum, as if = stood for +="
-
-
-def all_but_the_first(K, depth):
-    """All but the first tile, of that depth, or the first product."""
-    yield slice(depth, K), "the first K-tile is missing"
-    yield slice(1, K), "the first product is missing"
-
-
-# What may be left of a sum, and where to look then.
-PARTS = {
-    "; look at the loops over k and where they end": first_of,
-    "": last_of,
-    "; look at the loops over k and where they begin": all_but_the_first,
-}
+    only_last = [
+        (slice(last, K), f"of {K} products only the last {K - last} went into the sum, as if = stood for +="),
+        (slice(K - 1, K), f"only the last of {K} products is there, as if = stood for +="),
+        (slice(0, 0), "nothing is left of the sum, as if = stood for +="),  # where the last tile lies beyond K
+    ]
+    return {
+        "; look at the loops over k and where they end": [
+            (slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(min(1, K - 1), K)
+        ],
+        "": only_last[last == 0 : 3 if K % depth else 2],
+        "; look at the loops over k and where they begin": [
+            (slice(depth, K), "the first K-tile is missing"),
+            (slice(1, K), "the first product is missing"),
+        ],
+    }
 
 
 def sums_a_remainder(k, launches):
@@ -369,9 +341,8 @@ def turned(X, rows, columns):
     """X with each of its tiles of rows x columns transposed, zeros beyond the edge; X itself if they are not square."""
     if rows != columns:
         return X
-    m, n = (ladder.ceil_div(length, rows) * rows for length in X.shape)
-    padded = np.zeros((m, n), X.dtype)
-    padded[: X.shape[0], : X.shape[1]] = X
+    padded = np.pad(X, [(0, -length % rows) for length in X.shape])
+    m, n = padded.shape
     tiles = padded.reshape(m // rows, rows, n // rows, rows)
     return tiles.transpose(0, 3, 2, 1).reshape(m, n)[: X.shape[0], : X.shape[1]]
 
@@ -388,23 +359,11 @@ def reread(X, length, ends):
 
 def wrong_at_the_edge(k, launches):
     """All that is wrong lies in the last tiles."""
-    where = edge(k, bad(launches))
-    if not where:
+    place, lines = place_of(k, bad(launches))
+    if not place.startswith("the last"):
         return None
     example = f"for example at {bad(launches)[-1].shape}"
-    return Finding("edge", f"wrong only in {where}, {example}; {look_at(k, bad(launches))}")
-
-
-def edge(k, launches):
-    """'the last rows' or 'the last columns', if all that is wrong lies in the last tile's share; else None.
-
-    At least one C must have others: where the last tile has all there is, that says nothing.
-    """
-    for name, axis, side in (("rows", 0, tile_of(k)[0]), ("columns", 1, tile_of(k)[1])):
-        begins = [r.C.shape[axis] - (r.C.shape[axis] % side or 1) for r in launches]
-        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(launches, begins, strict=True)):
-            return f"the last {name}"
-    return None
+    return Finding("edge", f"wrong only in {place}, {example}; {LOOK.format(lines)}")
 
 
 # ------------------------------------------------------------------------------ every element is some other sum
@@ -518,9 +477,8 @@ def explains(k, name, X, found):
 
 
 # In this order: each looks at what the ones before it did not explain.
-SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
-    adds_to_c,
-    sums_nothing,
+SUSPICIONS = (
+    holds_nothing,
     leaves_holes,
     transposed,
     sums_a_part,
@@ -534,4 +492,4 @@ SUSPICIONS: tuple[Callable[[Contestant, list[Launch]], Finding | None], ...] = (
     misreads_at_one_shape,
 )
 # Those that take no longer than the product itself.
-QUICK = (adds_to_c, sums_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)
+QUICK = (holds_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

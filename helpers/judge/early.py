@@ -10,11 +10,12 @@ from ..instruments.traces import Trace
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
-from ..sandbox import Finding, Job, in_child
+from ..sandbox import Finding
 from .checking import check_also_at
-from .reference import launched, wrong_elements
+from .reference import wrong_elements
 from .report import Report
 from .touched import BY_NUMBERS, answered, lines_of, misses, traced
+from .trials import products
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 
@@ -74,14 +75,14 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     asks = {name: mine[mine["array"] == name] for name in "AB"}
     tiles = {"A": asks["A"]["index"] % K // tile, "B": asks["B"]["index"] // N // tile}
     order = {name: [n for n in found.tolist() if n < TILES][:TILES] for name, found in tiles.items()}
-    outcome = in_child(k, product, shape=shape)
-    if outcome.value is None or all(found == list(range(TILES)) for found in order.values()):
+    A, B = draw(*shape)
+    outcome = products(k, [(A, B)])
+    if not outcome.value or all(found == list(range(TILES)) for found in order.values()):
         return ()
-    A, B, C = outcome.value
     pairs = list(zip(order["A"], order["B"], strict=False))
     taken_A = np.hstack([A[:, a * tile : (a + 1) * tile] for a, _ in pairs] or [A[:, :0]])
     taken_B = np.vstack([B[b * tile : (b + 1) * tile] for _, b in pairs] or [B[:0]])
-    if wrong_elements(C, taken_A, taken_B).any():
+    if wrong_elements(outcome.value[0], taken_A, taken_B).any():
         return ()
     name = next(name for name in "AB" if order[name] != list(range(TILES)))
     twice, missing = len(set(order[name])) < len(order[name]), set(range(TILES)) - set(order[name])
@@ -102,10 +103,3 @@ def asks_too_soon(k: Kernel, seen: Trace) -> Finding | None:
                 text = f"it asks for the next number of {name} before it has stored the last one, which is lost"
                 return Finding("asks too soon", text, lines_of(k, mine[[second]]))
     return None
-
-
-def product(job: Job, shape: tuple) -> tuple:
-    """In the child: A, B and the C that the kernel makes of them."""
-    k = job.build()
-    A, B = draw(*shape)
-    return A, B, launched(k, A, B)

@@ -1,7 +1,6 @@
 """Runs a kernel on fresh operands and compares: the part of a check that a child process does as well.
 
-Inputs are fresh random draws, C is full of NaN before the run, the grid is no larger than C needs. `shapes` says which
-sizes are tried.
+Inputs are fresh random draws, C is full of NaN before the run, the grid is no larger than C needs.
 """
 
 import traceback

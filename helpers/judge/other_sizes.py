@@ -12,6 +12,7 @@ from ..devices import Device
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
+from .parts import without_comments
 
 FACTORS = (0.5, 1, 2, 3)  # times the simulator's defaults, which are small
 LARGER = 8  # than the smallest tile of all, so that a simulator is done with any of them soon
@@ -20,10 +21,9 @@ LARGER = 8  # than the smallest tile of all, so that a simulator is done with an
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
     """A few dicts of parameters for k, small ones; () if its source takes none of them as parameters.
 
-    Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one of two
-    sizes shows only where that is the smaller one. Where the source asks whether two sizes are equal, both answers get
-    their sets. Sizes that the source may have as numbers stay as they are, and so does a size of 1: a kernel for one
-    row a thread may well do without the loop over rows.
+    Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one shows only
+    where that is the smaller one. Where the source asks whether two sizes are equal, both answers get their sets. Sizes
+    that the source may have as numbers stay, and so does a size of 1, which may well do without a loop.
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
@@ -40,19 +40,12 @@ def takes_all_sizes(k: Kernel) -> bool:
 
 def may_be_outgrown(k: Kernel) -> bool:
     """Whether the source has a number that its own sizes may outgrow and the other ones may not, as in `As[64][64]`."""
-    largest = {key: max(p[key] for p in other_sizes(k)) for key in k.parameters}
-    shown = [most for key, most in largest.items() if most < k.parameters[key]]  # a smaller number shows there
-    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", without_hints(code_of(k))))
-
-
-def without_hints(code: str) -> str:
-    """OpenCL C without what it says to the optimiser only."""
-    return re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code, flags=re.MULTILINE)
-
-
-def without_comments(source: str) -> str:
-    """OpenCL C with a space for each comment."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
+    points = other_sizes(k)
+    most = {key: max(p[key] for p in points) for key in k.parameters}
+    shown = [n for key, n in most.items() if n < k.parameters[key]]  # a smaller number shows there
+    # A pragma is for the optimiser only.
+    code = re.sub(r"^\s*#\s*pragma\s+unroll\b.*", "", code_of(k), flags=re.MULTILINE)
+    return any(int(number) >= min(shown, default=0) for number in re.findall(r"\b\d+\b", code))
 
 
 def code_of(k: Kernel) -> str:
@@ -87,15 +80,11 @@ def asked_of_launch(k: Kernel) -> set[str]:
     """
     if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
         return set()
-    x, y = (next(name for name in k.parameters if ladder.STEPS[k.step].block(two(name))[side] == 2) for side in (0, 1))
+    block = ladder.STEPS[k.step].block
+    x, y = (next(n for n in k.parameters if block({"BM": 1, "BN": 1, n: 2})[side] == 2) for side in (0, 1))
     asks = {x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)"}
     asks[y] = asks[x].replace("\\.x", "\\.y").replace("0", "1")
     return {name for name, words in asks.items() if re.search(words, code_of(k))}
-
-
-def two(name: str) -> dict:
-    """A block of 1 x 1 but for that side."""
-    return {"BM": 1, "BN": 1, name: 2}
 
 
 def padding_of(key: str, source: str) -> int:
@@ -115,10 +104,8 @@ def most_telling(
 ) -> tuple[dict, ...]:
     """The few points near the simulator's defaults that are worth a try: each shows most of what none before it did.
 
-    The kernel's own BM = BN = 8 shows nothing of a mix-up of the two; a point with BM < BN and one with BN < BM do, and
-    a third that shows no more is left out. `own`: the kernel's parameters as pairs; those not in `taken` stay as they
-    are. `padded`: pairs of a size and what the source adds to it. `compared`: pairs of sizes that the source compares.
-    The result is () if `own` goes with no other points.
+    `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. `padded`: pairs of a size and what
+    the source adds to it. `compared`: pairs of sizes that the source compares. () if `own` goes with no other points.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.defaults["simulator"]
@@ -134,14 +121,13 @@ def most_telling(
         return ()
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
-    shows = {tuple(p.values()): shown_by(step, p, taken, padded, compared) for p in points}
+    points = [(p, shown_by(step, p, taken, padded, compared)) for p in points]
     seen, chosen = shown_by(step, own, taken, padded, compared), []
     while points:
-        best = max(points, key=lambda p: (len(shows[tuple(p.values())] - seen), -math.prod(step.tile(p))))
-        new = shows[tuple(best.values())] - seen
-        if chosen and not new:
+        best, shown = max(points, key=lambda point: (len(point[1] - seen), -math.prod(step.tile(point[0]))))
+        if chosen and shown <= seen:
             break
-        seen |= new
+        seen |= shown
         chosen.append(best)
     return tuple(chosen)
 

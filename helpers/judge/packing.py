@@ -8,11 +8,12 @@ import numpy as np
 from .. import ladder
 from ..launch import Kernel, draw
 from ..launch.given import takes
-from ..sandbox import Finding, Job, in_child
+from ..sandbox import Finding
 from .checking import check, right_with
-from .reference import launched, wrong_elements
+from .reference import wrong_elements
 from .report import Report
 from .touched import NOTHING, answered
+from .trials import products
 
 # Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
 OTHERS = (
@@ -28,19 +29,13 @@ def judge_packing(k: Kernel) -> Report:
     report = right_with(k, answered(k, check(k)), *OTHERS)
     if report or report.findings[0].kind in (*NOTHING, "does not compile"):
         return report
-    outcome = in_child(k, one_number)
-    if not outcome.value:
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    A, B = draw(rows, columns, depth)  # all panels are full
+    width = k.parameters["VW"]
+    first = np.arange(columns) // width * width
+    outcome = products(k, [(A, B)])
+    if not outcome.value or wrong_elements(outcome.value[0], A, B[:, first]).any():
         return report
     lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(r"\bBs\s*\[.*[^=!<>]=[^=]", line + " ")]
-    width = k.parameters["VW"]
     text = f"C[0, 1] to C[0, {width - 1}] hold the sum for C[0, 0]: a vector of Bs is made from one number of B"
     return replace(report, findings=(Finding("one number in all lanes", text, tuple(lines)),))
-
-
-def one_number(job: Job) -> bool:
-    """In the child: whether, where all panels are full, each vector of C holds its first sum in all lanes."""
-    k = job.build()
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    A, B = draw(rows, columns, depth)
-    first = np.arange(columns) // k.parameters["VW"] * k.parameters["VW"]
-    return not wrong_elements(launched(k, A, B), A, B[:, first]).any()

@@ -46,7 +46,7 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
 
 def refuse_commas(text: str) -> None:
     """Raise CommaIndex for OpenCL C in which an index has a comma, with the line of the text and what C has for it."""
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    code = without_comments(text)
     for at in (found.start() for found in re.finditer(r"\[", code)):
         name = re.search(r"[A-Za-z_]\w*\s*(\[[^\[\]]*\]\s*)*$", code[max(0, at - 200) : at])
         depth, end, commas = 1, at + 1, []
@@ -67,6 +67,11 @@ def refuse_commas(text: str) -> None:
                 f"line {number} of your text has {index}. C has no such index: it takes what stands behind the comma "
                 f"alone, {array}[{last}]. Write {meant}."
             )
+
+
+def without_comments(source: str) -> str:
+    """OpenCL C with spaces for its comments, so that all else stands where it stood."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), source, flags=re.DOTALL)
 
 
 def margin(line):

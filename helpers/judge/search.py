@@ -95,10 +95,9 @@ class SmoothHill:
 class HiddenHill:
     """Made-up rates: two low hills and a high one, which is where the search has not begun.
 
-    The first point that a search tries is the top of a low hill, wherever it is. That hill is the points that differ
-    from it in two parameters at most. The first point outside is the top of a second one. Only then the peak is drawn,
-    with other values than both tops, and every point outside of both hills leads up to it. So a search from one point
-    that only climbs never finds it, not even one that has tried another point before.
+    The first point that a search tries is the top of a low hill: the points that differ from it in two parameters at
+    most. The first point outside is the top of a second one. Only then the peak is drawn, with other values than both
+    tops, and every point outside of both hills leads up to it. So a search that only climbs never finds it.
     """
 
     weak = "it begins on a low hill, and finds the high one in {} of {} runs; does it look elsewhere, too?"

@@ -9,9 +9,6 @@ A fault may begin where a size passes a bound, so the shapes pass every bound th
 - *More blocks a side than a block has threads there*, for both sides: a block's place that was made from the wrong
   number (`blockIdx * gridDim`) covers C as long as there are few blocks.
 - *256 and 65,536 in each of M, N and K*, and 256 blocks: there a counter of 8 or 16 bits starts again.
-
-What no simulator does in seconds a device does in milliseconds (`large_shapes`), and a CUDA kernel with no GPU is run
-as the compiler made it, as far as that is quick (`compiled_shapes`).
 """
 
 import itertools

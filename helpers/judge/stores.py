@@ -40,11 +40,8 @@ def begins(k: Kernel, stored_by: dict) -> str:
     rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
     down = k.grid(2 * rows, columns).index(2)  # the side that counts rows: x in the naive step
     for name, which, size, side in (("row", 0, rows, down), ("column", 1, columns, 1 - down)):
-        first = {}
-        for element, blocks in stored_by.items():
-            for block in blocks:
-                first[block[side]] = min(first.get(block[side], element[which]), element[which])
-        found = sorted(first.values())  # in any order of the blocks
+        pairs = [(block[side], element[which]) for element, blocks in stored_by.items() for block in blocks]
+        found = sorted(dict(sorted(pairs, reverse=True)).values())  # the first of each block, in any order of these
         if found != [size * number for number in range(len(found))]:
             places = ", ".join(map(str, found[:4]))
             return f"; the blocks begin at the {name}s {places}, and should at block number times {size}"

@@ -5,12 +5,12 @@ import numpy as np
 from ..launch import Kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
-from ..sandbox import Finding, Job, in_child
+from ..sandbox import Finding
 from .checking import check_also_at, right_with
 from .other_sizes import at_sizes, taken_by
-from .reference import launched
 from .report import Report
 from .touched import answered, misses
+from .trials import products
 
 HUGE = np.float32(2.0**100)  # beside it a 1 is lost, in float64 as well
 ODD = dict(TILE=5)
@@ -25,17 +25,18 @@ def check_two_sums(k: Kernel) -> Report:
     """
     tile = parameters_like(k, "tiled")["TILE"]
     report = answered(k, check_also_at(k, (tile, tile, tile), "its sums are looked at"))
-    takes_any = "TILE" in taken_by(k)
-    report = right_with(k, report, *[ODD] * takes_any)
+    others = [ODD] if "TILE" in taken_by(k) else []
+    report = right_with(k, report, *others)
     if not report:
         return report
-    for one in (k, at_sizes(k, ODD)) if takes_any else (k,):
+    for one in (k, *(at_sizes(k, other) for other in others)):
         tile = one.parameters["TILE"]
-        outcome = in_child(one, sums_kept, tile=tile)
+        ones = np.ones((tile, tile), np.float32)
+        outcome = products(one, [(ones_beside_huge(tile, odd), ones) for odd in (0, 1)])
         if outcome.findings:
             return misses(report, *outcome.findings)
-        for odd, kept in enumerate(outcome.value):
-            wanted = int((ones_beside_huge(tile, odd)[0] == 1).sum())
+        for odd, C in enumerate(outcome.value):
+            kept, wanted = C.min(), int((ones_beside_huge(tile, odd)[0] == 1).sum())
             if kept != wanted:
                 huge, ones = ("odd", "even") if odd else ("even", "odd")
                 text = (
@@ -43,12 +44,6 @@ def check_two_sums(k: Kernel) -> Report:
                 )
                 return misses(report, Finding("not two sums", f"{text}, at TILE={tile}"))
     return report
-
-
-def sums_kept(job: Job, tile: int) -> list[float]:
-    """In the child: the least number of C with huge numbers at even k and ones at odd k, then the other way round."""
-    k, ones = job.build(), np.ones((tile, tile), np.float32)
-    return [float(launched(k, ones_beside_huge(tile, odd), ones).min()) for odd in (0, 1)]
 
 
 def ones_beside_huge(tile: int, odd: int) -> np.ndarray:

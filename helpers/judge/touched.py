@@ -16,16 +16,14 @@ from ..launch.kernel import parameters_like
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
 from ..sandbox.accesses import grouped
 from .checking import check, check_also_at, right_with
-from .other_sizes import without_comments
+from .parts import without_comments
 from .reference import launched, wrong_elements
 from .report import Report
+from .trials import products
 
 # What the numbers alone showed. Of the other kinds, somebody watched the cause.
-BY_NUMBERS = {f"wrong {what}" for what in ("numbers", "index", "row", "column", "place")} | {
-    "K is cut",
-    "edge",
-    "transposed",
-}
+BY_NUMBERS = {"wrong numbers", "wrong index", "wrong row", "wrong column", "wrong place"}
+BY_NUMBERS |= {"K is cut", "edge", "transposed"}
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
 
@@ -50,9 +48,9 @@ def answered(k: Kernel, report: Report) -> Report:
     if report or report.findings[0].kind not in NOTHING or not reads(k):
         return report
     said = report.findings[0].message.rstrip(".")
-    outcome = in_child(k, multiply_thousands)
     found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
-    if outcome.value:
+    outcome = products(k, [[1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters))]])
+    if outcome.value and np.nan_to_num(outcome.value[0]).any():
         text = f"{said}, but not with numbers a thousand times as large: an int cuts them off"
         found = Finding("whole numbers", text)
     return replace(report, findings=(found,))
@@ -75,13 +73,6 @@ def reads(k: Kernel) -> bool:
     return all(len(seen.where(array=name, writes=False)) for name in "AB") and bool(shared)
 
 
-def multiply_thousands(job: Job) -> bool:
-    """In the child: whether C is more than zeros where A and B hold numbers of a thousand and more."""
-    k = job.build()
-    A, B = (1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters)))
-    return bool(np.nan_to_num(launched(k, A, B)).any())
-
-
 # ------------------------------------------------------------------------------------------------------- addresses
 
 
@@ -92,13 +83,20 @@ def judge_transposed(k: Kernel) -> Report:
     `check` knows A @ B only. Returns a `Report`, true when right. Addresses explain wrong numbers; where the numbers
     are right, they may still miss the idea.
     """
-    if idle(k, (5, 5, 7), (5, 7, 3)):
+    seen = traced(k, 5, 5, 7), traced(k, 5, 7, 3)
+    if all(one is not None and not len(one.accesses) for one in seen):
         return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
     # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
     stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
     for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
-        outcome = in_child(k, multiply_transposed, limit, {}, shapes=shapes)
-        wrong = oclgrind_findings(outcome.log, k.source) or outcome.findings or outcome.value
+        operands = [draw(*shape) for shape in shapes]
+        outcome = products(k, operands, limit, {})
+        wrong = oclgrind_findings(outcome.log, k.source)
+        for (A, B), C in zip(operands, outcome.value or (), strict=False):
+            if not wrong and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
+                at = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
+                wrong = [Finding("wrong numbers", f"numbers of C are not right, for example at {at}")]
+        wrong = wrong or outcome.findings
         if wrong:
             break
     if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
@@ -115,12 +113,6 @@ LONG = [(2, 1, 300), (1, 300, 2), (300, 1, 2)]  # longer than a counter of 8 bit
 QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones
 
 
-def idle(k: Kernel, *shapes: tuple) -> bool:
-    """Whether it touches nothing, whatever the shape."""
-    seen = [traced(k, *shape) for shape in shapes]
-    return not any(one is None or len(one.accesses) for one in seen)
-
-
 def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
     """The first element of C = A @ B.T whose thread reads or stores elsewhere, as a `Finding`; None if none does."""
     try:
@@ -135,15 +127,15 @@ def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
     threads = [touched[number == n] for n in np.unique(number)]
     loads = [{name: a[(a["array"] == name) & ~a["writes"]] for name in "AB"} for a in threads]
     sums = [tuple(whole_row(a["index"].tolist(), K) for a in mine.values()) for mine in loads]
-    every = {(row, col) for row in range(M) for col in range(N)}
+    all_there = set(sums) == set(np.ndindex(M, N))  # then it is the store
     for a, mine, (row, col) in zip(threads, loads, sums, strict=True):
         stores = a[a["writes"]]
         places = set(stores["index"].tolist())
-        if set(sums) == every and places != {row * N + col}:  # all sums are there, so it is the store
+        if all_there and places != {row * N + col}:
             where = f"stored at {min(places)} of C" if places else "stored nowhere"
             text = f"the sum of row {row} of A and row {col} of B is {where}; it belongs at {row * N + col}"
             return Finding("wrong index", f"{text}, which is C[{row}, {col}]", lines_of(k, stores))
-        for place in places if set(sums) != every else ():
+        for place in () if all_there else places:
             row, col = divmod(place, N)
             for (name, at), first in zip(mine.items(), (row * K, col * K), strict=True):
                 given, wanted = sorted(at["index"].tolist()), list(range(first, first + K))
@@ -165,16 +157,6 @@ def lines_of(k: Kernel, accesses: np.ndarray) -> tuple:
     return tuple(sorted({source_line(k, line) for line in accesses["line"].tolist()}))
 
 
-def multiply_transposed(job: Job, shapes: list) -> list[Finding]:
-    """In the child: run a kernel for C = A @ B.T on each shape, and compare. Returns findings, empty when right."""
-    k = job.build()
-    for M, N, K in shapes:
-        A, B = draw(M, N, K)
-        if wrong_elements(launched(k, A, B), A, B.reshape(N, K).T).any():
-            return [Finding("wrong numbers", f"numbers of C are not right, for example at {M} x {N} x {K} (M x N x K)")]
-    return []
-
-
 # ----------------------------------------------------------------------------------------------------------- loads
 
 
@@ -194,10 +176,11 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     except (KernelError, ValueError) as error:
         return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
     loads, most = seen.where(writes=False), predicted_traffic(k, M, N, K)
-    from_global = int(np.isin(loads["array"], ["A", "B", "C"]).sum())
-    from_matrices = int(np.isin(loads["array"], ["A", "B"]).sum())  # to sum in C itself costs time, and no idea
-    most_global, mine = most.global_loads, from_global if ladder.STEPS[k.step].reuse else from_matrices
-    counted = {"global": (mine, most_global), "shared": (len(loads) - from_global, most.shared_loads)}
+    shared = int((loads["memory"] == "shared").sum())
+    # To sum in C itself costs time, and no idea.
+    counts = loads["array"] != ("" if ladder.STEPS[k.step].reuse else "C")
+    mine = int((counts & (loads["memory"] == "global")).sum())
+    counted = {"global": (mine, most.global_loads), "shared": (shared, most.shared_loads)}
     findings = [
         Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
         for memory, (mine, needed) in counted.items()
@@ -216,7 +199,7 @@ def reads_apart(k: Kernel) -> list[Finding]:
     rung = DIALECTS[k.dialect].build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     mine, most = (stretches(trace(one, rows, columns, depth), k.block[0]) for one in (k, rung))
-    for name, (_, length) in zip("AB", ((0, depth), (0, columns)), strict=True):
+    for name, length in zip("AB", (depth, columns), strict=True):
         if mine[name][0] > most[name][0]:
             first, second = (divmod(index, length) for index in mine[name][1])
             text = f"neighbours in x do not read {name} together"
@@ -233,14 +216,12 @@ def stretches(seen: Trace, across: int) -> dict[str, tuple]:
     for name in "AB":
         a = seen.where(array=name, writes=False)
         row = grouped(a["line"], *a["block"].T, a["round"], a["thread"] // across)
-        pieces = len({(*pair,) for pair in zip(row.tolist(), (a["index"] // 4).tolist(), strict=True)})
-        example = (0, 0)
-        for n in np.unique(row):
-            order = a[row == n][np.argsort(a[row == n]["thread"], kind="stable")]["index"].tolist()
-            if len(order) > 1 and abs(order[1] - order[0]) > 1:
-                example = order[0], order[1]
-                break
-        found[name] = pieces, example
+        pieces = len(np.unique(grouped(row, a["index"] // 4)))
+        order = np.lexsort((a["thread"], row))
+        a, row = a[order], row[order]
+        beside = (np.diff(row) == 0) & (np.diff(a["thread"]) == 1)
+        apart = np.flatnonzero(beside & (np.abs(np.diff(a["index"])) > 1))[:1]
+        found[name] = pieces, a["index"][[*apart, *apart + 1]].tolist() or (0, 0)
     return found
 
 
@@ -283,16 +264,10 @@ def exchanged(k: Kernel, report: Report) -> Report:
     """The report; or, where tx and ty exchanged in one line or in some make the kernel right, these lines."""
     if isinstance(report, MissesTheIdea) or k.dialect != "OpenCL" or report.findings[0].kind not in BY_NUMBERS:
         return report
-    code = without_comments(k.source)
-    both = [
-        number
-        for number, line in enumerate(code.splitlines(), 1)
-        if re.search(r"\btx\b", line) and re.search(r"\bty\b", line) and "get_local_id" not in line
-    ]
-    some = both[:4]
-    choices = [lines for count in range(1, len(some) + 1) for lines in combinations(some, count)]
-    sources = [with_exchanged(k.source, set(lines)) for lines in choices]
-    outcome = in_child(k, first_right, sources=sources)
+    lines = enumerate(without_comments(k.source).splitlines(), 1)
+    both = [n for n, line in lines if {"tx", "ty"} <= {*re.findall(r"\w+", line)} and "get_local_id" not in line][:4]
+    choices = [chosen for count in range(1, len(both) + 1) for chosen in combinations(both, count)]
+    outcome = in_child(k, first_right, sources=[with_exchanged(k.source, chosen) for chosen in choices])
     if outcome.value is None:
         return report
     lines = choices[outcome.value]
@@ -300,13 +275,12 @@ def exchanged(k: Kernel, report: Report) -> Report:
     return replace(report, findings=(Finding("x and y swapped", f"right with tx and ty exchanged in {where}", lines),))
 
 
-def with_exchanged(source: str, lines: set[int]) -> str:
+def with_exchanged(source: str, lines: tuple[int, ...]) -> str:
     """The source with ty for tx and tx for ty in the lines of these numbers."""
-    other = {"tx": "ty", "ty": "tx"}
-    return "\n".join(
-        re.sub(r"\bt[xy]\b", lambda found: other[found[0]], line) if n in lines else line
-        for n, line in enumerate(source.splitlines(), 1)
-    )
+    text = source.splitlines()
+    for n in lines:
+        text[n - 1] = re.sub(r"\bt([xy])\b", lambda found: "ty" if found[1] == "x" else "tx", text[n - 1])
+    return "\n".join(text)
 
 
 def first_right(job: Job, sources: list[str]) -> int | None:
@@ -345,9 +319,9 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
     """An element of C that more than one thread stores, and by how many of them; None if there is none."""
     stores = seen.where(array="C", writes=True)
     who = grouped(*stores["block"].T, stores["thread"])
-    pairs = np.unique(np.stack([stores["index"], who]), axis=1) if len(stores) else np.zeros((2, 0), int)
-    elements, times = np.unique(pairs[0], return_counts=True)
-    if not len(times) or times.max() < 2:
+    elements, _ = np.unique(np.stack([stores["index"], who]), axis=1)
+    elements, times = np.unique(elements, return_counts=True)
+    if max(times, default=0) < 2:
         return None
     M, N = seen.shapes["C"]
     row, col = divmod(elements[times.argmax()].item(), N)
@@ -388,14 +362,12 @@ def not_turned(k: Kernel) -> list[Finding]:
     """A number of A that is not stored at the turned place in As, in a product of one tile."""
     tile = k.parameters["TILE"]
     a = trace(k, tile, tile, tile)
-    stored, asked = a.where(array="As", writes=True), {}
+    stored = a.where(array="As", writes=True)
     if not len(stored):
         return [Finding("not turned", "nothing is stored in As")]
-    for access in a.where(array="A"):
-        asked.setdefault(access["thread"].item(), []).append(divmod(access["index"].item(), tile))
     for access in stored:
         place = divmod(access["index"].item(), a.shapes["As"][1])
-        mine = asked.get(access["thread"].item(), [])
+        mine = [divmod(n, tile) for n in a.where(array="A", thread=access["thread"])["index"].tolist()]
         if place[::-1] not in mine:
             what = f"A[{mine[0][0]}, {mine[0][1]}]" if mine else "what its thread has not read from A"
             return [Finding("not turned", f"{what} is stored at As[{place[0]}, {place[1]}]")]

@@ -8,19 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from .. import ladder
 from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
 from .examine import examine
 from .other_sizes import at_sizes
+from .reference import launched
 from .stores import can_be_noted, overlap, overlap_noted
 
-# Products of a number of A and one of B, in whole tiles. A simulator does as many in ten seconds or so:
-LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}
-# ... in a second or less, Oclgrind code as it was written:
-QUICK = {"CUDA": 10_000, "OpenCL": 40_000}
-# ... and Oclgrind, while it also follows what was never set, in ten:
-THOROUGH = 2_000_000
+# Products of a number of A and one of B, in whole tiles, that
+LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}  # a simulator does in ten seconds or so,
+QUICK = {"CUDA": 10_000, "OpenCL": 40_000}  # in a second or less, Oclgrind code as it was written,
+THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
@@ -68,11 +69,10 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
     here = [findings for findings in found[: len(own)] if findings]
     there = zip(others, found[len(own) :], strict=False)
     elsewhere = tuple((parameters, findings) for (parameters, _), findings in there if findings)
-    unseen = ()
-    if k.dialect == "OpenCL":
-        unseen += ("races", "reads outside a local array") if RACES not in looked_for else ()
-        unseen += ("numbers that nobody has set",) if UNSET not in looked_for else ()
-    return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
+    of_each = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
+    unseen = [what for ask, whats in of_each.items() for what in whats if ask not in looked_for]
+    not_looked_for = tuple(unseen) if k.dialect == "OpenCL" else ()
+    return Trial(here[-1] if here else [], not_looked_for, all_of_them.shapes, elsewhere)
 
 
 def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:
@@ -115,7 +115,8 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         found, waiting = found + done, waiting[len(done) :]
         if not waiting:  # it was ended once all was done
             break
-        if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed(outcome) or outcome.unbuilt):
+        crashed = not outcome.log and any(finding.kind == "crash" for finding in outcome.findings)  # with no report why
+        if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed or outcome.unbuilt):
             gone, *_ = waiting[0]
             waiting[0] = [way for way in waiting[0] if way != gone and (way.ask is None or not outcome.unbuilt)]
             continue
@@ -124,11 +125,6 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         if not goes_on(parts[len(found) - 1], found[-1], waiting[0][0] if waiting else None):
             break
     return found, looked_for
-
-
-def crashed(outcome: Outcome) -> bool:
-    """Whether the child was taken down, by the kernel or by what runs it, and left no report of why."""
-    return not outcome.log and any(finding.kind == "crash" for finding in outcome.findings)
 
 
 def small_enough(k: Kernel, shapes: list, limits: dict = LIMITS) -> tuple[list, int]:
@@ -148,11 +144,6 @@ def products_of(k: Kernel, shapes: list) -> dict[tuple, int]:
         shape: math.prod(ladder.ceil_div(n, t) * t for n, t in zip(shape, tile, strict=True))
         for shape in map(tuple, shapes)
     }
-
-
-def quick(k: Kernel, shapes: list) -> bool:
-    """Whether a simulator does all of the shapes in one or two seconds."""
-    return sum(products_of(k, shapes).values()) <= QUICK[k.dialect]
 
 
 def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
@@ -183,9 +174,21 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
 
 
-def examine_watched(job: Job, shapes: list) -> list[Finding]:
-    """In the child: build the kernel and do what `examined` does."""
-    return examined(job.build(), shapes)
+def products(k: Kernel, operands: list[tuple], *how: object) -> Outcome:
+    """The products C of these (A, B), as a list: the value of a child's `Outcome`. `how`: as for `in_child`."""
+    return in_child(k, launch_each, *how, operands=operands)
+
+
+def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:
+    """In the child: C of each launch."""
+    k = job.build()
+    yield from (launched(k, A, B) for A, B in operands)
+
+
+def examine_there(job: Job, stages: list) -> list[Finding]:
+    """In the child: the findings at the first lists of shapes that show any, as `examined` has them."""
+    k = job.build()
+    return next(filter(None, (examined(k, shapes) for shapes in stages)), [])
 
 
 def examined(k: Kernel, shapes: list) -> list[Finding]:
@@ -203,17 +206,15 @@ def examined(k: Kernel, shapes: list) -> list[Finding]:
 
 def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
     """What the `Watch` saw, as findings about lines of k.source."""
-    findings = []
-    for line in sorted(watch.aliased):
-        message = (
-            "two shared arrays are made on one line, and Numba's simulator gives both "
-            "the same memory; make each on a line of its own"
-        )
-        findings.append(Finding("shared memory", message, (source_line(k, line),)))
-    for _, first, second, what in sorted(watch.races):
-        lines = tuple(dict.fromkeys([source_line(k, first), source_line(k, second)]))
-        findings.append(Finding("race", what, lines))
-    for line in sorted(watch.divergent):
-        message = "only some threads of a block reach this barrier"
-        findings.append(Finding("divergent barrier", message, (source_line(k, line),)))
-    return findings
+    message = (
+        "two shared arrays are made on one line, and Numba's simulator gives both "
+        "the same memory; make each on a line of its own"
+    )
+    aliased = [Finding("shared memory", message, (source_line(k, line),)) for line in sorted(watch.aliased)]
+    races = [
+        Finding("race", what, tuple(dict.fromkeys([source_line(k, first), source_line(k, second)])))
+        for _, first, second, what in sorted(watch.races)
+    ]
+    message = "only some threads of a block reach this barrier"
+    divergent = [Finding("divergent barrier", message, (source_line(k, line),)) for line in sorted(watch.divergent)]
+    return aliased + races + divergent

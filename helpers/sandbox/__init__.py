@@ -6,7 +6,7 @@ from .child import SECONDS, Outcome, allow, apart, folder_of_a_stranger, in_chil
 from .findings import Finding
 from .job import Errand, Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
-from .progress import Progress
+from .progress import ProgressBar
 from .watch import Watch, source_line, watching
 from .watched_arrays import NegativeIndex, OutsideArray
 
@@ -19,7 +19,7 @@ __all__ = [
     "NegativeIndex",
     "Outcome",
     "OutsideArray",
-    "Progress",
+    "ProgressBar",
     "Watch",
     "allow",
     "apart",

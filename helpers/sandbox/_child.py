@@ -1,12 +1,12 @@
 """What a child process does: the job in its folder. `process` starts it; nothing else runs this."""
 
-import dataclasses
 import faulthandler
 import json
 import os
 import pickle
 import signal
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from ..launch import KernelError
@@ -31,27 +31,21 @@ def main(folder: str) -> None:
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves
-    value, findings, yielded = None, [], []
+    value, findings, errand = None, [], isinstance(job, Errand)
     try:
         value = job.task(job, **job.arguments)
         if isinstance(value, Iterator):
-            yields, value = value, yielded
+            yields, value = value, []
             for one in yields:
-                yielded.append(one)
-                leave(folder, SO_FAR, pickle.dumps, (yielded, []))
+                value.append(one)
+                leave(folder, SO_FAR, (value, []), errand)
     except KernelError as error:
         findings = [Finding("does not compile", str(error))]
-    leave(folder, "answer", as_json if isinstance(job, Errand) else pickle.dumps, (value, findings))
+    leave(folder, "answer", (value, findings), errand)
 
 
-def as_json(answer):
-    """The bytes of an errand's answer."""
-    value, findings = answer
-    return json.dumps([value, [dataclasses.asdict(finding) for finding in findings]]).encode()
-
-
-def leave(folder, name, packed, answer):
+def leave(folder, name, answer, as_json):
     """Write the answer to that file, whole or not at all."""
     part = Path(folder, "part")
-    part.write_bytes(packed(answer))
+    part.write_bytes(json.dumps(answer, default=asdict).encode() if as_json else pickle.dumps(answer))
     os.replace(part, Path(folder, name))

@@ -41,12 +41,11 @@ def used_by(pid: int) -> tuple[float, float, int, int]:
     (seconds of its computing on all cores, those of what it has started, how many processes that is, how often it has
     waited for something and gone on)
     """
-    try:
+    below, waits = group_of(pid), 0
+    with suppress(psutil.Error):
         process = psutil.Process(pid)
-        below, waits = {child.pid for child in process.children(recursive=True)}, process.num_ctx_switches().voluntary
-    except psutil.Error:
-        below, waits = set(), 0
-    below |= group_of(pid)
+        below |= {child.pid for child in process.children(recursive=True)}
+        waits = process.num_ctx_switches().voluntary
     return cpu_seconds(pid), sum(map(cpu_seconds, below)), len(below), waits
 
 
@@ -64,8 +63,7 @@ def group_of(leader):
 
 def cpu_seconds(pid):
     """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
-    try:
+    with suppress(psutil.Error):
         times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return 0.0
-    return times.user + times.system
+        return times.user + times.system
+    return 0.0

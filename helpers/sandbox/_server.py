@@ -1,8 +1,8 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-Whoever wants a child connects to its socket and sends a byte and one line of JSON. It answers with "pid" and the
-child's process id, then, as often as it is asked to "look", with what the child has used, and last with "status" and
-its exit status. A child whose asker is gone is ended. When standard input ends, so does it, with all children.
+Whoever wants a child connects to its socket and sends a byte and one line of JSON. It answers in such lines: "pid" and
+the child's process id, then, as often as it is asked to "look", "looked" and what the child has used, and last "status"
+and its exit status. A child whose asker is gone is ended. When standard input ends, so does it, with all children.
 
 A child in the jail cannot connect. It has lines, sockets over which it sends the server one end of a connection; what
 it asks for there goes into its own jail, whatever it says.
@@ -75,14 +75,13 @@ class Server:
         self.events.unregister(asker)
         with suppress(OSError, ValueError):  # it is gone again
             _, lines, *_ = socket.recv_fds(asker, 1, 2)
-            request = json.loads(asker.makefile("rb").readline(LONGEST))
+            request = read_request(asker)
             if "line" in request:
                 line = socket.socket(fileno=lines[0])
                 self.await_(line, partial(self.hear_inside, line, request["line"]))
-                asker.close()
             else:
                 self.begin(asker, request, request["jail"], lines)
-            return
+                return
         asker.close()
 
     def hear_inside(self, line, folder):
@@ -95,10 +94,9 @@ class Server:
             line.close()
             return
         asker.settimeout(PATIENCE)
-        try:
-            request = json.loads(asker.makefile("rb").readline(LONGEST))
-        except (OSError, ValueError, RecursionError):
-            request = None
+        request = None
+        with suppress(OSError, ValueError, RecursionError):
+            request = read_request(asker)
         if request is None or list(self.children.values()).count(folder) > TOGETHER:
             asker.close()
         else:
@@ -128,7 +126,7 @@ class Server:
         except OSError:
             said = b""
         if said == b"look\n":
-            tell(asker, "looked", *used_by(pid))
+            tell(asker, "looked", used_by(pid))
         elif said == b"where\n":
             os.kill(pid, signal.SIGUSR1)
         else:
@@ -163,10 +161,15 @@ class Server:
         sys.exit()
 
 
-def tell(asker, *words):
+def read_request(asker):
+    """What is asked for, from the one line of JSON that says it."""
+    return json.loads(asker.makefile("rb").readline(LONGEST))
+
+
+def tell(asker, word, value):
     """Send the asker one line, if it is still there."""
     with suppress(OSError):
-        asker.sendall(f"{' '.join(map(str, words))}\n".encode())
+        asker.sendall(json.dumps([word, value]).encode() + b"\n")
 
 
 def end(pid):

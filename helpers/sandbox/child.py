@@ -1,7 +1,6 @@
 """Runs a task on a kernel in a child process: a crash, or a loop that never ends, costs the child and not the notebook.
 
-OpenCL kernels run under Oclgrind, which names out-of-bounds accesses, data races and barriers that not all
-work-items reach; CUDA kernels run in Numba's simulator with `watch` watching.
+OpenCL kernels run under Oclgrind, CUDA kernels in Numba's simulator with `watch` watching.
 """
 
 import ast
@@ -27,7 +26,7 @@ from .findings import Finding
 from .job import Errand, Job, packed, portable
 from .oclgrind import OCLGRIND, oclgrind_environment
 from .process import start, start_server
-from .progress import Progress
+from .progress import ProgressBar
 from .watch import source_line
 
 SECONDS = 60  # of computing
@@ -67,10 +66,6 @@ def allow(seconds: float) -> Iterator[Purse]:
         yield PURSE
     finally:
         PURSE = before
-
-
-class Crowd(RuntimeError):
-    """A child has started too many processes; the message says how many."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +170,7 @@ def apart(task: Callable, what: str, seconds: float, trust: bool = False, **argu
         prepare(False, not trust)  # the task may have a kernel tried; its children come from these servers, too
     with folder_of_a_stranger() as folder:
         environment = child_environment(True, None if trust else jail.environment(folder))
-        done = work(folder, environment, Errand(task, arguments), what, seconds, jailed=not trust)
-        return replace(done, findings=[replace(finding, lines=()) for finding in done.findings])  # of no one kernel
+        return work(folder, environment, Errand(task, arguments), what, seconds, jailed=not trust)
 
 
 @contextmanager
@@ -196,33 +190,18 @@ def folder_of_a_stranger() -> Iterator[Path]:
 def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    stopped, seconds = None, min(seconds, PURSE.left)
+    errand, seconds = isinstance(job, Errand), min(seconds, PURSE.left)
     with start(folder, environment, jailed) as child:
-        try:
-            if not wait_patiently(what, child, seconds, isinstance(job, Errand)):
-                stopped = Finding("hang", f"it still ran after {seconds:.0f} s of computing", where(child, folder))
-        except Crowd as error:
-            stopped = Finding("too many processes", str(error))
-    read = data_of if isinstance(job, Errand) else unpickled
-    if stopped:
-        return Outcome(so_far(folder, read), [stopped], "", oclgrind)
-    return outcome(folder, child.status, oclgrind, read)
-
-
-def outcome(folder, status, oclgrind, read):
-    """What a child that has ended left in its folder, as an `Outcome`. `read`: what unpacks its answer."""
-    log, printed = read_text(folder / "oclgrind.log"), read_text(folder / "out")
-    answer = folder / "answer"
-    if answer.exists():
-        return Outcome(*read_answer(answer, read), log, oclgrind, printed)
+        stopped = wait_patiently(what, child, seconds, errand)
+        if stopped and stopped.kind == "hang" and not errand:
+            stopped = replace(stopped, lines=where(child, folder))
+    log = "" if stopped else read_text(folder / "oclgrind.log")
+    if (folder / "answer").exists() and not stopped:
+        return Outcome(*read_answer(folder / "answer", errand), log, oclgrind, read_text(folder / "out"))
     last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
-    crash = Finding("crash", f"it took its process down (exit status {status}): {last}")
-    return Outcome(so_far(folder, read), [crash], log, oclgrind)
-
-
-def so_far(folder, read):
-    """What a task had yielded when its child was ended; None where it yields nothing."""
-    return read_answer(folder / SO_FAR, read)[0] if (folder / SO_FAR).exists() else None
+    crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
+    so_far = read_answer(folder / SO_FAR, errand)[0] if (folder / SO_FAR).exists() else None
+    return Outcome(so_far, [stopped or crash], log, oclgrind)
 
 
 def prepare(simulated: bool, jailed: bool = False) -> None:
@@ -248,21 +227,16 @@ def child_environment(simulated, variables=None):
     )
 
 
-def unpickled(path):
-    """The value and the findings that came of a job."""
-    return pickle.loads(path.read_bytes())
+def read_answer(path, errand):
+    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read.
 
-
-def data_of(path):
-    """The value and the findings that came of an errand, from their JSON, which somebody else may have written."""
-    value, findings = files.read_json(path, LARGEST, "an answer is a few kB")
-    return value, [Finding(str(f["kind"]), str(f["message"]), ()) for f in findings]
-
-
-def read_answer(path, read):
-    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
+    What came of an errand is JSON, which somebody else may have written.
+    """
     try:
-        value, findings = read(path)
+        if errand:
+            value, findings = files.read_json(path, LARGEST, "an answer is a few kB")
+            return value, [Finding(str(f["kind"]), str(f["message"])) for f in findings]
+        value, findings = pickle.loads(path.read_bytes())
         return value, findings
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
         said = f"{type(error).__name__}: {error}"
@@ -277,28 +251,28 @@ def read_text(path):
 
 
 def wait_patiently(what, child, seconds, errand=False):
-    """Wait for the child, with a progress bar once it takes long. Returns whether it ended by itself.
+    """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
     It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
     all for so long: what another process takes of the machine does not count. A driver on many cores computes more than
     one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
-    server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Raises
-    Crowd once it has started more processes than a job needs.
+    server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Nor may
+    it start more processes than a job needs.
     """
     start = moved = time.monotonic()
     computed = last = spent = 0.0
-    with Progress(what, seconds) as progress:
+    with ProgressBar(what, seconds) as progress:
         while not child.wait(LOOK):
             now, (own, below, others, waits) = time.monotonic(), child.look()
             if others > MOST:
-                raise Crowd(f"it started {others} processes, and was stopped")
+                return Finding("too many processes", f"it started {others} processes, and was stopped")
             if (seen := (own, below, waits * errand)) != last:
                 last, moved = seen, now
             computed = max(computed, own + below)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
                 PURSE.of_children += seconds
-                return False
+                return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
             progress.update(spent)
     PURSE.of_children += spent
-    return True
+    return None

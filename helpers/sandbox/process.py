@@ -28,6 +28,7 @@ FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server
 STARTING = 120  # seconds within which a server has imported everything
 FOLDER = "HELPERS_SERVERS"  # the variable that names the folder of the servers' sockets to this process's descendants
 SERVERS = []  # those that this process has started
+GONE = b'["gone", 0]\n'  # what a server has said that says no more
 LOCK = threading.Lock()
 
 
@@ -39,7 +40,13 @@ def start(folder: Path, environment: dict, jailed: bool = False):
     where its threads are, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status,
     negative for a signal.
     """
-    child = forked(folder, environment, jailed) if FORKS else None
+    child = None
+    with suppress(OSError, ValueError, KeyError):  # where no server can be had
+        try:
+            child = Forked(folder, environment, jailed) if FORKS else None
+        except ConnectionError:  # the server was ended from outside, and its socket is left
+            socket_of(environment, jailed).unlink(missing_ok=True)
+            child = Forked(folder, environment, jailed)
     if child is None and jailed:
         raise jail.NoJail("no process could be started for the jail; is this machine out of memory or processes?")
     child = child or NewProcess(folder, environment)
@@ -49,17 +56,6 @@ def start(folder: Path, environment: dict, jailed: bool = False):
         child.end()
 
 
-def forked(folder, environment, jailed=False):
-    """A child of a server; None where no server can be had."""
-    with suppress(OSError, ValueError, KeyError):
-        try:
-            return Forked(folder, environment, jailed)
-        except ConnectionError:  # it was ended from outside, and its socket is left
-            socket_of(environment, jailed).unlink(missing_ok=True)
-            return Forked(folder, environment, jailed)
-    return None
-
-
 def start_server(environment: dict, jailed: bool = False) -> None:
     """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
     if FORKS and LINES not in os.environ:
@@ -67,13 +63,32 @@ def start_server(environment: dict, jailed: bool = False) -> None:
             server_for(environment, jailed)
 
 
-def server_for(environment, jailed=False):
-    """The socket of the server for children under those variables. Raises OSError where none can be had."""
-    with LOCK:
+def server_for(environment, jailed):
+    """The socket of the server for children under those variables. Raises OSError where none can be had.
+
+    The server is a process that has imported the helpers, and forks a child for each request that comes to its socket.
+    """
+    with LOCK, socket.socket(socket.AF_UNIX) as listener:
         place = socket_of(environment, jailed)
-        if not place.exists():
-            SERVERS.append(Server(place, environment | (dict.fromkeys(jail.IN_FOLDER, os.devnull) if jailed else {})))
-        return place
+        if place.exists():
+            return place
+        new = f"{place}.{os.getpid()}"
+        listener.bind(new)
+        listener.listen()
+        os.rename(new, place)  # who sees it can connect, and waits for an answer
+        code = f"from helpers.sandbox._server import serve; serve({listener.fileno()}, {str(place)!r})"
+        server = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,  # its end is the server's
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment | (dict.fromkeys(jail.IN_FOLDER, os.devnull) if jailed else {}),
+            pass_fds=[listener.fileno()],
+            start_new_session=True,  # an interrupt is meant for this process
+        )
+    SERVERS.append(server)
+    atexit.register(server.stdin.close)
+    return place
 
 
 def socket_of(environment, jailed=False):
@@ -117,40 +132,12 @@ def lines_into(folder, environment):
     return lines
 
 
-class Server:
-    """A process that has imported the helpers and forks a child for each request that comes to its socket."""
-
-    def __init__(self, place, environment):
-        with socket.socket(socket.AF_UNIX) as listener:
-            new = f"{place}.{os.getpid()}"
-            listener.bind(new)
-            listener.listen()
-            os.rename(new, place)  # who sees it can connect, and waits for an answer
-            code = f"from helpers.sandbox._server import serve; serve({listener.fileno()}, {str(place)!r})"
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.PIPE,  # its end is the server's
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=[listener.fileno()],
-                start_new_session=True,  # an interrupt is meant for this process
-            )
-        atexit.register(self.close)
-
-    def close(self):
-        """End it, and the children that it waits for."""
-        with suppress(OSError):
-            self.process.stdin.close()
-
-
 class Forked:
     """A child that the server has forked."""
 
     def __init__(self, folder, environment, jailed):
         self.status, self.heard = None, b""
-        self.server = connected(environment, jailed)
-        lines = {}
+        self.server, lines = connected(environment, jailed), {}
         try:
             lines = lines_into(folder, environment) if jailed else {}
             request = {
@@ -164,7 +151,7 @@ class Forked:
             if LINES not in os.environ:
                 socket.send_fds(self.server, [b"\n"], [line.fileno() for line in lines.values()])
             self.server.sendall(json.dumps(request).encode() + b"\n")
-            self.pid = self.number("pid", STARTING)
+            self.pid = self.said("pid", STARTING)
             if self.pid is None or self.pid <= 1:
                 raise ValueError("the server does not begin")
         except BaseException:  # without an asker, the child is ended
@@ -174,39 +161,30 @@ class Forked:
             for line in lines.values():
                 line.close()
 
-    def number(self, word, seconds):
-        """The number that the server sends behind that word; None if that takes longer."""
-        said = self.said(word, seconds)
-        return said and int(said[0])
-
     def said(self, word, seconds):
-        """The numbers that the server sends behind that word, as texts; None if that takes longer.
-
-        Raises ValueError for anything else that it sends.
-        """
+        """What the server sends behind that word; None if that takes longer. Raises ValueError for another word."""
         self.server.settimeout(seconds)
         while b"\n" not in self.heard:
             try:
-                self.heard += self.server.recv(100) or b"gone\n"
+                self.heard += self.server.recv(100) or GONE
             except TimeoutError:
                 return None
             except ConnectionError:
-                self.heard = b"gone\n"
+                self.heard = GONE
         line, _, self.heard = self.heard.partition(b"\n")
-        said, *numbers = line.decode().split()
+        said, value = json.loads(line)
         if said == "status" and word == "looked":  # it has ended meanwhile
-            self.status = int(numbers[0])
+            self.status = value
             return None
         if said != word:
             raise ValueError(f"the server said {line!r}, and was asked for its {word}")
-        return numbers
+        return value
 
     def look(self):
         """What `used_by` says of it."""
         with suppress(OSError, ValueError):
             self.server.sendall(b"look\n")
-            if seen := self.said("looked", STARTING):
-                return float(seen[0]), float(seen[1]), int(seen[2]), int(seen[3])
+            return self.said("looked", STARTING) or (0.0, 0.0, 0, 0)
         return 0.0, 0.0, 0, 0
 
     def stand(self):
@@ -218,7 +196,7 @@ class Forked:
         """Wait so long. Returns whether it has ended."""
         if self.status is None:
             try:
-                self.status = self.number("status", seconds)
+                self.status = self.said("status", seconds)
             except ValueError:  # the server was ended, and its child with it
                 self.status = -signal.SIGKILL
         return self.status is not None
@@ -239,12 +217,7 @@ class NewProcess:
     def __init__(self, folder, environment):
         with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    "import sys; from helpers.sandbox._child import main; main(sys.argv[1])",
-                    str(folder),
-                ],
+                [sys.executable, "-c", f"from helpers.sandbox._child import main; main({str(folder)!r})"],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

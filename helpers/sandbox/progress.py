@@ -5,6 +5,7 @@ comparison ever holds it. Where there is neither a notebook nor a terminal, noth
 """
 
 import time
+from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
@@ -12,8 +13,8 @@ PATIENCE = 10  # seconds without a bar
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-class Progress:
-    """A context manager that shows a bar while something takes long.
+class ProgressBar(AbstractContextManager):
+    """Shows a bar while something takes long.
 
     `total`: seconds at most, or None where nobody knows. `patience`: seconds before the bar is shown.
     """
@@ -22,9 +23,6 @@ class Progress:
         self.what, self.total, self.start = what, total, time.monotonic()
         self.patience = PATIENCE if patience is None else patience
         self.bar = self.place = None
-
-    def __enter__(self):
-        return self
 
     def update(self, done: float, note: str = "") -> None:
         """Say how many seconds are done, and what else there is to tell."""

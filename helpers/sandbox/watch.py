@@ -8,7 +8,7 @@ the simulator happens to run its threads, so the verdict is the same each time.
 import itertools
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,13 +19,13 @@ from ..launch import Kernel, numba_internals
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import dtype_of, is_device_function, plain_function, simulator_with
 from .accesses import Access
-from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, name_of
+from .watched_arrays import INSIDE, GlobalArray, OutsideArray, SharedArray, WatchedArray, kernel_frame, name_of
 
 NOT_KERNELS = (*INSIDE, numba_internals.__file__, threading.__file__)  # what a thread runs besides
 
 
 class Watch:
-    """Collects what `watching()` sees.
+    """Collects what `watching()` sees: its shared arrays, barriers and launches take the place of the simulator's own.
 
     accesses    a list of `Access`, if asked for
     shapes      {array name: shape}, of the arrays in it
@@ -53,22 +53,22 @@ class Watch:
 
     def clear(self) -> None:
         """Forget what belongs to one launch."""
-        self.barriers = {}  # block -> {thread: barriers passed}
+        self.barriers = defaultdict(Counter)  # block -> {thread: barriers passed}
         self.barrier_line = {}  # block -> line of its last barrier
         self.order = {}  # (epoch, thread) -> lines in the order they first touched memory that is watched for races
         self.conflicts = set()  # (epoch, array name, line, writes, other line, other writes)
+        self.created = {}  # (code, block, line, instruction) -> `SharedArray`; (code, block, line) -> the instruction
 
     def barrier(self, thread: threading.Thread, line: int) -> None:
         """Note that the thread has reached the barrier on that line."""
         block = block_of(thread)
-        passed = self.barriers.setdefault(block, {})
-        passed[thread.thread_id] = passed.get(thread.thread_id, 0) + 1
+        self.barriers[block][thread.thread_id] += 1
         self.barrier_line[block] = line
 
     def epoch(self, thread: threading.Thread) -> tuple:
         """Between which two barriers of which block the thread is now."""
         block = block_of(thread)
-        return block, self.barriers.get(block, {}).get(thread.thread_id, 0)
+        return block, self.barriers[block][thread.thread_id]
 
     def note_order(self, thread: threading.Thread, line: int) -> tuple:
         """Note that the thread now touches memory on that line. Returns its epoch."""
@@ -78,14 +78,15 @@ class Watch:
             lines.append(line)
         return epoch
 
-    def note(self, memory: str, array: object, writes: bool, frame: FrameType, in_fours: bool, index: tuple) -> None:
-        """Count one access."""
+    def note(self, memory: str, array: WatchedArray, writes: bool, index: tuple) -> None:
+        """Count one access, and keep it, if asked for."""
         self.counts[memory, writes] += 1
         if self.accesses is None:
             return
-        thread, line, name = threading.current_thread(), frame.f_lineno, name_of(array, frame)
-        block, flat = block_of(thread), flat_index(index, array.shape)
-        self.shapes[name] = tuple(map(int, array.shape))
+        thread, (frame, in_fours, _) = threading.current_thread(), kernel_frame()
+        line, name = frame.f_lineno, name_of(array, frame)
+        block, flat = block_of(thread), int(np.ravel_multi_index(tuple(map(int, index)), array.shape))
+        self.shapes[name] = array.shape
         times_before = self.rounds[block, thread.thread_id, frame.f_code][line] - 1
         phase, part = self.epoch(thread)[1], flat % 4 if in_fours else 0
         self.accesses.append(
@@ -106,11 +107,53 @@ class Watch:
 
         return line_event
 
+    def shared_array(self, shape, dtype, alignment=None):
+        """The block's array that is made at this place of the kernel; its first thread makes it."""
+        frame = sys._getframe(1)
+        place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
+        if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
+            self.aliased.add(frame.f_lineno)
+        key = (*place, frame.f_lasti)
+        if key not in self.created:
+            self.created[key] = SharedArray(shape, dtype_of(dtype), self)
+        return self.created[key]
+
+    def syncthreads(self, own):
+        """A barrier that is noted."""
+
+        def syncthreads(thread):
+            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
+            self.barrier(thread, kernels.f_lineno)
+            own(thread)
+
+        return syncthreads
+
+    def launch(self, own):
+        """A launch whose arrays are watched."""
+
+        def launch(kernel, *arguments):
+            if is_device_function(kernel):  # called by a kernel, not launched
+                return own(kernel, *arguments)
+            given = [GlobalArray(a, self, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
+            try:
+                own(kernel, *given)
+            finally:  # whatever else went wrong follows from it
+                outside, self.outside = self.outside, set()
+                if outside:
+                    self.clear()
+                    raise OutsideArray(min(outside)) from None
+            arrays = [a for a in given if isinstance(a, GlobalArray)]
+            self.close_launch(int(np.prod(kernel.block_dim)), arrays)
+            return None
+
+        return launch
+
     def close_launch(self, threads: int, arrays: Iterable[GlobalArray] = ()) -> None:
         """Judge what a launch with that many threads a block on those arrays left behind, and start afresh."""
-        for block, passed in self.barriers.items():
+        for block, line in self.barrier_line.items():
+            passed = self.barriers[block]
             if len(passed) < threads or len(set(passed.values())) > 1:
-                self.divergent.add(self.barrier_line[block])
+                self.divergent.add(line)
         for epoch, name, line, writes, other, other_writes in self.conflicts:
             in_order = self.lines_in_order(line, other, epoch)
             accesses = sorted([(line, writes), (other, other_writes)], key=lambda a: in_order.index(a[0]))
@@ -146,30 +189,25 @@ class Watch:
                     for block, _, _ in threads
                 }
             )
-        found = {}  # (line, other line) -> whether only threads of different blocks meet there
-        read_too = set()  # those (line, other line) where not both write
+        meets = defaultdict(set)  # (line, other line) -> {(whether both write, whether in one block)}
         for accesses in array.touched.values():
             if len(set().union(*accesses.values())) == 1:
                 continue  # one thread, between two barriers
             for one, other in itertools.combinations_with_replacement(accesses, 2):
                 if at_odds(one, other):
-                    lines = min(one[0], other[0]), max(one[0], other[0])
-                    if not (one[1] and other[1]):
-                        read_too.add(lines)
-                    if unordered(accesses[one], accesses[other]):
-                        found[lines] = False
-                    elif len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
-                        found.setdefault(lines, True)
-        for lines, across in found.items():
+                    in_one = unordered(accesses[one], accesses[other])
+                    if in_one or len({block for block, _, _ in accesses[one] | accesses[other]}) > 1:
+                        meets[min(one[0], other[0]), max(one[0], other[0])].add((one[1] and other[1], in_one))
+        for lines, how in meets.items():
             first, second = sorted(lines, key=self.lines_in_order(*lines).index)
-            if first == second and lines not in read_too:
+            across = not any(in_one for _, in_one in how)
+            if first == second and all(both_write for both_write, _ in how):
                 what = f"two threads write different numbers to the same element of {array.name}"
                 why = ", in different blocks" if across else ""
             else:
                 what = f"two threads touch the same element of {array.name}, one of them writing,"
                 why = " in different blocks, which no barrier keeps in order" if across else " with no barrier between"
-            what += why
-            self.races.add((array.name, first, second, what))
+            self.races.add((array.name, first, second, what + why))
 
 
 def block_of(thread):
@@ -181,21 +219,11 @@ def block_of(thread):
         return thread.block
 
 
-def flat_index(index, shape):
-    """The number of elements before that one: 7 for the index (1, 3) in an array of 2 x 4."""
-    flat = 0
-    for i, n in zip(index, shape, strict=True):
-        flat = flat * n + int(i)
-    return flat
-
-
 def at_odds(one, other):
     """Whether two accesses to an element, as `GlobalArray` notes them, are a race if nothing orders them."""
     (_, writes, atomic, value), (_, other_writes, other_atomic, other_value) = one, other
-    if (atomic and other_atomic) or not (writes or other_writes):
-        return False
-    both_plain = writes and other_writes and not (atomic or other_atomic)
-    return not (both_plain and value == other_value)
+    same = value == other_value if value and other_value else atomic and other_atomic  # a value is a plain write's
+    return (writes or other_writes) and not same
 
 
 def unordered(some, others):
@@ -204,62 +232,12 @@ def unordered(some, others):
     return any(len({thread for _, at, thread in some | others if at == phase}) > 1 for phase in phases)
 
 
-class Simulated:
-    """What takes the place of the simulator's own shared and local arrays, barriers and launches while `watching`."""
-
-    def __init__(self, watch):
-        self.watch = watch
-        self.created = {}  # (code, block, line, instruction) -> `SharedArray`; (code, block, line) -> the instruction
-
-    def shared_array(self, shape, dtype, alignment=None):
-        """The block's array that is made at this place of the kernel; its first thread makes it."""
-        frame = sys._getframe(1)
-        place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
-        if self.created.setdefault(place, frame.f_lasti) != frame.f_lasti:
-            self.watch.aliased.add(frame.f_lineno)
-        key = (*place, frame.f_lasti)
-        if key not in self.created:
-            self.created[key] = SharedArray(shape, dtype_of(dtype), self.watch)
-        return self.created[key]
-
-    def local_array(self, shape, dtype, alignment=None):
-        """A thread's own array."""
-        array = np.empty(shape, dtype_of(dtype))
-        if array.dtype.kind == "f":
-            array.fill(np.nan)  # what was never set must not pass for a zero
-        return array
-
-    def syncthreads(self, own):
-        """A barrier that is noted."""
-
-        def syncthreads(thread):
-            kernels = sys._getframe(2)  # past this function and the simulator's cuda.syncthreads
-            self.watch.barrier(thread, kernels.f_lineno)
-            own(thread)
-
-        return syncthreads
-
-    def launch(self, own):
-        """A launch whose arrays are watched."""
-
-        def launch(kernel, *arguments):
-            if is_device_function(kernel):  # called by a kernel, not launched
-                return own(kernel, *arguments)
-            given = [GlobalArray(a, self.watch, n) if getattr(a, "ndim", 0) else a for n, a in enumerate(arguments)]
-            try:
-                own(kernel, *given)
-            finally:  # whatever else went wrong follows from it
-                outside, self.watch.outside = self.watch.outside, set()
-                if outside:
-                    self.created.clear()
-                    self.watch.clear()
-                    raise OutsideArray(min(outside)) from None
-            arrays = [a for a in given if isinstance(a, GlobalArray)]
-            self.watch.close_launch(int(np.prod(kernel.block_dim)), arrays)
-            self.created.clear()
-            return None
-
-        return launch
+def local_array(shape, dtype, alignment=None):
+    """A thread's own array."""
+    array = np.empty(shape, dtype_of(dtype))
+    if array.dtype.kind == "f":
+        array.fill(np.nan)  # what was never set must not pass for a zero
+    return array
 
 
 @contextmanager
@@ -270,11 +248,10 @@ def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> 
     The others are read only, and read so often that noting who does would take most of the time.
     """
     watch = Watch(keep_accesses, note_reads_of)
-    simulated = Simulated(watch)
     if keep_accesses:
         threading.settrace(watch.trace_lines)
     try:
-        with simulator_with(simulated.shared_array, simulated.local_array, simulated.syncthreads, simulated.launch):
+        with simulator_with(watch.shared_array, local_array, watch.syncthreads, watch.launch):
             yield watch
     finally:
         threading.settrace(None)

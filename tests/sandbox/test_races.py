@@ -6,7 +6,7 @@ import pytest
 from numba import cuda, float32, int32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.judge.trials import examine_watched
+from helpers.judge.trials import examine_there
 from helpers.sandbox import in_child
 
 SMALL = dict(BM=4, BN=4)
@@ -197,5 +197,5 @@ def noted_in_arrays(job, shapes):
     seen = []
     judge = watches.Watch.judge_global
     watches.Watch.judge_global = lambda watch, array: seen.append(len(array.touched)) or judge(watch, array)
-    assert examine_watched(job, shapes) == []
+    assert examine_there(job, [shapes]) == []
     return seen[0] + seen[1], seen[2]

@@ -114,6 +114,19 @@ def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
     assert words in f"{exit.value.code}{capsys.readouterr().err}"
 
 
+def test_predict_prints_a_ladder_or_holds_the_model_against_published_ones(monkeypatch, capsys):
+    run(monkeypatch, "predict", "--gpu", "A6000", "--size", 4096, "--steps", "naive", "tiled")
+    assert capsys.readouterr().out.splitlines() == [
+        "4096 x 4096 x 4096 on A6000, predicted",
+        "  naive             284 GFLOP/s   483.512 ms  loads and stores",
+        "  tiled           3,134 GFLOP/s    43.850 ms  loads and stores",
+    ]
+    run(monkeypatch, "predict", "--published", "--gpu", "RTX 4090")
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 2 + len(ladder.steps("CUDA")) and out[-1].startswith("half of the 7 ratios are within")
+    assert fails(monkeypatch, capsys, "predict", "--gpu", "L5")[2].startswith("error: 'L5' is none of the GPUs")
+
+
 def test_doctor_prints_narrow_lines(monkeypatch, capsys):
     run(monkeypatch, "doctor")
     lines = capsys.readouterr().out.strip().splitlines()

@@ -103,7 +103,7 @@ class Launch:
         writable = (self.memory.size - self.writable) // program.unit
         self.seen = Seen(writable, self.threads)
         self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
-        self.executed = np.zeros(len(program.operations), np.int64)
+        self.executed, self.by_warps = np.zeros((2, len(program.operations)), np.int64)
         self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
         self.found = {}
 
@@ -175,9 +175,9 @@ class Launch:
     def result(self):
         """What was counted and found, as `Run`."""
         operations, executed, by_line = self.program.operations, dict.fromkeys(KINDS, 0), defaultdict(int)
-        for op, count in zip(operations, self.executed, strict=True):
-            executed[op.kind] += int(count)
-            by_line[op.instruction.line] += int(count)
+        for op, threads, warps in zip(operations, self.executed, self.by_warps, strict=True):
+            executed[op.kind] += int(threads)
+            by_line[op.instruction.line] += int(warps)
         requests, findings = [], []
         for (number, space), counts in sorted(self.asked.items()):
             at, act = operations[number].instruction, operations[number].act

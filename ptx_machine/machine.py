@@ -107,14 +107,22 @@ class Blocks:
     def doing(self, op, number, lanes):
         """The lanes among these that do the instruction, each of them counted."""
         doing = self.guarded(op, lanes)
-        self.launch.executed[number] += doing.size
+        self.tally(number, doing)
         return doing
+
+    def tally(self, number, lanes):
+        """Count an instruction, for these lanes and for their warps."""
+        self.launch.executed[number] += lanes.size
+        warps = self.warps
+        if 0 < lanes.size < self.lanes:
+            warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP))
+        self.launch.by_warps[number] += warps if lanes.size else 0
 
     # ---------------------------------------------------------------- control
 
     def branch(self, op, number, lanes):
         """`bra`. Each of these methods returns the lanes that go on with the next instruction, or None."""
-        self.launch.executed[number] += lanes.size
+        self.tally(number, lanes)
         taken = self.guarded(op, lanes)
         if taken.size == lanes.size:
             self.arrive(self.ready, op.target, lanes)
@@ -195,7 +203,7 @@ class Blocks:
 
     def nothing(self, op, number, lanes):
         """A fence: memory is always in order here."""
-        self.launch.executed[number] += lanes.size
+        self.tally(number, lanes)
         return lanes
 
     # ---------------------------------------------------------------- memory

@@ -67,7 +67,7 @@ class Run:
     stores    how often each of their elements was stored: a tuple of int64 arrays of the same shapes. Atomic additions
               to an element count as one store. Of an element of more than 4 bytes, it is its first 4 that count.
     executed  {kind: instructions that threads executed}, for all KINDS
-    by_line   {line of the PTX: instructions that threads executed there}
+    by_line   {line of the PTX: instructions that warps executed there}
     requests  tuple of `Requests`, in the order of the PTX
     findings  tuple of `Finding`; empty when nothing is wrong
     """

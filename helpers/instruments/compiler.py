@@ -103,15 +103,7 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     and where the compiler is missing.
     """
     k, arch = for_gpu(k), known_arch(arch)
-    ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
-    if not ptxas or not nvdisasm:
-        raise missing()
-    code = ptx_of(k, arch)
-    with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
-        text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        text.write_text(code)
-        said = told_by(k, ptxas, "--verbose", f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
-        machine_code = told_by(k, nvdisasm, "--print-code", str(cubin))
+    said, machine_code = assembled(k, ptx_of(k, arch), arch)
 
     def number(pattern):
         found = re.search(pattern, said)
@@ -130,6 +122,22 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
         inner_loop(machine_code),
         occupancy(arch, threads, registers, shared_bytes),
     )
+
+
+def assembled(k: Kernel, code: str, arch: str, lines: bool = False) -> tuple[str, str]:
+    """What ptxas says of a kernel's PTX, and nvdisasm's listing of what it made; `lines`: with the lines of the PTX.
+
+    Raises KernelError for what does not compile and where the compiler is missing.
+    """
+    ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
+    if not ptxas or not nvdisasm:
+        raise missing()
+    with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
+        text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        text.write_text(code)
+        flags = ["--generate-line-info"] * lines
+        said = told_by(k, ptxas, "--verbose", *flags, f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
+        return said, told_by(k, nvdisasm, "--print-code", *["--print-line-info"] * lines, str(cubin))
 
 
 def for_gpu(k: Kernel | str) -> Kernel:
@@ -215,28 +223,37 @@ def told_by(k, *command):
     return said
 
 
-def inner_loop(code):
+def inner_loop(listing):
     """The `InnerLoop` in nvdisasm's listing; None if no loop multiplies and adds.
 
     Of the loops with multiply-adds, and no such loop inside, it is the one with the most of them.
     """
-    lines, labels, loops = [], {}, []
-    for line in code.splitlines():
-        if label := re.match(r"\s*(\.L_x?_?\d+):", line):
-            labels[label[1]] = len(lines)
-        elif instruction := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
-            lines.append(instruction[1])
-            back = re.search(r"\bBRA\b.*?\(?(\.L_x?_?\d+)\)?", instruction[1])
-            if back and back[1] in labels:
-                loops.append((labels[back[1]], len(lines)))
-    loops = [(a, b) for a, b in loops if any(kind(line) == "FMA" for line in lines[a:b])]
+    code, loops = instructions(listing)
+    code = [text for text, _ in code]
+    loops = [(a, b) for a, b in loops if any(kind(text) == "FMA" for text in code[a:b])]
     loops = [(a, b) for a, b in loops if not any((c, d) != (a, b) and a <= c and d <= b for c, d in loops)]
     if not loops:
         return None
-    a, b = max(loops, key=lambda loop: sum(kind(line) == "FMA" for line in lines[slice(*loop)]))
-    counted = Counter(map(kind, lines[a:b]))
+    a, b = max(loops, key=lambda loop: sum(kind(text) == "FMA" for text in code[slice(*loop)]))
+    counted = Counter(map(kind, code[a:b]))
     order = sorted(counted, key=lambda name: (name != "FMA", name in ("whole-number arithmetic", "other"), name))
-    return InnerLoop("\n".join(lines[a:b]), {name: counted[name] for name in order})
+    return InnerLoop("\n".join(code[a:b]), {name: counted[name] for name in order})
+
+
+def instructions(listing: str) -> tuple[list, list]:
+    """nvdisasm's listing as [(instruction, line of the PTX, or 0)], and its loops as (first, end) among them."""
+    code, labels, loops, line = [], {}, [], 0
+    for row in listing.splitlines():
+        if label := re.match(r"\s*(\.L_x?_?\d+):", row):
+            labels[label[1]] = len(code)
+        elif said := re.match(r'\s*//## File ".*", line (\d+)', row):
+            line = int(said[1])
+        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", row):
+            code.append((found[1], line))
+            back = re.search(r"\bBRA\b.*?\(?(\.L_x?_?\d+)\)?", found[1])
+            if back and back[1] in labels:
+                loops.append((labels[back[1]], len(code)))
+    return code, loops
 
 
 def kind(instruction):

@@ -6,7 +6,7 @@ A count is linear: so much for each block, and so much more for each of its K-ti
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -16,15 +16,16 @@ import numpy as np
 from ptx_machine import WARP
 
 from .. import ladder
-from ..launch import Kernel
-from .compiler import compiler_report, ptx_of
+from ..ladder import ceil_div
+from ..launch import Kernel, KernelError
+from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
 
 KEPT = Path(__file__).with_name("counts.json")
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
-WHOLE = re.compile(
-    r"(?:@!?%\w+\s+)?(?:add|sub|mul|mad|shl|shr|and|or|xor|setp|selp|min|max|bfe|cvt)\.\S*[sub](16|32|64)\b"
-)
+# Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
+# Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
+PAIRED = 2
 
 
 @dataclass(frozen=True)
@@ -107,28 +108,50 @@ def from_row(row):
 
 
 def count(k: Kernel, arch: str) -> Counts:
-    """Compile a kernel, run two small blocks of it on the PTX machine, and count. Takes some seconds."""
-    report, ptx = compiler_report(k, arch), ptx_of(k, arch)
+    """Compile a kernel, run one block of it twice on the PTX machine, and count. Takes some seconds.
+
+    The machine says how often warps ran each line of the PTX, and what they asked of memory there. The compiler's code,
+    with those lines beside it, says which instructions came of them, which loads it joined and what it left out.
+    """
+    ptx = ptx_of(k, arch)
+    said, listing = assembled(k, numbered(ptx), arch, lines=True)
+    code, loops = instructions(listing)
     rows, columns, depth = ladder.step(k.step).tile(k.parameters)
-    short = max(SHORT, 2 * depth)
+    warps = ceil_div(k.block[0] * k.block[1], WARP)
+    short = ceil_div(SHORT, depth) * depth
     runs = [run_block(k, ptx, rows, columns, K) for K in (short, 2 * short)]
-    loop = loop_of(ptx, runs[1], report.loop.stages)
-    works = [work(run, ptx, loop, report.loop) for run in runs]
-    tiles = short / depth
-    tile = mixed(works[1], works[0], 1 / tiles, -1 / tiles)
-    once = mixed(works[0], works[1], 2, -1)
-    barriers = runs[1].executed["barrier"] > runs[0].executed["barrier"]
+    short_times, times = (np.array(executions(code, loops, ptx, run.by_line, warps)) for run in runs)
+    a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
+    multiplied = WARP * work(code, a_tile, runs[1]).fma
+    if 2 * multiplied < rows * columns * depth:
+        raise KernelError(
+            f"{k}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no product "
+            f"that the model knows. Check it first."
+        )
     return Counts(
         title(k),
         arch,
         k.block[0] * k.block[1],
-        report.registers,
-        report.shared_bytes,
+        int(re.search(r"Used (\d+) registers", said)[1]),
+        int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
         (rows, columns, depth),
-        bool(barriers) and not fetches_ahead(runs),
-        once,
-        tile,
+        runs[1].executed["barrier"] > runs[0].executed["barrier"] and not fetches_ahead(runs),
+        work(code, once, runs[1]),
+        work(code, a_tile, runs[1]),
     )
+
+
+def numbered(ptx):
+    """The PTX, with its own lines as those of a source: each instruction says where it stands."""
+    lines, inside = [], False
+    for number, line in enumerate(ptx.splitlines(), 1):
+        if inside and re.match(r"\s*(@!?%\w+\s+)?[a-z][\w.]*[\s;]", line):
+            lines.append(f".loc 1 {number} 0")
+        inside = line.strip() == "{" or (inside and line.strip() != "}")
+        lines.append(line)
+        if line.startswith(".address_size"):
+            lines.append('.file 1 "kernel.ptx"')
+    return "\n".join(lines) + "\n"
 
 
 def run_block(k, ptx, rows, columns, K):
@@ -137,86 +160,73 @@ def run_block(k, ptx, rows, columns, K):
     return run_text(ptx, k.block, (1, 1), A, B)
 
 
-def mixed(one, other, a, b):
-    """a times one work and b times another."""
-    requests = {
-        key: round(a * one.requests.get(key, 0) + b * other.requests.get(key, 0), 6)
-        for key in sorted({*one.requests, *other.requests})
-    }
+def executions(code, loops, ptx, by_line, warps):
+    """How often the warps of a run execute each instruction of the machine's code: a list of numbers.
+
+    `by_line`: how often they ran each line of the PTX. An instruction runs in each round of its innermost loop, or
+    once; one whose line ran less often, as behind a guard, runs as often as its line.
+    """
+    where = [
+        min((loop for loop in loops if loop[0] <= at < loop[1]), key=lambda loop: loop[1] - loop[0], default=None)
+        for at in range(len(code))
+    ]
+    fused = {number for number, line in enumerate(ptx.splitlines(), 1) if "fma." in line}
+    # What tells of a loop: its multiply-adds, or else its loads and stores, or else all of it.
+    of_a_kind = [defaultdict(Counter) for _ in range(3)]
+    for place, (text, line) in zip(where, code, strict=True):
+        does = kind(text)
+        first = 0 if does == "FMA" and line in fused else 1 if "load" in does or "store" in does else 2
+        for copies in {first: of_a_kind[first], 2: of_a_kind[2]}.values():
+            copies[line][place] += 1
+    rounds = {None: warps}
+    for loop in sorted(set(where) - {None}, key=lambda loop: loop[0] - loop[1]):
+        said = (rounds_said(loop, copies, rounds, by_line) for copies in of_a_kind)
+        rounds[loop] = max(next(filter(None, said), [0]))
+    return [min(rounds[loop], by_line.get(line, 0)) for loop, (_, line) in zip(where, code, strict=True)]
+
+
+def rounds_said(loop, copies, rounds, by_line):
+    """How often warps go round a loop of the machine's code, as each of some lines of the PTX says it.
+
+    A line that ran 80 times and stands in the loop 4 times, since ptxas wrote out four rounds, makes 20. What it ran in
+    places whose rounds are known does not count: a fifth copy outside, for rounds that were left over. A line says
+    nothing of this loop if it stands in another of unknown rounds more often.
+    """
+    said = []
+    for line, places in copies.items():
+        unknown = {place: many for place, many in places.items() if place not in rounds}
+        if loop in places and places[loop] == max(unknown.values()):
+            elsewhere = sum(many * rounds[place] for place, many in places.items() if place in rounds)
+            said.append(max(0, by_line.get(line, 0) - elsewhere) / places[loop])
+    return said
+
+
+def work(code, times, run):
+    """The `Work` of instructions that run so often; what each asked of memory on average, the run says."""
+    asked, fma, whole, requests = {one.line: one for one in run.requests}, 0.0, 0.0, Counter()
+    for (text, line), many in zip(code, times.tolist(), strict=True):
+        does = kind(text)
+        fma += many * (does == "FMA")
+        whole += many * (does == "whole-number arithmetic")
+        if does.startswith(("shared", "global")) and many and line in asked:
+            requests[request(asked[line], int(does.split()[-2]))] += many
     return Work(
-        *(round(a * getattr(one, what) + b * getattr(other, what), 6) for what in ("fma", "whole", "instructions")),
-        {key: many for key, many in requests.items() if many},
-    )
+        round(fma, 6), round(whole, 6), round(float(times.sum()), 6),
+        {key: round(many, 6) for key, many in sorted(requests.items())},
+    )  # fmt: skip
 
 
-def loop_of(ptx, run, stages):
-    """The lines of the PTX that the machine's loop was made from: the innermost loop around the multiply-adds that run
-    most often; the innermost one that stages tiles, too, if the machine's loop does. A range."""
-    lines = ptx.splitlines()
-    labels = {found[1]: number for number, line in enumerate(lines, 1) if (found := re.match(r"\s*(\$\w+):", line))}
-    fma = [number for number in run.by_line if "fma." in lines[number - 1]]
-    most = max(run.by_line[number] for number in fma)
-    inside = [number for number in fma if run.by_line[number] == most]
-    if stages:
-        inside += [one.line for one in run.requests if (one.memory, one.act) == ("shared", "store")]
-    loops = []
-    for number, line in enumerate(lines, 1):
-        found = re.search(r"\bbra\S*\s+(\$\w+)", line)
-        if found and labels[found[1]] < min(inside) and max(inside) < number:
-            loops.append(range(labels[found[1]], number + 1))
-    return min(loops, key=len, default=range(0))
+def request(one, width):
+    """The key of `Work.requests` for an instruction that moves `width` bytes a thread, made from that line's.
 
-
-def work(run, ptx, loop, machine):
-    """The `Work` of a run: in the loop as the machine code has it, elsewhere as the PTX was executed."""
-    lines, fma = ptx.splitlines(), run.executed["FMA"] / WARP
-    inside = sum(many for number, many in run.by_line.items() if number in loop and "fma." in lines[number - 1]) / WARP
-    trips = inside / machine.mix["FMA"]
-    instructions, whole = trips * machine.size, trips * machine.mix.get("whole-number arithmetic", 0)
-    for number, many in run.by_line.items():
-        if number not in loop:
-            instructions += many / WARP
-            found = WHOLE.match(lines[number - 1].strip())
-            whole += many / WARP * (int(found[1]) > 32) + many / WARP if found else 0
-    requests = Counter()
-    for (memory, *size), many in joined(run.requests, loop, machine.mix, trips):
-        requests[memory, *(round(number, 6) for number in size)] += many
-    return Work(fma, whole, instructions, dict(requests))
-
-
-def joined(requests, loop, mix, trips):
-    """Pairs of (a key of `Work.requests`, how many). Loads that ptxas joined are one request.
-
-    It joins four loads of a thread's neighbouring words in shared memory into one of 16 bytes; how many it joined, the
-    machine's code says. Loads that several threads do together come first: where neighbours read neighbouring words, a
-    thread's own next word is a row further on.
+    A load that joins several of the PTX takes as many rounds of the banks as they did.
     """
-    pairs, narrow, wide = [], [], mix.get("shared load, 16 bytes", 0) * trips
-    for one in requests:
-        many, size = one.instructions, one.bytes / one.instructions
-        if one.memory == "global":
-            pairs.append((("global", one.lines / many, size), many))
-        elif one.act != "load" or one.line not in loop:
-            pairs.append((("shared", one.pieces / many, size), many))
-        elif ".v4" in one.text:
-            pairs.append((("shared", rounds_of_16(one.paired == many, one.pieces / many), size), many))
-            wide -= many
-        else:
-            narrow.append((one.paired < many, one.pieces / many, size, many))
-    for alone, rounds, size, many in sorted(narrow):
-        fours = max(0, min(many / 4, wide))
-        wide -= fours
-        pairs.append((("shared", rounds_of_16(not alone, 4 * rounds), 4 * size), fours))
-        pairs.append((("shared", rounds, size), many - 4 * fours))
-    return [(key, many) for key, many in pairs if many]
-
-
-def rounds_of_16(paired, rounds):
-    """Cycles of a warp's load of 16 bytes a thread: as many as the banks' rounds, or 2 where pairs ask for the same.
-
-    Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
-    """
-    return rounds / 2 if paired else rounds
+    wide = ".v4" in one.text
+    joined = width // 4 if one.memory == "shared" and not wide else 1
+    pieces = one.lines if one.memory == "global" else joined * one.pieces
+    if width == 16 and one.act == "load" and one.memory == "shared" and one.paired == one.instructions:
+        pieces /= PAIRED
+    return one.memory, round(pieces / one.instructions, 6), round(joined * one.bytes / one.instructions, 6)
 
 
 def fetches_ahead(runs):

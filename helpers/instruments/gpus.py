@@ -7,10 +7,11 @@ and Hopper, whose drawings show 4 or 8 load/store units in each quarter of a mul
 H100's); Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com/markdewing/AI_kernels (V100's latency).
 The RTX 3070 and 3090, the A6000 and the A10 have no figures there: they are given the A100's latency, and 128 bytes.
 `round_cycles`: the T4's shared memory gave 57.6 bytes a cycle, half of a round (arXiv 1903.07486).
-`sustained`: cuBLAS at 4096, as published beside the ladders that `published.py` names.
+`sustained`: cuBLAS at 4096, as published beside ladders, those of `published.py` and others.
 """
 
 import math
+import re
 from dataclasses import dataclass
 
 from ptx_machine import WARP
@@ -31,12 +32,12 @@ class GPU:
     fma_lanes        float32 multiply-adds that an SM does in a cycle
     load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
     l1_bytes         bytes a cycle that an SM's first cache gives
-    l2_bytes         bytes a cycle that the second cache gives to all SMs together, None where we found no figure
+    l2_bytes         bytes a cycle that the second cache gives, as the share of one SM; None where we found no figure
     l2_size          bytes that it holds
     bytes_per_s      of memory
     latency          cycles until a number comes from memory
-    sustained        flop/s that NVIDIA's own library reached in a product of 4096, the one number here that a product
-                     was measured for; None where we found no figure
+    sustained        share of the peak that NVIDIA's own library reached in a product of 4096, the one number here that
+                     a product was measured for; None where we found no figure
     warps, blocks    that an SM keeps at once
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
@@ -75,18 +76,18 @@ class GPU:
 GPUS = {
     gpu.name: gpu
     for gpu in [
-        GPU("T4", "sm_75", 40, 1.59e9, 64, 16, 58.8, 796, 4 * MB, 320e9, 434, 4.2e12, 32, 16, 64 * KB, 256, 0, 2),
-        GPU("V100", "sm_70", 80, 1.53e9, 64, 32, 108.3, 1408, 6 * MB, 900e9, 460, 14.2e12, 64, 32, 96 * KB, 256, 0),
-        GPU("A100", "sm_80", 108, 1.41e9, 64, 32, 106.8, 2008, 40 * MB, 2039e9, 466, 19e12, 64, 32, 164 * KB),
-        GPU("RTX 3070", "sm_86", 46, 1.725e9, 128, 16, 128, None, 4 * MB, 448e9, 466, 12.9e12, 48, 16, 100 * KB),
-        GPU("RTX 3090", "sm_86", 82, 1.695e9, 128, 16, 128, None, 6 * MB, 936e9, 466, 24.6e12, 48, 16, 100 * KB),
-        GPU("A6000", "sm_86", 84, 1.8e9, 128, 16, 128, None, 6 * MB, 768e9, 466, 23.2e12, 48, 16, 100 * KB),
-        GPU("A10", "sm_86", 72, 1.695e9, 128, 16, 128, None, 6 * MB, 600e9, 466, 13.2e12, 48, 16, 100 * KB),
+        GPU("T4", "sm_75", 40, 1.59e9, 64, 16, 58.8, 19.9, 4 * MB, 320e9, 434, 0.52, 32, 16, 64 * KB, 256, 0, 2),
+        GPU("V100", "sm_70", 80, 1.53e9, 64, 32, 108.3, 17.6, 6 * MB, 900e9, 460, 0.91, 64, 32, 96 * KB, 256, 0),
+        GPU("A100", "sm_80", 108, 1.41e9, 64, 32, 106.8, 18.6, 40 * MB, 2039e9, 466, 0.97, 64, 32, 164 * KB),
+        GPU("RTX 3070", "sm_86", 46, 1.725e9, 128, 16, 128, None, 4 * MB, 448e9, 466, 0.64, 48, 16, 100 * KB),
+        GPU("RTX 3090", "sm_86", 82, 1.695e9, 128, 16, 128, None, 6 * MB, 936e9, 466, 0.69, 48, 16, 100 * KB),
+        GPU("A6000", "sm_86", 84, 1.8e9, 128, 16, 128, None, 6 * MB, 768e9, 466, 0.60, 48, 16, 100 * KB),
+        GPU("A10", "sm_86", 72, 1.695e9, 128, 16, 128, None, 6 * MB, 600e9, 466, 0.42, 48, 16, 100 * KB),
         GPU("L4", "sm_89", 58, 2.04e9, 128, 16, 121.2, None, 48 * MB, 300e9, 541, None, 48, 24, 100 * KB),
-        GPU("RTX 4080", "sm_89", 76, 2.505e9, 128, 16, 121.2, None, 64 * MB, 717e9, 541, 34e12, 48, 24, 100 * KB),
-        GPU("RTX 4090", "sm_89", 128, 2.52e9, 128, 16, 121.2, 1708, 72 * MB, 1008e9, 541, 49.3e12, 48, 24, 100 * KB),
-        GPU("H100", "sm_90", 132, 1.98e9, 128, 32, 124.1, 3942, 50 * MB, 3350e9, 479, 51.5e12, 64, 32, 228 * KB),
-        GPU("H200", "sm_90", 132, 1.98e9, 128, 32, 124.1, 3942, 50 * MB, 4800e9, 479, None, 64, 32, 228 * KB),
+        GPU("RTX 4080", "sm_89", 76, 2.505e9, 128, 16, 121.2, None, 64 * MB, 717e9, 541, 0.70, 48, 24, 100 * KB),
+        GPU("RTX 4090", "sm_89", 128, 2.52e9, 128, 16, 121.2, 13.3, 72 * MB, 1008e9, 541, 0.60, 48, 24, 100 * KB),
+        GPU("H100", "sm_90", 132, 1.98e9, 128, 32, 124.1, 29.9, 50 * MB, 3350e9, 479, 0.77, 64, 32, 228 * KB),
+        GPU("H200", "sm_90", 132, 1.98e9, 128, 32, 124.1, 29.9, 50 * MB, 4800e9, 479, None, 64, 32, 228 * KB),
     ]
 }
 
@@ -131,10 +132,13 @@ class Occupancy:
 
 
 def gpu_here() -> GPU | None:
-    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know."""
+    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
+
+    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors.
+    """
     device = devices.cuda_device()
-    named = [gpu for name, gpu in GPUS.items() if device.kind == "GPU" and name in device.name.split("NVIDIA ")[-1]]
-    return max(named, key=lambda gpu: len(gpu.name), default=None)
+    same = [gpu for gpu in GPUS.values() if re.search(rf"\b{gpu.name}\b", device.name) and gpu.sms == device.units]
+    return same[0] if same and device.kind == "GPU" else None
 
 
 def known_arch(name: str) -> str:

@@ -93,6 +93,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
+    Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
     Raises ValueError for what is no CUDA kernel or no GPU; KernelError for a kernel that is not the ladder's, or has
     other parameters than the counted ones, where NVIDIA's compiler is missing.
     """
@@ -115,6 +116,8 @@ def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None =
 def known(gpu):
     """The `GPU` of that name, or itself. Raises ValueError for an unknown name."""
     if isinstance(gpu, GPU):
+        if min(gpu.sms, gpu.clock, gpu.fma_lanes, gpu.load_lanes, gpu.l1_bytes, gpu.bytes_per_s) <= 0:
+            raise ValueError(f"{gpu} can do nothing; each of its figures must be above 0.")
         return gpu
     if gpu not in GPUS:
         raise ValueError(f"{gpu!r} is none of the GPUs that the course knows: {', '.join(GPUS)}.")
@@ -137,10 +140,10 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
     units["loads and stores"] = sum(requests.values())
     if gpu.sustained:
         flops = 2 * WARP * blocks * (tiles * counts.tile.fma + counts.once.fma)
-        units["multiply-adds"] = max(units["multiply-adds"], flops / gpu.sustained)
+        units["multiply-adds"] = max(units["multiply-adds"], flops / (gpu.sustained * gpu.flops_per_s))
     moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)
     if gpu.l2_bytes:
-        units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.clock)
+        units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
     units["waiting"] = 0.0
     if counts.waits:

@@ -24,7 +24,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Ladder:
-    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS beside them; `note`, what is odd."""
+    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd."""
 
     gpu: str
     source: str
@@ -41,6 +41,7 @@ def rerun(gpu, source, rates, library, note=""):
 
 FORK = "a fork of siboehm/SGEMM_CUDA on GitHub whose name our source does not tell"
 OTHER = "a fork of NVIDIA_SGEMM_PRACTICE on GitHub whose name our source does not tell"
+LIKE = "a ladder of the same steps on GitHub whose name our source does not tell"
 LADDERS = (
     rerun("A6000", "siboehm/SGEMM_CUDA", (309, 1986, 2980, 8475, 15972, 18237, 21779), 23250),
     rerun("RTX 3070", "Sandro295/SGEMM_CUDA", (172.8, 1226, 1701, 5072, 10143, 11559, 12551), 12937),
@@ -49,8 +50,8 @@ LADDERS = (
     rerun("A100", "vlejd/MASK_SGEMM_CUDA", (291, 3007, 4860, 9261, 12276, 13034, 13462), 14092, "PCIe, 250 W"),
     rerun("H100", FORK, (499, 6048, 9190, 17153, 25861, None, 36319), 50989),
     rerun("V100", OTHER, (226, 2271, 4248, 8415, 11630, 12639, None), 14220, "other kernels"),
-    rerun("T4", "dmalt/SGEMM_CUDA", (61.4, 447, 866, 1927, 3425, 3723, None), 4150, "70 W: its clock falls"),
-    rerun("A10", FORK, (234, 1446, 2033, 5280, 8363, 11676, 12695), 13239, "150 W: its clock falls"),
+    rerun("T4", "dmalt/SGEMM_CUDA", (61.4, 447, 866, 1927, 3425, 3723, None), 4134, "70 W; its own kernels"),
+    rerun("A10", LIKE, (234, 1446, 2033, 5280, 8363, 11676, 12695), 13239, "150 W; its own kernels"),
 )
 
 

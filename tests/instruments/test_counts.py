@@ -2,12 +2,25 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from few import few
 
 import ptx_machine
 from helpers import cuda_kernel, devices, ladder
-from helpers.instruments.counts import Work, count, counts_of, fetches_ahead, from_row, joined, kept, mixed, to_row
+from helpers.instruments.counts import (
+    Work,
+    count,
+    counts_of,
+    executions,
+    fetches_ahead,
+    from_row,
+    kept,
+    numbered,
+    request,
+    to_row,
+    work,
+)
 from helpers.instruments.gpus import ARCHS
 from helpers.instruments.published import SIZES
 from helpers.launch import KernelError
@@ -59,35 +72,79 @@ def one(line, memory, act, text="ld", many=4, pieces=4, lines=0, paired=0, size=
     return ptx_machine.Requests(line, text, memory, act, many, many * size, pieces, many, lines, paired)
 
 
-def test_loads_that_ptxas_joined_are_a_quarter_as_many_those_that_pairs_share_first():
-    requests = [one(5, "shared", "load"), one(6, "shared", "load", paired=4), one(2, "shared", "store")]
-    loop = range(4, 8)
-    # Of eight loads in the loop, ptxas made one of four: of those that all threads do together, in half of the rounds.
-    assert joined(requests, loop, {"shared load, 16 bytes": 1}, 1) == [
-        (("shared", 1.0, 128.0), 4),
-        (("shared", 2.0, 512.0), 1),
-        (("shared", 1.0, 128.0), 4),
-    ]
-    assert joined(requests, loop, {"shared load, 16 bytes": 1}, 2)[1:3] == [
-        (("shared", 2.0, 512.0), 1),
-        (("shared", 4.0, 512.0), 1),
-    ]
-    assert sum(many for _, many in joined(requests, loop, {}, 1)) == 12
-
-
-def test_loads_that_are_wide_in_the_ptx_are_no_joined_ones():
+def test_a_load_that_joins_others_takes_their_rounds_and_half_where_pairs_ask_for_the_same():
+    narrow, paired = one(5, "shared", "load", pieces=8), one(5, "shared", "load", pieces=4, paired=4)
+    assert request(narrow, 4) == ("shared", 2.0, 128.0)
+    assert request(narrow, 8) == ("shared", 4.0, 256.0)
+    assert request(narrow, 16) == ("shared", 8.0, 512.0)
+    assert request(paired, 16) == ("shared", 2.0, 512.0)
+    assert request(paired, 4) == ("shared", 1.0, 128.0)
     wide = one(5, "shared", "load", "ld.shared.v4.f32", pieces=16, size=512)
-    assert joined([wide, one(6, "shared", "load")], range(9), {"shared load, 16 bytes": 4}, 1) == [
-        (("shared", 4.0, 512.0), 4),
-        (("shared", 1.0, 128.0), 4),
+    assert request(wide, 16) == ("shared", 4.0, 512.0)
+    assert request(one(3, "global", "load", lines=64), 4) == ("global", 16.0, 128.0)
+
+
+PTX = """
+L: ld.shared.f32
+fma.rn.f32
+bra L
+st.global.f32"""
+
+
+def listed(*rows):
+    return [(text, line) for line, text in rows]
+
+
+def test_a_loop_goes_round_as_often_as_its_multiply_adds_say():
+    """Eight products a warp, which ptxas wrote out four at a time, and a loop for those that were left over."""
+    code = listed(
+        (2, "LDS R1"), *[(3, "FFMA R2")] * 4, (4, "@P0 BRA"), (2, "LDS R1"), (3, "FFMA R2"), (4, "@P1 BRA"), (5, "STG")
+    )
+    by_line = {2: 16, 3: 16, 4: 16, 5: 2}
+    assert executions(code, [(0, 6), (6, 9)], PTX, by_line, warps=2) == [4, 4, 4, 4, 4, 4, 0, 0, 0, 2]
+
+
+def test_what_stands_behind_a_guard_runs_as_often_as_its_line():
+    code = listed((2, "LDS R1"), (3, "FFMA R2"), (4, "BRA"))
+    assert executions(code, [(0, 3)], PTX, {2: 3, 3: 10, 4: 10}, warps=1) == [3, 10, 10]
+
+
+def test_a_loop_without_multiply_adds_goes_round_as_its_loads_say_and_an_outer_one_as_its_own():
+    code = listed((2, "LDS R1"), (3, "FFMA R2"), (4, "BRA"), (5, "STG"), (4, "BRA"))
+    assert executions(code, [(0, 3), (0, 5)], PTX, {2: 40, 3: 40, 4: 40, 5: 5}, warps=1) == [40, 40, 40, 5, 5]
+    assert executions(listed((9, "IADD3"), (9, "BRA")), [(0, 2)], PTX, {9: 12}, warps=1) == [6, 6]
+
+
+def test_a_round_that_was_left_over_in_an_outer_loop_tells_nothing_of_it():
+    code = listed((5, "LDG R1"), *[(3, "FFMA R2")] * 5, (4, "BRA"), (3, "FFMA R2"), (4, "BRA"))
+    assert executions(code, [(1, 7), (0, 9)], PTX, {3: 32, 4: 32, 5: 2}, warps=1) == [2, *[6] * 6, 2, 2]
+
+
+def test_a_count_is_so_much_for_each_instruction():
+    asked = Once(one(2, "shared", "load", pieces=4), one(5, "global", "store", lines=8))
+    code = listed((2, "LDS.128 R1"), (3, "FFMA R2"), (7, "IMAD R3"), (5, "STG.E"), (6, "NOP"))
+    assert work(code, np.array([2.0, 8.0, 4.0, 1.0, 0.0]), asked) == Work(
+        8.0, 4.0, 15.0, {("global", 2.0, 128.0): 1.0, ("shared", 4.0, 512.0): 2.0}
+    )
+
+
+def test_the_ptx_tells_its_own_lines():
+    ptx = ".version 8.0\n.address_size 64\n.entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1, 1;\n"
+    ptx += "$L:\n    @%p1 bra $L;\n}\n"
+    assert numbered(ptx).splitlines() == [
+        ".version 8.0",
+        ".address_size 64",
+        '.file 1 "kernel.ptx"',
+        ".entry k()",
+        "{",
+        "    .reg .b32 %r<2>;",
+        ".loc 1 6 0",
+        "    mov.u32 %r1, 1;",
+        "$L:",
+        ".loc 1 8 0",
+        "    @%p1 bra $L;",
+        "}",
     ]
-    assert joined([one(3, "global", "load", lines=64)], range(9), {}, 1) == [(("global", 16.0, 128.0), 4)]
-
-
-def test_a_count_is_so_much_once_and_so_much_a_tile():
-    short, long = Work(10, 3, 40, {("shared", 1.0, 128.0): 6}), Work(18, 5, 70, {("shared", 1.0, 128.0): 10})
-    assert mixed(long, short, 1 / 2, -1 / 2) == Work(4, 1, 15, {("shared", 1.0, 128.0): 2})
-    assert mixed(short, long, 2, -1) == Work(2, 1, 10, {("shared", 1.0, 128.0): 2})
 
 
 class Once:
@@ -113,3 +170,35 @@ def test_a_kernel_of_ones_own_is_counted_now_and_needs_the_compiler(monkeypatch)
     monkeypatch.setattr(devices, "nvidia_tool", lambda _: None)
     with pytest.raises(KernelError, match="NVIDIA's compiler"):
         counts_of(own, "sm_80")
+
+
+@needs_compiler
+@pytest.mark.parametrize("loop", ["if k < A.shape[1]:", "while k < A.shape[1] // 4:"])
+def test_a_kernel_that_does_less_than_half_of_the_product_is_refused(loop):
+    source = cuda_kernel("coalesced").source.replace("while k < A.shape[1]:", loop)
+    with pytest.raises(KernelError, match="no product that the model knows"):
+        count(cuda_kernel(source, like="coalesced", BM=8, BN=32), "sm_80")
+
+
+@needs_compiler
+def test_odd_kernels_are_counted_as_their_machine_code_runs():
+    """Two loops over k, one after the other, and a step of three with a loop for the rest: each product is one FMA."""
+    source = cuda_kernel("coalesced").source
+    one_loop = source[source.index("        while k") : source.index("        C[row, col] = acc")]
+    two = source.replace(one_loop, one_loop.replace("A.shape[1]:", "A.shape[1] // 2:") + one_loop)
+    body = "".join(f"            acc += A[row, k + {n}] * B[k + {n}, col]\n" for n in range(3))
+    by_three = source.replace(one_loop, f"        while k + 3 <= A.shape[1]:\n{body}            k += 3\n{one_loop}")
+    for text in (two, by_three):
+        assert text != source
+        counts = count(cuda_kernel(text, like="coalesced", BM=8, BN=32), "sm_80")
+        assert counts.tile.fma == 64
+        assert counts.tile.whole < counts.tile.instructions
+        assert counts.tile.requests == {("global", 1.0, 128.0): 128.0}
+
+
+@needs_compiler
+@pytest.mark.parametrize("TILE", [4, 5])
+def test_warps_that_are_not_full_count_as_whole_ones(TILE):
+    counts = count(cuda_kernel("tiled", TILE=TILE), "sm_80")
+    assert counts.tile.fma == TILE  # one warp
+    assert min(counts.tile.requests.values()) > 0 and min(counts.once.requests.values()) > 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
-from helpers.instruments import GPUS, against_published, predict, predicted_ladder
+from helpers.instruments import GPUS, against_published, gpu_here, predict, predicted_ladder
 from helpers.instruments.counts import Counts, Work
 from helpers.instruments.gpus import ARCHS
 from helpers.instruments.predict import REQUESTS, UNITS, fetched, predicted
@@ -44,7 +44,6 @@ def test_where_the_model_is_further_off_is_known_and_told():
     assert far == {
         ("A100", "register_2d"),
         ("A10", "register_2d"),
-        ("H100", "register_2d"),
         ("T4", "coalesced"),
         ("V100", "coalesced"),
     }
@@ -114,7 +113,9 @@ def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wa
 
 
 def test_what_was_sustained_is_the_most_that_multiply_adds_reach():
-    assert predict("prefetched", "A6000", 4096, 4096, 4096).gflops == pytest.approx(A6000.sustained / 1e9)
+    assert predict("prefetched", "A6000", 4096, 4096, 4096).gflops == pytest.approx(
+        A6000.sustained * A6000.flops_per_s / 1e9
+    )
     assert predict("prefetched", dataclasses.replace(A6000, sustained=None), 4096, 4096, 4096).gflops > 25000
 
 
@@ -136,8 +137,10 @@ def test_what_cannot_be_predicted_is_refused_by_name():
         predict(opencl_kernel("tiled"), "T4", 8, 8, 8)
     with pytest.raises(ValueError, match="not one block fits"):
         predicted(made_up(shared_bytes=200 * 1024), A6000, False, 8, 8, 8)
-    with pytest.raises(ValueError, match="must be 1 or more"):
+    with pytest.raises(ValueError, match="whole number from 1 to"):
         predict("tiled", "T4", 8, 0, 8)
+    with pytest.raises(ValueError, match="each of its figures must be above 0"):
+        predict("tiled", dataclasses.replace(T4, clock=0), 8, 8, 8)
 
 
 def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
@@ -168,7 +171,10 @@ def test_peaks_are_those_of_the_data_sheets():
 def test_sustained_rates_are_the_library_s_beside_the_ladders():
     for published in LADDERS:
         gpu = GPUS[published.gpu]
-        assert gpu.sustained / 1e9 == pytest.approx(published.library, rel=0.02) or "PCIe" in published.note
+        assert (
+            gpu.sustained * gpu.flops_per_s / 1e9 == pytest.approx(published.library, rel=0.03)
+            or "PCIe" in published.note
+        )
 
 
 def test_every_rung_is_counted_for_every_architecture_and_needs_no_compiler(monkeypatch):
@@ -248,3 +254,24 @@ def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_
     assert vectorized.gflops == pytest.approx(
         on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"])).gflops, rel=0.01
     )
+
+
+@pytest.mark.parametrize(
+    "name, units, known",
+    [
+        ("NVIDIA RTX A6000", 84, "A6000"),
+        ("Tesla T4", 40, "T4"),
+        ("NVIDIA A100-SXM4-80GB", 108, "A100"),
+        ("NVIDIA GeForce RTX 4090", 128, "RTX 4090"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 76, None),
+        ("NVIDIA H100 80GB HBM3", 132, "H100"),
+        ("NVIDIA H100 PCIe", 114, None),
+        ("NVIDIA L40S", 142, None),
+        ("NVIDIA A10G", 80, None),
+        ("the simulator", 1, None),
+    ],
+)
+def test_this_machine_s_gpu_is_known_by_its_name_and_its_multiprocessors(monkeypatch, name, units, known):
+    device = dataclasses.replace(devices.cuda_device(), name=name, units=units, kind="GPU")
+    monkeypatch.setattr(devices, "cuda_device", lambda: device)
+    assert getattr(gpu_here(), "name", None) == known

@@ -85,7 +85,7 @@ class Step:
 
     def global_loads(self, p, M, N, K):
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken."""
-        if not self.reuse:
+        if not (self.reuse or self.loads):
             return 2 * M * N * K
         rows, columns, _ = self.tile(p)
         again = self.global_stores(p, M, N, K) - M * N  # of C, to add to it

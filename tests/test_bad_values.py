@@ -187,6 +187,8 @@ def table():
             instruments.predicted_ladder,
             {"gpu": ("A100", NOTHING), "size": (64, NOTHING), "steps": (["tiled"], {"None", "[]"})},
         ),
+        "counts_of": (instruments.counts_of, {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)}),
+        "gpu_here": (instruments.gpu_here, {}),
         "against_published": (instruments.against_published, {"gpu": ("A6000", MAY_BE_LEFT_OUT)}),
         "occupancy": (
             instruments.occupancy,

@@ -10,6 +10,7 @@ import pytest
 import helpers
 from helpers import ladder
 from helpers.devices import KINDS, Device
+from helpers.instruments import counts
 from helpers.launch import DIALECTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -247,8 +248,10 @@ def test_counted_loads_are_the_tables_formula(step):
     p = step.defaults["GPU"] if "GPU" in step.defaults else step.defaults["simulator"]
     rows, columns, depth = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
-    if step.loads:  # packed: A once for every panel
+    if step.name == "packed":  # A once for every panel
         columns = p["TN"] * p["VW"]
+    elif step.loads:
+        pytest.fail(f"tests/test_ladder.py needs the formula of {step.name}'s loads, here.")
     per_element = 2 * K if not step.reuse else K / rows + K / columns + (K / depth - 1) * step.adds
     assert step.global_loads(p, M, N, K) == per_element * M * N
 
@@ -283,3 +286,10 @@ def test_an_unknown_step_lists_the_steps():
     for build in (helpers.cuda_kernel, helpers.opencl_kernel):
         with pytest.raises(ValueError, match=r"unknown step 'tilde'; the steps are: naive, .*tiled, "):
             build("tilde")
+
+
+def test_every_cuda_step_is_counted():
+    titles = {title for title, _ in counts.kept()}
+    for name in ladder.steps("CUDA"):
+        said = f"{name} with {ladder.spell(ladder.STEPS[name].defaults['GPU'])}"
+        assert said in titles, f"helpers/instruments/counts.json lacks {said!r}; run python tools/counts.py"

@@ -17,8 +17,9 @@ from helpers.instruments.published import SIZES
 def kernels():
     """The ladder's CUDA kernels with the parameters that are counted."""
     for name in ladder.steps("CUDA"):
-        for parameters in (ladder.step(name).defaults["GPU"], SIZES[name]):
-            yield cuda_kernel(name, **parameters)
+        yield cuda_kernel(name, **ladder.step(name).defaults["GPU"])
+        if name in SIZES:
+            yield cuda_kernel(name, **SIZES[name])
 
 
 def main():

@@ -6,7 +6,7 @@ from .compiler import CompilerReport, compiler_report
 from .counts import counts_of
 from .gpus import GPU, GPUS, gpu_here, occupancy
 from .loads import Traffic, predicted_traffic, traffic
-from .predict import Prediction, predict, predicted_ladder
+from .prediction import Prediction, predict, predicted_ladder
 from .ptx_run import CompiledRun, run_ptx
 from .published import against_published
 from .traces import Trace, cells, trace

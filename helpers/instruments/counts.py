@@ -18,6 +18,7 @@ from ptx_machine import WARP
 from .. import ladder
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError
+from ..launch.given import takes
 from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
 
@@ -65,6 +66,7 @@ class Counts:
     tile: Work
 
 
+@takes
 def counts_of(k: Kernel, arch: str) -> Counts:
     """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
 

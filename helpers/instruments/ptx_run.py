@@ -17,7 +17,11 @@ C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 
 def elements(memory: str, act: str) -> property:
     """Float32 elements that all threads load from that memory, or store to it."""
-    return property(lambda run: run.total("bytes", memory, act) // 4)
+
+    def moved(run: "CompiledRun") -> int:
+        return run.total("bytes", memory, act) // 4
+
+    return property(moved)
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..launch import cuda_kernel
 from ..launch.given import takes
-from .predict import Prediction, predict
+from .prediction import Prediction, predict
 
 SIZE = 4096  # M = N = K of all of them, but where a note says otherwise
 # SGEMM_CUDA's sizes, with our names. Its kernels are others than ours: it has no guards; register_1d and register_2d
@@ -21,6 +21,8 @@ SIZES = {
     "prefetched": dict(BM=128, BN=128, BK=16, TM=8, TN=4, WM=64, WN=64),
 }
 
+STEPS = tuple(SIZES)
+
 
 @dataclass(frozen=True)
 class Ladder:
@@ -34,8 +36,8 @@ class Ladder:
 
 
 def rerun(gpu, source, rates, library, note=""):
-    """A run of SGEMM_CUDA's own kernels, rates in the order of SIZES; None for one that is missing."""
-    named = {step: rate for step, rate in zip(SIZES, rates, strict=True) if rate is not None}
+    """A run of SGEMM_CUDA's steps, rates in the order of STEPS; None for one that is missing."""
+    named = {step: rate for step, rate in zip(STEPS, rates, strict=True) if rate is not None}
     return Ladder(gpu, source, named, library, note)
 
 

@@ -81,7 +81,9 @@ def asked_of_launch(k: Kernel) -> set[str]:
     if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
         return set()
     block = ladder.STEPS[k.step].block
-    x, y = (next(n for n in k.parameters if block({"BM": 1, "BN": 1, n: 2})[side] == 2) for side in (0, 1))
+    x, y = (next((n for n in k.parameters if block({"BM": 1, "BN": 1, n: 2})[side] == 2), None) for side in (0, 1))
+    if None in (x, y):  # a side is neither of them, as where a thread owns several columns
+        return set()
     asks = {x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)"}
     asks[y] = asks[x].replace("\\.x", "\\.y").replace("0", "1")
     return {name for name, words in asks.items() if re.search(words, code_of(k))}

@@ -1,7 +1,7 @@
 """Charts of the model of a GPU: what each unit of it takes, and predictions beside what others published."""
 
 from ..instruments import Prediction
-from ..instruments.predict import REQUESTS
+from ..instruments.prediction import REQUESTS
 from ..instruments.published import Comparison
 from ..launch.given import takes
 from .charts import PEER, bar_chart, hollow

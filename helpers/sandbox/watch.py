@@ -107,7 +107,7 @@ class Watch:
 
         return line_event
 
-    def shared_array(self, shape, dtype, alignment=None):
+    def shared_array(self, shape: tuple, dtype: object, alignment: int | None = None) -> object:
         """The block's array that is made at this place of the kernel; its first thread makes it."""
         frame = sys._getframe(1)
         place = (frame.f_code, tuple(threading.current_thread().blockIdx), frame.f_lineno)
@@ -118,7 +118,7 @@ class Watch:
             self.created[key] = SharedArray(shape, dtype_of(dtype), self)
         return self.created[key]
 
-    def syncthreads(self, own):
+    def syncthreads(self, own: Callable) -> Callable:
         """A barrier that is noted."""
 
         def syncthreads(thread):
@@ -128,7 +128,7 @@ class Watch:
 
         return syncthreads
 
-    def launch(self, own):
+    def launch(self, own: Callable) -> Callable:
         """A launch whose arrays are watched."""
 
         def launch(kernel, *arguments):

@@ -10,7 +10,7 @@ from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import GPUS, against_published, gpu_here, predict, predicted_ladder
 from helpers.instruments.counts import Counts, Work
 from helpers.instruments.gpus import ARCHS
-from helpers.instruments.predict import REQUESTS, UNITS, fetched, predicted
+from helpers.instruments.prediction import REQUESTS, UNITS, fetched, predicted
 from helpers.instruments.published import LADDERS, SIZES
 
 A6000, T4 = GPUS["A6000"], GPUS["T4"]

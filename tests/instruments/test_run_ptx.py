@@ -380,5 +380,5 @@ def test_what_numba_passes_for_an_array(texts):
 
 
 def test_a_run_divides_its_instructions_by_the_multiply_adds():
-    run = CompiledRun((), (), {"FMA": 64, "branch": 32}, (), (), "a kernel", 2, 4, 8, "")
+    run = CompiledRun((), (), {"FMA": 64, "branch": 32}, {}, (), (), "a kernel", 2, 4, 8, "")
     assert run.instructions_per_multiply_add == 1.5 and "1.50 a multiply-add" in repr(run)

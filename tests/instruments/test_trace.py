@@ -443,5 +443,5 @@ def test_a_film_counts_what_is_read():
 def test_a_film_needs_a_built_kernel_and_a_size():
     with pytest.raises(TypeError, match="'tiled' is no built kernel; build it first"):
         film("tiled", 4, 4, 4)
-    with pytest.raises(ValueError, match="each size must be 1 or more"):
+    with pytest.raises(ValueError, match="=0 does not do; give a whole number from 1"):
         film(cuda_kernel("tiled"), 0, 4, 4)

@@ -415,7 +415,7 @@ def test_a_film_without_a_read_says_so(drawn):
 WRONG = {
     "row": (lambda: pictures.picture_product(row=4), "row=4 does not fit the 4 rows of C; give .* from 0 to 3"),
     "col": (lambda: pictures.picture_product(col=-1), "col=-1 does not fit the 5 columns of C; .* from 0 to 4"),
-    "size": (lambda: pictures.picture_product(M=0), "each size must be 1 or more"),
+    "size": (lambda: pictures.picture_product(M=0), "M=0 does not do; give a whole number from 1"),
     "lanes": (
         lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, lanes=9),
         "lanes=9 does not fit the 8 threads of a block; .* from 1 to 8",

@@ -213,14 +213,14 @@ def test_tune_ends_on_ctrl_c_with_what_it_found(monkeypatch, capsys, tmp_path):
 
 
 def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(sys.modules["helpers.clock.recording"], "check", interrupt)
+    monkeypatch.setattr(importlib.import_module("helpers.clock.recording"), "check", interrupt)
     status, _, err = fails(monkeypatch, capsys, "record", tmp_path)
     assert status == 130 and len(err.strip().splitlines()) == 1 and "goes on from there" in err
 
 
 def test_record_finds_its_folder_unwritable_before_it_measures(monkeypatch, capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(sys.modules["helpers.clock.recording"], "check", lambda *_: pytest.fail("it measured"))
+    monkeypatch.setattr(importlib.import_module("helpers.clock.recording"), "check", lambda *_: pytest.fail("it measured"))
     status, out, err = fails(monkeypatch, capsys, "record", tmp_path / "file" / "results")
     assert status == 1 and out == "" and "cannot be written" in err
 

@@ -250,8 +250,8 @@ EXERCISES = {
         Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
         number("14.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
         Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),
-        number("16.1", "16-c26", "busiest"),
-        number("16.2", "16-c30", "idle"),
+        number("16.1", "16-c24", "busiest"),
+        number("16.2", "16-c28", "idle"),
     )
 }
 

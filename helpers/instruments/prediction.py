@@ -25,8 +25,8 @@ REQUESTS = {  # why a request to shared memory or to the first cache takes the c
 }
 UNITS = {  # name: what it is
     "multiply-adds": "lanes that multiply and add",
-    "whole numbers": "lanes that reckon addresses and counters",
-    "issue": "starts of instructions, one a cycle in each quarter of an SM",
+    "whole numbers": "lanes that compute addresses and counters",
+    "issue": "starts of instructions, one a cycle for each of four schedulers",
     "loads and stores": "requests to shared memory and to the first cache",
     "second cache": "bytes that blocks bring from it",
     "memory": "bytes that waves of blocks bring from it",

@@ -7,7 +7,7 @@ from ..launch.given import takes
 from .charts import PEER, bar_chart, hollow
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, GRID, INK, Picture, look, plain_ticks
 
-COLOURS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR, "waiting": INK}
+COLOURS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
 BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 
 
@@ -16,21 +16,26 @@ BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 def picture_units(prediction: Prediction) -> Picture:
     """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time."""
     p, scale = prediction, 1e3
-    rows, said = [], []
+    rows, said, waiting = [], [], p.units["waiting"]
     for unit, time in sorted(p.units.items(), key=lambda one: -one[1]):
+        if unit == "waiting":  # a part of the longest bar
+            continue
         parts = [(scale * time, COLOURS.get(unit, PEER))]
         words = f"{scale * time:.3g} ms, {time / p.seconds:.0%}"
         if unit == "loads and stores":
             parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
             names = [f"{p.requests[why] / time:.0%} {why}" for why in REQUESTS if p.requests[why] > time / 200]
-            words += f": {', '.join(names)}"
+            words += f":\n{', '.join(names)}" * (len(names) > 1)
+        if not rows and waiting:
+            parts.append((scale * waiting, INK))
+            words += f"\nthen {scale * waiting:.3g} ms of waiting"
         rows.append((unit, parts, words))
-        said.append(f"{unit} {words}")
+        said.append(f"{unit} {words}".replace("\n", " "))
     title = f"{p.kernel.split()[0]}, {p.M} x {p.N} x {p.K} on {p.gpu}: {p.gflops:,.0f} GFLOP/s, predicted"
     figure, ax = bar_chart(rows, title)
     ax.axvline(scale * p.seconds, color=INK, linewidth=1, linestyle="--")
-    ax.set_xlim(0, 1.5 * scale * p.seconds)
-    ax.set_xlabel("milliseconds at work; dashed: the time of the product")
+    ax.set_xlim(0, 1.6 * scale * p.seconds)
+    ax.set_xlabel("milliseconds at work; dashed: the time of the product; black: waiting")
     return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
 
 

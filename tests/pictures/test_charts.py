@@ -86,7 +86,7 @@ def test_predicted_bars_are_hollow_and_say_their_limit(drawn):
     assert [bar.get_hatch() for bar in ax.patches] == [None, "///", "///"]
     assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [A, "#ffffff", "#ffffff"]
     assert [bar.get_width() for bar in ax.patches[1:]] == [p.gflops for p in predictions]
-    assert [t.get_text() for t in ax.texts][1:] == ["284, limit: loads and stores", "23,200, limit: multiply-adds"]
+    assert [t.get_text() for t in ax.texts][1:] == ["284, limit: loads and stores", "23,224, limit: multiply-adds"]
     assert [t.get_text() for t in drawn[0].texts] == ["512 x 512 x 512 on a device and A6000, predicted (hollow)"]
     assert "prefetched on A6000 2.32e+04 GFLOP/s predicted, by multiply-adds" in text
     pictures.ladder_chart([], predictions)
@@ -94,18 +94,19 @@ def test_predicted_bars_are_hollow_and_say_their_limit(drawn):
 
 
 def test_a_bar_a_unit_and_the_time_as_a_line(drawn):
-    p = predict("naive", "H100", 4096, 4096, 4096)
+    p = predict("register_1d", "H100", 4096, 4096, 4096)
     text = pictures.picture_units(p).text
     (ax,) = drawn[0].axes
-    units = sorted(p.units, key=p.units.get, reverse=True)
-    assert [name for _, name in ticks(ax.yaxis)] == units and units[0] == "loads and stores"
+    units = sorted({*p.units} - {"waiting"}, key=p.units.get, reverse=True)
+    assert [name for _, name in ticks(ax.yaxis)] == units and units[0] == p.limit
     ends = {}
     for bar in ax.patches:
         ends[round(bar.get_y() + bar.get_height() / 2)] = bar.get_x() + bar.get_width()
-    assert list(ends.values()) == pytest.approx([1e3 * p.units[unit] for unit in units])
-    assert len(ax.patches) == len(units) + 3  # what the requests took is drawn in four parts
+    assert p.units["waiting"] > 0  # behind the longest bar
+    assert list(ends.values()) == pytest.approx([1e3 * p.seconds, *(1e3 * p.units[unit] for unit in units[1:])])
+    assert len(ax.patches) == len(units) + 1 + 3  # what the requests took is drawn in four parts
     assert list(ax.lines[0].get_xdata()) == pytest.approx([1e3 * p.seconds] * 2)
-    assert "97% lines" in text
+    assert "ms of waiting" in text and "% lanes" in text
 
 
 def test_published_and_predicted_rates_stand_in_pairs(drawn):

@@ -220,7 +220,9 @@ def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
 
 def test_record_finds_its_folder_unwritable_before_it_measures(monkeypatch, capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(importlib.import_module("helpers.clock.recording"), "check", lambda *_: pytest.fail("it measured"))
+    monkeypatch.setattr(
+        importlib.import_module("helpers.clock.recording"), "check", lambda *_: pytest.fail("it measured")
+    )
     status, out, err = fails(monkeypatch, capsys, "record", tmp_path / "file" / "results")
     assert status == 1 and out == "" and "cannot be written" in err
 

@@ -34,7 +34,7 @@ class Work:
     """What all warps of a block ask for together.
 
     fma           multiply-adds, one for 32 threads
-    whole         instructions that reckon with whole numbers
+    whole         instructions that compute with whole numbers
     instructions  of all kinds
     requests      {(memory, pieces, bytes): how many}: "shared" with rounds of the banks, "global" with lines of 128
                   bytes, and the bytes that a request brings to its threads
@@ -72,17 +72,13 @@ def counts_of(k: Kernel, arch: str) -> Counts:
 
     Raises KernelError where it has to be counted and NVIDIA's compiler is missing.
     """
-    return kept().get((title(k), arch)) if is_rung(k) and (title(k), arch) in kept() else count(k, arch)
+    key = title(k), arch
+    return kept()[key] if key in kept() and not k.own else count(k, arch)
 
 
 def title(k):
     """A kernel's name and parameters."""
     return f"{k.step} with {ladder.spell(k.parameters)}"
-
-
-def is_rung(k):
-    """Whether it is the ladder's own kernel, not one that a learner wrote in its place."""
-    return not k.own
 
 
 @cache
@@ -178,8 +174,8 @@ def executions(code, loops, ptx, by_line, warps):
     for place, (text, line) in zip(where, code, strict=True):
         does = kind(text)
         first = 0 if does == "FMA" and line in fused else 1 if "load" in does or "store" in does else 2
-        for copies in {first: of_a_kind[first], 2: of_a_kind[2]}.values():
-            copies[line][place] += 1
+        for which in {first, 2}:
+            of_a_kind[which][line][place] += 1
     rounds = {None: warps}
     for loop in sorted(set(where) - {None}, key=lambda loop: loop[0] - loop[1]):
         said = (rounds_said(loop, copies, rounds, by_line) for copies in of_a_kind)

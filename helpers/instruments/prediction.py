@@ -150,7 +150,7 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
         # A block waits a share of its time; all of them wait at once for that share to the power of their number.
         working = max(units.values()) / turns / tiles * gpu.clock
         share = gpu.latency / (gpu.latency + working)
-        units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - share**together) - 1)
+        units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - math.prod([share] * together)) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
     return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, occupancy, moved)
 

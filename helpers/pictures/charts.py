@@ -30,6 +30,8 @@ from .drawing import (
 
 GREENS = colormaps["Greens"]  # from little to much
 PEER = "#8a8a86"  # what is not ours
+# Of a GPU, in the model's charts.
+UNITS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
 OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "Python": B_COLOUR}
 # In the growth chart the tenth line has the first one's colour, and another marker.
 LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b0506a", "#3f7f8c", "#a58a1f")
@@ -55,10 +57,10 @@ def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Ax
     return figure, ax
 
 
-def hollow(bars: list) -> None:
-    """Show that these bars are predicted."""
-    for bar in bars:
-        bar.set(edgecolor=C_COLOUR, hatch="///", linewidth=1.5)
+def hollow(bars: list, predictions: list[Prediction]) -> None:
+    """Show that these bars are predicted, in the colours of their limits."""
+    for bar, prediction in zip(bars, predictions, strict=True):
+        bar.set(edgecolor=UNITS.get(prediction.limit, PEER), hatch="///", linewidth=1.5)
 
 
 def plain_name(t: Timing) -> str:
@@ -86,7 +88,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     where = [devices or "the host"] * bool(real)
     where += [f"{gpu}, predicted (hollow)" for gpu in dict.fromkeys(p.gpu for p in predictions)]
     figure, ax = bar_chart(rows, f"{first.M} x {first.N} x {first.K} on {' and '.join(where)}")
-    hollow(ax.patches[len(real) :])
+    hollow(ax.patches[len(real) :], predictions)
     ax.set_xscale("log")
     ax.set_xlim(min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
     plain_ticks(ax.xaxis)

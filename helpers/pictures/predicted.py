@@ -4,10 +4,9 @@ from ..instruments import Prediction
 from ..instruments.prediction import REQUESTS
 from ..instruments.published import Comparison
 from ..launch.given import takes
-from .charts import PEER, bar_chart, hollow
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, GRID, INK, Picture, look, plain_ticks
+from .charts import PEER, UNITS, bar_chart, hollow
+from .drawing import GRID, INK, Picture, look, plain_ticks
 
-COLOURS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
 BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 
 
@@ -20,7 +19,7 @@ def picture_units(prediction: Prediction) -> Picture:
     for unit, time in sorted(p.units.items(), key=lambda one: -one[1]):
         if unit == "waiting":  # a part of the longest bar
             continue
-        parts = [(scale * time, COLOURS.get(unit, PEER))]
+        parts = [(scale * time, UNITS.get(unit, PEER))]
         words = f"{scale * time:.3g} ms, {time / p.seconds:.0%}"
         if unit == "loads and stores":
             parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
@@ -52,7 +51,7 @@ def published_chart(comparison: Comparison) -> Picture:
         rows.append(("", [(row.prediction.gflops, "white")], f"{row.prediction.gflops:,.0f}, {row.ratio:.2f} of it"))
         said.append(f"{name} {row.published:,.0f} published, {row.prediction.gflops:,.0f} predicted")
     figure, ax = bar_chart(rows, "Published (grey) and predicted (hollow), 4096 x 4096 x 4096")
-    hollow(ax.patches[1::2])
+    hollow(ax.patches[1::2], [row.prediction for row in comparison.rows])
     ax.set_xscale("log")
     rates = [length for _, parts, _ in rows for length, _ in parts]
     ax.set_xlim(min(rates) / 3, max(rates) * 5)

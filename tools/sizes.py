@@ -1,0 +1,66 @@
+"""How large each page is: what a reader has to take in before the page is done.
+
+    python tools/sizes.py           a line for each page
+    python tools/sizes.py 03 04     those whose names begin so
+
+Words are those of the prose, without hints, solutions' paragraphs and addresses; code is counted in cells and lines,
+without the set-up cell and solutions; brackets are sentences or asides in round brackets; pages are references to other
+pages of the course.
+"""
+
+import re
+import sys
+from dataclasses import dataclass, fields
+
+from notebooks import SOLUTION, notebook_paths, read
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of one page, and what it may be at most."""
+
+    words: int
+    cells: int
+    lines: int
+    brackets: int
+    pages: int
+
+
+MOST = Size(words=1200, cells=16, lines=90, brackets=8, pages=4)
+
+
+def size_of(notebook, number: str) -> Size:
+    """The `Size` of a notebook with that number, such as "03"."""
+    prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    prose = re.sub(r"<details>.*?</details>", "", prose, flags=re.DOTALL)
+    prose = re.sub(r"!?\[!\[[^\]]*\]\([^)]*\)\]\([^)]*\)", "", prose)  # badges
+    linked = re.sub(r'\]\(([^)"]*)[^)]*\)', lambda found: f"] {found[1]} ", prose)
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose)
+    text = re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "x", plain)
+    pages = set(re.findall(r"\b(?:pages?|and|to|,) (\d\d)\b", text)) | set(re.findall(r"\b(\d\d)_\w+\.ipynb", linked))
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"][1:]
+    code = [source for source in code if not source.startswith(SOLUTION)]
+    return Size(
+        words=len(text.split()),
+        cells=len(code),
+        lines=sum(bool(line.strip()) for source in code for line in source.splitlines()),
+        brackets=len(re.findall(r"\([^()]{3,}\)", text)),
+        pages=len(pages - {number}),
+    )
+
+
+def main(names):
+    """Print the table; what is over MOST has an asterisk."""
+    columns = [field.name for field in fields(Size)]
+    print(f"{'page':24}" + "".join(f"{name:>10}" for name in columns))
+    total = dict.fromkeys(columns, 0)
+    for path in notebook_paths(names):
+        size = vars(size_of(read(path), path.stem[:2]))
+        marks = {name: f"{many}{'*' * (many > vars(MOST)[name])}" for name, many in size.items()}
+        print(f"{path.stem:24}" + "".join(f"{marks[name]:>10}" for name in columns))
+        total = {name: total[name] + size[name] for name in columns}
+    print(f"{'all':24}" + "".join(f"{total[name]:>10}" for name in columns))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

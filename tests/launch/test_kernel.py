@@ -1,5 +1,6 @@
 """k(A, B) -> C: right at any shape, and plain words for whatever cannot be multiplied."""
 
+import contextlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from few import few
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
-from helpers.launch import CudaKernel, KernelError, dialect, draw, kernel, operands, sizes
+from helpers.launch import CudaKernel, KernelError, dialect, draw, kernel, opencl, operands, sizes
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.opencl import aligned, refuse_beyond_buffer
 
@@ -405,6 +406,24 @@ def test_what_is_no_size_is_named(size):
 
 def test_the_guard_is_wide_enough_to_matter():
     assert 4 * kernel.GUARD >= 64 * 1024
+
+
+@pytest.mark.parametrize("platform, alone", [("Portable Computing Language", True), ("Intel(R) OpenCL", False)])
+def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
+    """Ranks that build the same program at once fail there: two of eight runs of six ranks did."""
+    held = []
+
+    @contextlib.contextmanager
+    def locked(folder):
+        held.append("locked")
+        yield
+        held.append("free")
+
+    program = SimpleNamespace(build=lambda options: held.append("built"))
+    monkeypatch.setattr(opencl.files, "locked", locked)
+    monkeypatch.setattr(opencl.cl, "Program", lambda context, source: program)
+    opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
+    assert held == (["locked", "built", "free"] if alone else ["built"])
 
 
 @pytest.mark.parametrize(

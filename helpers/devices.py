@@ -27,6 +27,8 @@ from pathlib import Path
 
 import platformdirs
 
+from . import files
+
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "simulator")
@@ -414,6 +416,16 @@ def numbered(name: str, number: int) -> str:
     return f"{name}#{number}" if number else name
 
 
+def building(handle: object) -> contextlib.AbstractContextManager:
+    """Within it a program may be built for that pyopencl device: with PoCL by one process at a time.
+
+    Processes that build at the same time, as ranks do, break its cache: github.com/pocl/pocl/issues/1480.
+    """
+    if "Portable" in handle.platform.name:
+        return files.locked(platformdirs.user_cache_path("pocl"))
+    return contextlib.nullcontext()
+
+
 def prove_opencl(handle):
     """Double four numbers with an OpenCL kernel on that pyopencl device; raises whatever goes wrong."""
     import numpy as np
@@ -422,7 +434,8 @@ def prove_opencl(handle):
     context = cl.Context([handle])
     queue = cl.CommandQueue(context)
     source = "__kernel void twice(__global float *x) { x[get_global_id(0)] *= 2; }"
-    program = cl.Program(context, source).build()
+    with building(handle):
+        program = cl.Program(context, source).build()
     x = np.arange(4, dtype=np.float32)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     d_x = cl.Buffer(context, flags, hostbuf=x)

@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
-from .. import devices, files, ladder
+from .. import devices, ladder
 from ..devices import Device
 from . import operands
 from .contestant import Work
@@ -90,9 +90,7 @@ def program(context, source, *options):
     if (source, *options) in BUILT:
         with contextlib.suppress(cl.Error):  # a driver may refuse what it gave
             return cl.Program(context, context.devices, [BUILT[source, *options]]).build()
-    pocl = "Portable" in context.devices[0].platform.name
-    # Processes that build at the same time, as ranks do, break its cache: github.com/pocl/pocl/issues/1480.
-    with files.locked(devices.cache_folder() / "pocl") if pocl else contextlib.nullcontext():
+    with devices.building(context.devices[0]):
         return cl.Program(context, source).build(list(options))
 
 

@@ -420,7 +420,7 @@ def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
         held.append("free")
 
     program = SimpleNamespace(build=lambda options: held.append("built"))
-    monkeypatch.setattr(opencl.files, "locked", locked)
+    monkeypatch.setattr(devices.files, "locked", locked)
     monkeypatch.setattr(opencl.cl, "Program", lambda context, source: program)
     opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
     assert held == (["locked", "built", "free"] if alone else ["built"])

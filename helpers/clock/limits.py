@@ -54,8 +54,7 @@ def machine_limits() -> Limits:
     device = devices.opencl_device()
     context, _ = context_and_queue(device)
     source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
-    with devices.building(context.devices[0]):
-        program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
+    program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
     time.sleep(IDLE_SECONDS)
     flops, moved = peak_flops(device, context, program), copy_bandwidth(device, context, program)
     return Limits(device.name, most_seen(device.name, "flop", flops), most_seen(device.name, "byte", moved))

@@ -58,12 +58,12 @@ PURSE = Purse()
 
 
 @contextmanager
-def allow(seconds: float) -> Iterator[Purse]:
-    """Within it, this process and all children that it asks for have so many seconds. Yields their `Purse`."""
+def allow(seconds: float) -> Iterator[None]:
+    """Within it, this process and all children that it asks for have so many seconds."""
     global PURSE
     before, PURSE = PURSE, Purse(seconds)
     try:
-        yield PURSE
+        yield
     finally:
         PURSE = before
 

@@ -137,7 +137,7 @@ def progress(arguments) -> None:
 
 
 def board(arguments) -> None:
-    """The class's kernels, ranked: the entries that page 15 wrote."""
+    """The class's kernels, ranked: the entries that page 16 wrote."""
     from .classroom import board
 
     if arguments.chart:

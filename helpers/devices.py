@@ -247,7 +247,7 @@ def mpiexec() -> str | None:
 
 
 def engines() -> dict[str, str | None]:
-    """What page 14 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
+    """What page 15 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
     mpi = None if version("mpi4py") else "mpi4py"
     return {
         "MPI": mpi if mpiexec() else "mpiexec",

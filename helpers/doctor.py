@@ -58,7 +58,7 @@ def nvidia():
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
     yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
     compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
-    why = "for the compiler's report of pages 07 to 09, with or without a GPU"
+    why = "for the compiler's report of pages 07 to 10, with or without a GPU"
     add = "" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
 
@@ -116,7 +116,7 @@ def oclgrind():
 def engines():
     """What runs a product on several processes, or machines."""
     for engine, lacks in devices.engines().items():
-        why = "for page 14: several processes, or machines"
+        why = "for page 15: several processes, or machines"
         yield row(
             engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {devices.ADD_ENGINES}" * bool(lacks)
         )

@@ -48,7 +48,7 @@ def test_each_dependency_has_a_pin_that_satisfies_it(extra):
             assert wanted.specifier.contains(pin.version), str(wanted)
 
 
-# What helpers imports and does not ask for: what comes with numba or numba-cuda, and a library that page 12 asks for.
+# What helpers imports and does not ask for: what comes with numba or numba-cuda, and a library that page 13 asks for.
 COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch"}
 
 
@@ -124,7 +124,7 @@ def test_binder_understands_the_environment():
     assert run.returncode == 0, said
     version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
     assert f"Building conda environment for python={version}" in said
-    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # NVIDIA's compiler, for page 09
+    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # NVIDIA's compiler, for page 07
     copied = re.search(r"COPY --chown=\d+:\d+ src/ \$\{REPO_DIR\}/", said)
     assert copied and copied.start() < said.index('--file "environment.yml"')
 

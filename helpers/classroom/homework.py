@@ -65,8 +65,8 @@ context, flags = cl.Context([opencl_device().handle]), cl.mem_flags
 queue = cl.CommandQueue(context)
 naive_cl = cl.Program(context, opencl_kernel("naive").source).build().naive
 """
-# ... and what page 15 has at hand.
-PAGE_15 = """
+# ... and what page 16 has at hand.
+PAGE_16 = """
 source = opencl_kernel("packed").source
 by_name = "fma(a_reg, b_reg[j], acc[i][j])"
 """
@@ -147,7 +147,7 @@ def keeps_budgets(choice):
 
 
 def turned(PAD, mine):
-    """07.2: `tiled` with its tile of A turned, and the smallest padding without a bank conflict.
+    """09.2: `tiled` with its tile of A turned, and the smallest padding without a bank conflict.
 
     The conflicts are counted with a TILE of 16, so there, too, it has to be right and turned.
     """
@@ -172,7 +172,7 @@ def turned(PAD, mine):
 
 
 def patch_for_three_blocks(TM, TN):
-    """09.3: a patch of `register_2d` with three wishes, by the compiler's report for an H100."""
+    """07.3: a patch of `register_2d` with three wishes, by the compiler's report for an H100."""
     from ..instruments import compiler_report
 
     k = cuda_kernel("register_2d", BM=16 * TM, BN=16 * TN, BK=16, TM=TM, TN=TN)
@@ -183,19 +183,19 @@ def patch_for_three_blocks(TM, TN):
 
 
 def ported(my_lines, frame):
-    """13.1: the old ROC kernel in OpenCL, its neighbours reading neighbours."""
+    """14.1: the old ROC kernel in OpenCL, its neighbours reading neighbours."""
     refuse_commas(my_lines)
     return judge_coalesced(opencl_kernel(frame.replace("MY_LINES", my_lines), like="tiled", TILE=16))
 
 
 def own_rung(k):
-    """15.1: a kernel that is right and is not the course's."""
+    """16.1: a kernel that is right and is not the course's."""
     from .entries import not_ones_own
 
     if k.source == DIALECTS[k.dialect].source_of(k.step):
-        return refused("15.1", "not yet", f"It is the course's own {k.step}.")
+        return refused("16.1", "not yet", f"It is the course's own {k.step}.")
     if why := not_ones_own(k.source, k.dialect):
-        return refused("15.1", *why.split(": ", 1))
+        return refused("16.1", *why.split(": ", 1))
     return answered(k, check(k))
 
 
@@ -232,26 +232,26 @@ EXERCISES = {
         Exercise("05.2", "05-c31", ("my_loop",), part_of_kernel("OpenCL", "register_2d", 3, check_loads, **SMALL_1D)),
         number("06.1", "06-c31", "largest_side"),
         Exercise("06.2", "06-c35", ("my_loop",), part_of_kernel("CUDA", "register_2d", 3, check_loads, **SMALL_2D)),
-        number("07.1", "07-c30", "rounds_needed"),
-        Exercise("07.2", "07-c41", ("PAD", "mine"), turned),
-        Exercise("08.1", "08-c30", ("mine", "double_buffered"), lambda mine, build: judge_prefetching(build(mine))),
-        number("09.1", "09-c25", "blocks_by_registers"),
-        number("09.2", "09-c40", "trap"),
-        Exercise("09.3", "09-c29", ("TM", "TN"), patch_for_three_blocks),
-        number("10.1", "10-c28", "fits"),
-        Exercise("10.2", "b70c4dfb", ("search",), judge_search),
-        number("11.1", "11-c31", "fewest_sums"),
+        number("07.1", "07-c25", "blocks_by_registers"),
+        number("07.2", "07-c40", "trap"),
+        Exercise("07.3", "07-c29", ("TM", "TN"), patch_for_three_blocks),
+        number("08.1", "08-c24", "busiest"),
+        number("08.2", "08-c28", "idle"),
+        number("09.1", "09-c30", "rounds_needed"),
+        Exercise("09.2", "09-c41", ("PAD", "mine"), turned),
+        Exercise("10.1", "10-c30", ("mine", "double_buffered"), lambda mine, build: judge_prefetching(build(mine))),
+        number("11.1", "11-c28", "fits"),
+        Exercise("11.2", "b70c4dfb", ("search",), judge_search),
+        number("12.1", "12-c31", "fewest_sums"),
         Exercise(
-            "11.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, judge_packing, **SMALL_PACKED)
+            "12.2", "f2ca2db6", ("my_packing",), part_of_kernel("OpenCL", "packed", 1, judge_packing, **SMALL_PACKED)
         ),
-        number("11.3", "0360cb3b", "tiles_down"),
-        number("12.1", "12-c20", "least_seconds"),
-        Exercise("12.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums, TILE=8)),
-        Exercise("13.1", "13-c23", ("my_lines", "frame"), ported),
-        number("14.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
-        Exercise("15.1", "15-c16", ("my_rung",), own_rung, PAGE_15),
-        number("16.1", "16-c24", "busiest"),
-        number("16.2", "16-c28", "idle"),
+        number("12.3", "0360cb3b", "tiles_down"),
+        number("13.1", "13-c20", "least_seconds"),
+        Exercise("13.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums, TILE=8)),
+        Exercise("14.1", "14-c23", ("my_lines", "frame"), ported),
+        number("15.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
+        Exercise("16.1", "16-c16", ("my_rung",), own_rung, PAGE_16),
     )
 }
 

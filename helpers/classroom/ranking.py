@@ -63,7 +63,7 @@ class Board:
 
     def __repr__(self):
         if not self.machines and not self.refused:
-            return "There is no entry in this folder. Page 15 writes one: enter(kernel, name)."
+            return "There is no entry in this folder. Page 16 writes one: enter(kernel, name)."
         lines = []
         for machine, entries in self.machines.items():
             wide = max(4, *(width(entry["name"]) for entry in entries))

@@ -347,7 +347,7 @@ def judge_rounds(k: Kernel) -> Report:
     return replace(report, findings=(Finding("rounds", text, lines_of(k, staged)),))
 
 
-# ----------------------------------------------------------------------------------------------- page 07: a turned tile
+# ----------------------------------------------------------------------------------------------- page 09: a turned tile
 
 
 @takes

@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-# Loaded when first asked for: what runs OpenCL alone, such as a rank of page 14, need not wait for Numba.
+# Loaded when first asked for: what runs OpenCL alone, such as a rank of page 15, need not wait for Numba.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={

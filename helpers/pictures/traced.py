@@ -140,7 +140,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
 def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
 
-    As page 07's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
+    As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
     them goes to that row of the turned tile, which is `width` words long. Raises ValueError for rows that are too
     short.
     """

@@ -40,4 +40,4 @@ def line_with(word: str, source: str) -> str:
         code = line.strip()
         if word in code and not code.startswith(("#", "//")):
             return code
-    raise ValueError(f"{word} is not in the kernel; the table of page 13 has no line for it.")
+    raise ValueError(f"{word} is not in the kernel; the table of page 14 has no line for it.")

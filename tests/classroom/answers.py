@@ -271,7 +271,7 @@ for k in range(BK - 1, -1, -1):
         acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]
 """,
     },
-    "07.2": {
+    "09.2": {
         "if and else": """
 PAD = 2
 mine = '''
@@ -313,7 +313,7 @@ acc += some
 '''
 """,
     },
-    "08.1": {
+    "10.1": {
         "asks by the next k0": """
 As[now + ty, tx] = a_next
 Bs[now + ty, tx] = b_next
@@ -343,7 +343,7 @@ k0 += TILE
     acc += Bs[now + k, tx] * As[now + ty, k]
 """,
     },
-    "11.2": {
+    "12.2": {
         "as packed walks": """
 for (int k = 0; k < depth; k++)
     for (int c = 0; c < columns; c += PANEL)
@@ -368,7 +368,7 @@ for (int p = 0; p < BN / PANEL; p++)
         }
 """,
     },
-    "12.2": {
+    "13.2": {
         "in an array": """
 float s[2] = {0, 0};
 for (int k = 0; k < TILE; k++) s[k % 2] += As[ty][k] * Bs[k][tx];
@@ -387,7 +387,7 @@ for (int k = 0; k < TILE; k++)
 acc += even + odd;
 """,
     },
-    "13.1": {
+    "14.1": {
         "if and else": """
         if (row < M && i + tx < K) sA[ty][tx] = A[row * K + i + tx]; else sA[ty][tx] = 0;
         if (i + ty < K && col < N) sB[ty][tx] = B[(i + ty) * N + col]; else sB[ty][tx] = 0;
@@ -413,7 +413,7 @@ acc += even + odd;
         for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
 """,
     },
-    "15.1": {
+    "16.1": {
         "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},
         "mad": {"fma(b_reg[j], a_reg, acc[i][j])": "mad(a_reg, b_reg[j], acc[i][j])"},
         "another rung": """
@@ -690,7 +690,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "k for the row": ({"As[ty + i * THREADS_Y, k]": "As[k, ty + i * THREADS_Y]"}, "✗"),
         "a round too few": ({"range(BK)": "range(BK - 1)"}, "K is cut"),
     },
-    "07.2": {
+    "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),
         "roles exchanged": (
             {
@@ -714,7 +714,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         ),
         "right at 4 only": ({"range(TILE)": "range(4)"}, "✗"),
     },
-    "08.1": {
+    "10.1": {
         "asks with the old k0": (
             {"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
             "one K-tile twice",
@@ -755,7 +755,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         ),
         "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
-    "11.2": {
+    "12.2": {
         "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
         "four for VW": ({"j * VW": "j * 4"}, "✗"),
         "two for TN": ({"j < TN": "j < 2"}, "✗"),
@@ -777,7 +777,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "the same vector for each j": ({"p * PANEL + j * VW,": "p * PANEL,"}, "✗"),
         "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
     },
-    "12.2": {
+    "13.2": {
         "odd TILE unguarded": ({"k + 1 < TILE": "k < TILE", "if (TILE % 2) even": "if (0) even"}, "TILE=5"),
         "the last of an odd TILE missing": ({"if (TILE % 2) even": "if (0) even"}, "TILE=5"),
         "the last of an odd TILE to odd": ({"if (TILE % 2) even": "if (TILE % 2) odd"}, "not two sums"),
@@ -805,7 +805,7 @@ acc += low + high;
         "a comma index": ({"Bs[k][tx];\n    odd": "Bs[k, tx];\n    odd"}, "Bs[k, tx]"),
         "k in steps of one": ({"k += 2": "k++"}, "✗"),
     },
-    "13.1": {
+    "14.1": {
         "the old order": (
             f"""
         {SWAPPED_A}
@@ -849,7 +849,7 @@ acc += low + high;
         "= for +=": ({"tmp += sA": "tmp = sA"}, "K is cut"),
         "sixteen for TILE": ({"j < TILE": "j < 8"}, "✗"),
     },
-    "15.1": {
+    "16.1": {
         "as it was": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(a_reg, b_reg[j], acc[i][j])"}, "not yet"),
         "another comment": (
             {'source.replace(by_name, "fma(b_reg[j], a_reg, acc[i][j])")': "source.replace('// 1.', '// One.')"},

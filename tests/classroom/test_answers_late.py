@@ -1,4 +1,4 @@
-"""Exercises on kernels, page 07 on: right answers in other styles pass, wrong ones are told what is wrong."""
+"""Exercises on kernels, page 09 on: right answers in other styles pass, wrong ones are told what is wrong."""
 
 import pytest
 from judged import assert_right, assert_wrong, right_answers, wrong_answers

@@ -130,30 +130,30 @@ STYLES = {
         HERE + "def largest_side(registers):\n    from math import isqrt as root\n    return root(registers + 1) - 1",
     ),
     "a Counter": (
-        "07.1",
+        "09.1",
         "from collections import Counter",
         HERE + "def rounds_needed(stride):\n    return max(Counter(i * stride % 32 for i in range(32)).values())",
     ),
-    "a partial": ("11.1", HERE + "from functools import partial\nimport operator\nfewest_sums = partial(operator.mul)"),
+    "a partial": ("12.1", HERE + "from functools import partial\nimport operator\nfewest_sums = partial(operator.mul)"),
     "match": (
-        "09.2",
+        "07.2",
         HERE + "def trap(stack, spilled, fma, whole):\n    match bool(spilled), bool(stack), 2 * whole > fma:\n"
         "        case True, _, _:\n            return 1\n        case _, True, _:\n            return 2\n"
         "        case _, _, True:\n            return 3\n        case _:\n            return 0",
     ),
     "a bool of NumPy's": (
-        "10.1",
+        "11.1",
         HERE + "most = np.array([1024, 49152])\ndef fits(BM, BN, BK, TM, TN):\n"
         "    return np.all(np.array([BM // TM * (BN // TN), 8 * BK * (BM + BN + 4)]) <= most)",
     ),
     "nested functions": (
-        "12.1",
+        "13.1",
         HERE + "def least_seconds(M, N, K, flops, bandwidth):\n    times = []\n    def add(amount, rate):\n"
         "        times.append(amount / rate)\n    add(2 * M * N * K, flops)\n"
         "    add(4 * (M * K + K * N + M * N), bandwidth)\n    return max(times)",
     ),
     "an import in a cell of its own": (
-        "14.1",
+        "15.1",
         PROSE,
         "from math import isqrt",
         PROSE,
@@ -198,16 +198,16 @@ STYLES = {
         PROSE,
         'choice["BM"], choice["TM"] = 128, 32',
     ),
-    "two on a line": ("09.3", HERE + "TM = 4; TM = TM * 2; TN = 4"),
-    "unpacked": ("09.3", HERE + "patch = 8, 4\n(TM, TN) = patch"),
-    "a name for each cell": ("07.2", HERE + "PAD = 2", 'mine = "turned"'),
+    "two on a line": ("07.3", HERE + "TM = 4; TM = TM * 2; TN = 4"),
+    "unpacked": ("07.3", HERE + "patch = 8, 4\n(TM, TN) = patch"),
+    "a name for each cell": ("09.2", HERE + "PAD = 2", 'mine = "turned"'),
 }
 
 
 def wanted(label):
     """What the pages' solution binds the exercise's names to."""
     namespace = {"mine": LINES} if label == "02.2" else {"PAD": 2, "mine": "turned"}
-    if label in ("05.1", "09.3"):
+    if label in ("05.1", "07.3"):
         exec(answer_of(BOTH[label][1], EXERCISES[label].names), namespace)
     return [namespace[name] for name in EXERCISES[label].names]
 
@@ -234,7 +234,7 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(
         homework, "apart", lambda task, what, seconds, trust, **given: Outcome(task(None, **given), [], "", False)
     )
-    for label in ("02.2", "05.1", "07.2", "09.3"):
+    for label in ("02.2", "05.1", "09.2", "07.3"):
         right = wanted(label)
 
         def judge(*given, right=right, label=label):

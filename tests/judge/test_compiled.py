@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 SMALL = {name: ladder.STEPS[name].defaults["simulator"] for name in ladder.steps("CUDA")}
 TYPES = "from numba import cuda, float32, uint32, int64\n"
 LOOP = """        k = 0
-        while k < A.shape[1]:  # Numba would make `for k in range(...)` five times as long (page 09)
+        while k < A.shape[1]:  # Numba would make `for k in range(...)` five times as long (page 07)
             acc += A[row, k] * B[k, col]
             k += 1
 """

@@ -32,7 +32,7 @@ ASKED = [line for line in EARLY.splitlines(keepends=True) if "_next =" in line]
 
 
 def prefetching(text):
-    """As page 08 builds it."""
+    """As page 10 builds it."""
     source = with_part("CUDA", "tiled", (1, 4), text).replace("(TILE, TILE), float32)", "(DEEP, TILE), float32)")
     source = source.replace("    @cuda.jit", "    DEEP = 2 * TILE\n\n    @cuda.jit")
     first = """acc, now = float32(0), 0

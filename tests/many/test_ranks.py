@@ -161,8 +161,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def shown_lines(starter):
-    """The lines that page 14 and the README show for a terminal, beginning with that command; without comments."""
-    page = nbformat.read(ROOT / "notebooks" / "14_many_devices.ipynb", as_version=4)
+    """The lines that page 15 and the README show for a terminal, beginning with that command; without comments."""
+    page = nbformat.read(ROOT / "notebooks" / "15_many_devices.ipynb", as_version=4)
     text = "\n".join(cell.source for cell in page.cells) + (ROOT / "README.md").read_text("utf-8")
     return sorted(
         {shlex.join(shlex.split(line, comments=True)) for line in re.findall(rf"^{starter} .*", text, re.MULTILINE)}

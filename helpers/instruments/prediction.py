@@ -23,14 +23,14 @@ REQUESTS = {  # why a request to shared memory or to the first cache takes the c
     "lines": "of 128 bytes, one after the other",
     "bytes": "that the first cache gives in a cycle",
 }
-UNITS = {  # name: what it is
+UNITS = {  # name: what it is; in the order in which the course explains them
     "multiply-adds": "lanes that multiply and add",
-    "whole numbers": "lanes that compute addresses and counters",
-    "issue": "starts of instructions, one a cycle for each of four schedulers",
-    "loads and stores": "requests to shared memory and to the first cache",
-    "second cache": "bytes that blocks bring from it",
     "memory": "bytes that waves of blocks bring from it",
+    "second cache": "bytes that blocks bring from it",
+    "loads and stores": "requests to shared memory and to the first cache",
     "waiting": "nobody works: all blocks of an SM wait for their tiles",
+    "issue": "starts of instructions, one a cycle for each of four schedulers",
+    "whole numbers": "lanes that compute addresses and counters",
 }
 
 

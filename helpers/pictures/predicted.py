@@ -2,6 +2,7 @@
 
 from ..instruments import Prediction
 from ..instruments.prediction import REQUESTS
+from ..instruments.prediction import UNITS as ALL
 from ..instruments.published import Comparison
 from ..launch.given import takes
 from .charts import PEER, UNITS, bar_chart, hollow
@@ -12,15 +13,23 @@ BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 
 @takes
 @look
-def picture_units(prediction: Prediction) -> Picture:
-    """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time."""
+def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
+    """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time.
+
+    `upto`: the last of `instruments.UNITS` to draw, for a page that has explained no more; then the longest says how
+    fast the product can be at most. Raises ValueError for what is no unit.
+    """
     p, scale = prediction, 1e3
-    rows, said, waiting = [], [], p.units["waiting"]
-    for unit, time in sorted(p.units.items(), key=lambda one: -one[1]):
-        if unit == "waiting":  # a part of the longest bar
-            continue
+    if upto is not None and upto not in ALL:
+        raise ValueError(f"{upto!r} is no unit; give one of {', '.join(ALL)}.")
+    drawn = list(ALL)[: list(ALL).index(upto) + 1] if upto else list(ALL)
+    working = {unit: p.units[unit] for unit in drawn if unit in p.units and unit != "waiting"}
+    waiting = p.units["waiting"] * ("waiting" in drawn)  # a part of the longest bar
+    seconds = max(working.values()) + waiting
+    rows, said = [], []
+    for unit, time in sorted(working.items(), key=lambda one: -one[1]):
         parts = [(scale * time, UNITS.get(unit, PEER))]
-        words = f"{scale * time:.3g} ms, {time / p.seconds:.0%}"
+        words = f"{scale * time:.3g} ms, {time / seconds:.0%}"
         if unit == "loads and stores":
             parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
             names = [f"{p.requests[why] / time:.0%} {why}" for why in REQUESTS if p.requests[why] > time / 200]
@@ -30,11 +39,13 @@ def picture_units(prediction: Prediction) -> Picture:
             words += f"\nthen {scale * waiting:.3g} ms of waiting"
         rows.append((unit, parts, words))
         said.append(f"{unit} {words}".replace("\n", " "))
-    title = f"{p.kernel.split()[0]}, {p.M} x {p.N} x {p.K} on {p.gpu}: {p.gflops:,.0f} GFLOP/s, predicted"
+    rate = 2 * p.M * p.N * p.K / seconds / 1e9
+    end = f"{rate:,.0f} GFLOP/s, predicted" if drawn == list(ALL) else f"at most {rate:,.0f} GFLOP/s by these units"
+    title = f"{p.kernel.split()[0]}, {p.M} x {p.N} x {p.K} on {p.gpu}: {end}"
     figure, ax = bar_chart(rows, title)
-    ax.axvline(scale * p.seconds, color=INK, linewidth=1, linestyle="--")
-    ax.set_xlim(0, 1.6 * scale * p.seconds)
-    ax.set_xlabel("milliseconds at work; dashed: the time of the product; black: waiting")
+    ax.axvline(scale * seconds, color=INK, linewidth=1, linestyle="--")
+    ax.set_xlim(0, 1.6 * scale * seconds)
+    ax.set_xlabel("milliseconds at work; dashed: the longest" + "; black: waiting" * bool(waiting))
     return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
 
 

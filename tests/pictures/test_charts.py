@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 from helpers import ladder, pictures
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
+from helpers.instruments.prediction import UNITS
 from helpers.pictures import drawing
 from ptx_machine import KINDS
 
@@ -108,6 +109,19 @@ def test_a_bar_a_unit_and_the_time_as_a_line(drawn):
     assert len(ax.patches) == len(units) + 1 + 3  # what the requests took is drawn in four parts
     assert list(ax.lines[0].get_xdata()) == pytest.approx([1e3 * p.seconds] * 2)
     assert "ms of waiting" in text and "% lanes" in text
+
+
+def test_of_the_units_those_that_a_page_has_explained(drawn):
+    p = predict("naive", "A6000", 4096, 4096, 4096)
+    text = pictures.picture_units(p, upto="memory").text
+    (ax,) = drawn[0].axes
+    assert [name for _, name in ticks(ax.yaxis)] == ["memory", "multiply-adds"]
+    assert list(ax.lines[0].get_xdata()) == pytest.approx([1e3 * p.units["memory"]] * 2)
+    rate = 2 * 4096**3 / p.units["memory"] / 1e9
+    assert f"at most {rate:,.0f} GFLOP/s by these units" in text and "predicted" not in text
+    assert "predicted" in pictures.picture_units(p, upto=[*UNITS][-1]).text
+    waits = pictures.picture_units(predict("register_1d", "H100", 4096, 4096, 4096), upto="loads and stores").text
+    assert "waiting" not in waits
 
 
 def test_published_and_predicted_rates_stand_in_pairs(drawn):

@@ -4,7 +4,7 @@
 __kernel void naive(const int M, const int N, const int K,
                     __global const float *A, __global const float *B, __global float *C)
 {
-    // 1. Which element is mine? (size_t is what get_global_id gives; page 03 shows what int costs on a CPU.)
+    // 1. Which element is mine? (size_t is what get_global_id gives.)
     const size_t row = get_global_id(0);
     const size_t col = get_global_id(1);
 

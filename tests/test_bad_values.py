@@ -206,7 +206,10 @@ def table():
         "ladder_roofline": (pictures.ladder_roofline, {"limits": (LIMITS, NOTHING), "timings": ([TIMING], {"[]"})}),
         "roofline": (pictures.roofline, {"limits": (LIMITS, NOTHING), "points": ((), {"[]"})}),
         "predicted_roofline": (pictures.predicted_roofline, {"size": (64, NOTHING)}),
-        "picture_units": (pictures.picture_units, {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)}),
+        "picture_units": (
+            pictures.picture_units,
+            {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
+        ),
         "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (
@@ -229,7 +232,10 @@ def table():
             pictures.picture_reads,
             traced | {"k": (NAIVE, KERNEL), "lanes": (4, NOTHING), "step": (2, {"0"})},
         ),
-        "picture_share": (pictures.picture_share, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0"})}),
+        "picture_share": (
+            pictures.picture_share,
+            {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0", "None"})},
+        ),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
         "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
         "show": (helpers.show, {"k": (CL, KERNEL)}),

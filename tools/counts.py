@@ -3,7 +3,8 @@
     python tools/counts.py
 
 It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters, at the published ladders' and at
-those that a page tries. It takes some minutes. `tests/instruments/test_counts.py` compares the file with the compiler that is installed.
+those that a page tries. It takes some minutes. `tests/instruments/test_counts.py` compares the file with
+the compiler that is installed.
 """
 
 import json

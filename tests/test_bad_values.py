@@ -232,7 +232,10 @@ def table():
             pictures.picture_reads,
             traced | {"k": (NAIVE, KERNEL), "lanes": (4, NOTHING), "step": (2, {"0"})},
         ),
-        "picture_share": (pictures.picture_share, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0"})}),
+        "picture_share": (
+            pictures.picture_share,
+            {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0", "None"})},
+        ),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
         "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
         "show": (helpers.show, {"k": (CL, KERNEL)}),

@@ -2,14 +2,15 @@
 
     python tools/counts.py
 
-It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters and at the published ladders'.
-It takes some minutes. `tests/instruments/test_counts.py` compares the file with the compiler that is installed.
+It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters, at the published ladders' and at
+those that a page tries. It takes some minutes. `tests/instruments/test_counts.py` compares the file with
+the compiler that is installed.
 """
 
 import json
 
 from helpers import cuda_kernel, ladder
-from helpers.instruments.counts import KEPT, count, to_row
+from helpers.instruments.counts import KEPT, TRIED, count, to_row
 from helpers.instruments.gpus import ARCHS
 from helpers.instruments.published import SIZES
 
@@ -20,6 +21,8 @@ def kernels():
         yield cuda_kernel(name, **ladder.step(name).defaults["GPU"])
         if name in SIZES:
             yield cuda_kernel(name, **SIZES[name])
+        if name in TRIED:
+            yield cuda_kernel(name, **TRIED[name])
 
 
 def main():

@@ -111,6 +111,13 @@ def whole_kernel(judge, **block):
     return lambda function: judge(cuda_kernel(function, like="naive", **block))
 
 
+def whole_tiled(text):
+    """04.3: what stands between the braces of an OpenCL kernel, launched like `tiled`."""
+    refuse_commas(text)
+    head, _, _ = opencl_kernel("tiled", TILE=4).source.partition("\n{")
+    return check_loads(opencl_kernel(f"{head}\n{{{text}}}", like="tiled", TILE=4))
+
+
 def launched_by_hand(by_hand):
     """02.3: a function that launches `naive_cl`, with groups of 16 x 4. Both show with another kernel of that name."""
     report, given = check(by_hand), by_hand.__globals__
@@ -227,7 +234,7 @@ EXERCISES = {
         Exercise("03.2", "31110eee", ("mine",), part_of_kernel("OpenCL", "coalesced", 3, judge_transposed)),
         Exercise("04.1", "04-c31", ("mended",), whole_kernel(judge_rounds, BM=4, BN=4), "TPB = 4"),
         Exercise("04.2", "e96a363e", ("mine",), part_of_kernel("CUDA", "tiled", (1, 4), check_loads, TILE=4)),
-        Exercise("04.3", "3914779a", ("mine",), part_of_kernel("OpenCL", "tiled", (1, 4), check_loads, TILE=4)),
+        Exercise("04.3", "3914779a", ("mine",), whole_tiled),
         Exercise("05.1", "05-c25", ("choice",), keeps_budgets),
         Exercise("05.2", "05-c31", ("my_loop",), part_of_kernel("OpenCL", "register_2d", 3, check_loads, **SMALL_1D)),
         number("06.1", "06-c31", "largest_side"),

@@ -21,7 +21,7 @@ def tiled(TILE=16):
         acc = float32(0)
         k0 = 0
         while k0 < K:
-            # 1. Everyone stages one element of each tile; outside the matrix, a zero, which adds nothing.
+            # 1. Everyone stages one element of each tile, outside the matrix a zero; beyond K, 0 x 0 adds nothing.
             As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
             Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
 

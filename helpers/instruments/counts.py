@@ -23,6 +23,7 @@ from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
 
 KEPT = Path(__file__).with_name("counts.json")
+TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.

@@ -7,13 +7,12 @@ void tiled(const int M, const int N, const int K,
     __local float As[TILE][TILE];
     __local float Bs[TILE][TILE];
     const int tx = get_local_id(0), ty = get_local_id(1);
-    // Kept apart from tx, so that a CPU's compiler sees that neighbours in x are neighbours in memory.
     const int row0 = get_group_id(1) * TILE, col0 = get_group_id(0) * TILE;
     const int row = row0 + ty, col = col0 + tx;
 
     float acc = 0.0f;
     for (int k0 = 0; k0 < K; k0 += TILE) {
-        // 1. Everyone stages one element of each tile; outside the matrix, a zero, which adds nothing.
+        // 1. Everyone stages one element of each tile, outside the matrix a zero; beyond K, 0 x 0 adds nothing.
         As[ty][tx] = (row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f;
         Bs[ty][tx] = (k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0f;
 

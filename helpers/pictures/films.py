@@ -15,6 +15,7 @@ from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, look, p
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
 PRINTED = 3  # frames of the strip
+FULL = 4  # reads that have the full colour, at least, so that the films of two kernels can be compared
 
 # Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not.
 SHOW = (
@@ -41,8 +42,8 @@ def film(k: Kernel, M: int, N: int, K: int) -> "Film":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
-    darker the more often it was read so far; what is read in this step is outlined. The kernel may be of either
-    dialect. Raises ValueError for sizes that would take minutes.
+    darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
+    after which it is stored. The kernel may be of either dialect. Raises ValueError for sizes that would take minutes.
     """
     run = trace(k, M, N, K)
     mine = run.where(memory="global", block=(0, 0, 0))
@@ -68,6 +69,7 @@ class Film:
         self.frames = list(zip(accumulate(frames), frames, strict=True)) or [(Counter(), Counter())]  # so far, and now
         total = self.frames[-1][0]
         self.most = max(total.values(), default=1)
+        self.full = max(self.most, FULL)
         often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
         reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in "AB")
         does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}" if frames else "it reads nothing"
@@ -78,17 +80,19 @@ class Film:
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
         """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
 
-        An element has the full colour for the most reads of the film, and is as good as paper for none.
+        An element has the full colour for the most reads of the film, or for FULL, and is as good as paper for none.
+        C has its colour in the last frame.
         """
         M, N, K = self.size
         so_far, now = self.frames[number]
         a, b, c = product_axes(figure, M, N, K, top, bottom=0.02)
         for ax, name, rows, columns, colour in ((a, "A", M, K, A_COLOUR), (b, "B", K, N, B_COLOUR)):
             often = {cell: n for (array, cell), n in so_far.items() if array == name}
-            colours = {cell: tint(colour, 0.25 + 0.75 * n / self.most) for cell, n in often.items()}
+            colours = {cell: tint(colour, 0.25 + 0.75 * n / self.full) for cell, n in often.items()}
             panel(ax, rows, columns, colours, f"{name}, {max(often.values(), default=0)} ×", colour)
             border(ax, {cell for array, cell in now if array == name})
-        panel(c, M, N, dict.fromkeys(self.stored, C_COLOUR), "C", C_COLOUR)
+        stored = self.stored if number == len(self.frames) - 1 else ()
+        panel(c, M, N, dict.fromkeys(stored, C_COLOUR), "C", C_COLOUR)
 
     @look
     def strip(self) -> Picture:

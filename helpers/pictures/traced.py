@@ -162,11 +162,12 @@ def picture_banks(width: int) -> Picture:
 
 @takes
 @look
-def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
+def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int | None = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
-    `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
-    that has no tiles As and Bs.
+    With step=None: what it reads in all steps of a tile; each cell bears the thread, y and x, that staged or stored it,
+    and those of `thread` are outlined. `thread`: (x, y) in the first block. Raises ValueError for a thread or step that
+    there is none of, and for a kernel that has no tiles As and Bs.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
@@ -174,23 +175,38 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
-    refuse_outside("step", step, depth, "steps over the tile's k")
+    if step is not None:
+        refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
-    owned = set(cells(run.where(array="C", thread=number), columns))
-    reads = {}
-    for name, along in (("As", 1), ("Bs", 0)):
-        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][-1])
-        reads[name] = {cell for cell in read if cell[along] == step}
-    figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
+    reads, labels, own = {}, {}, {}
+    for name, along in (("As", 1), ("Bs", 0), ("C", None)):
+        width = run.shapes[name][-1]
+        written = run.where(array=name, writes=True)
+        by = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
+        own[name] = {cell for cell, writer in by.items() if writer == number}
+        if step is None:
+            labels[name] = {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
+        if along is not None:
+            read = cells(run.where(array=name, thread=number, writes=False), width)
+            reads[name] = {cell for cell in read if step is None or cell[along] == step}
+    scale = 0.36 if step is not None else 0.44  # inches a cell
+    figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
     a, b, c = product_axes(figure, rows, columns, depth, top=0.84)
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, at step k = {step}")
-    panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR)
-    panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR)
-    panel(c, rows, columns, dict.fromkeys(owned, C_COLOUR), "this block's tile of C", C_COLOUR)
-    As, Bs, products = len(reads["As"]), len(reads["Bs"]), len(owned)
-    owns = f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} elements of C"
-    step = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {products} products"
-    return Picture(figure, f"{owns}. {step}.")
+    when = f"at step k = {step}" if step is not None else "all steps; in each cell: y,x of who wrote it"
+    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
+    panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR, labels.get("As"))
+    panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR, labels.get("Bs"))
+    panel(c, rows, columns, dict.fromkeys(own["C"], C_COLOUR), "this block's tile of C", C_COLOUR, labels.get("C"))
+    As, Bs, products = len(reads["As"]), len(reads["Bs"]), len(own["C"])
+    owns = f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
+    if step is not None:
+        said = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {products} products"
+        return Picture(figure, f"{owns}. {said}.")
+    for ax, name in ((a, "As"), (b, "Bs")):
+        for cell in own[name]:
+            outline(ax, *cell, 1, 1)
+    stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
+    return Picture(figure, f"{owns}. {stages}, and reads {As} elements of As and {Bs} of Bs, which others staged, too.")
 
 
 @takes

@@ -20,6 +20,17 @@ MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[now + k, tx
 PACKS = "load_some(B + (k0 + k) * N + col0 + p * PANEL + j * VW, columns - p * PANEL - j * VW)"
 TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 
+# 04.3: all between a kernel's braces but its round.
+TILED = """
+__local float As[TILE][TILE], Bs[TILE][TILE];
+const int tx = get_local_id(0), ty = get_local_id(1);
+const int row0 = get_group_id(1) * TILE, row = row0 + ty, col = get_group_id(0) * TILE + tx;
+float acc = 0.0f;
+for (int k0 = 0; k0 < K; k0 += TILE) {%s}
+if (row < M && col < N) C[row * N + col] = acc;
+"""
+WAITS = 8 * " " + "barrier(CLK_LOCAL_MEM_FENCE);\n"
+
 RIGHT = {
     "02.1": {
         "for, and the guard turned round": """
@@ -192,7 +203,8 @@ k0 += TILE
 """,
     },
     "04.3": {
-        "if and else": """
+        "if and else": TILED
+        % """
 if (row < M && k0 + tx < K) As[ty][tx] = A[row * K + k0 + tx]; else As[ty][tx] = 0;
 if (k0 + ty < K && col < N) Bs[ty][tx] = B[(k0 + ty) * N + col]; else Bs[ty][tx] = 0;
 barrier(CLK_LOCAL_MEM_FENCE);
@@ -200,7 +212,8 @@ int k = TILE;
 while (k--) acc = mad(As[ty][k], Bs[k][tx], acc);
 barrier(CLK_LOCAL_MEM_FENCE);
 """,
-        "by pointers": """
+        "by pointers": TILED
+        % """
 __local float *a = As[ty], *b = &Bs[0][tx];
 a[tx] = row < M && k0 + tx < K ? *(A + row * K + k0 + tx) : 0;
 b[ty * TILE] = k0 + ty < K && col < N ? *(B + (k0 + ty) * N + col) : 0;
@@ -208,7 +221,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
 for (int k = 0; k < TILE; k++) acc += a[k] * b[k * TILE];
 barrier(CLK_LOCAL_MEM_FENCE);
 """,
-        "a barrier more, only the rows that exist": f"""
+        "a barrier more, only the rows that exist": TILED
+        % f"""
 barrier(CLK_LOCAL_MEM_FENCE);
 {STAGED_A}{STAGED_B}barrier(CLK_LOCAL_MEM_FENCE);
 const int depth = min(TILE, K - k0);
@@ -613,8 +627,8 @@ k0 += TILE
         "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
     "04.3": {
-        "no first barrier": ({STAGED_B + "barrier(CLK_LOCAL_MEM_FENCE);\n": STAGED_B}, "race"),
-        "no second barrier": ({"* Bs[k][tx];\nbarrier(CLK_LOCAL_MEM_FENCE);\n": "* Bs[k][tx];\n"}, "race"),
+        "no first barrier": ({STAGED_B + WAITS: STAGED_B}, "race"),
+        "no second barrier": ({"* Bs[k][tx];\n" + WAITS: "* Bs[k][tx];\n"}, "race"),
         "no guard for A": (
             {"(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[row * K + k0 + tx]"},
             "out of",
@@ -623,14 +637,16 @@ k0 += TILE
         "a comma index in As": ({"As[ty][tx] =": "As[ty, tx] ="}, "As[ty, tx]"),
         "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
         "no tiles": (
-            """
+            TILED
+            % """
 for (int k = k0; k < min(k0 + TILE, K); k++)
     if (row < M && col < N) acc += A[row * K + k] * B[k * N + col];
 """,
             "too many loads",
         ),
         "reads down the columns": (
-            f"""
+            TILED
+            % f"""
 const int r = row0 + tx, c = k0 + ty;
 As[tx][ty] = (r < M && c < K) ? A[r * K + c] : 0.0f;
 {STAGED_B}barrier(CLK_LOCAL_MEM_FENCE);
@@ -646,7 +662,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
             {"acc += As[ty][k] * Bs[k][tx]": "acc += 0.5f * As[ty][k] * Bs[k][tx] + 0.5f * As[ty][k] * Bs[k][tx]"},
             "too many loads",
         ),
-        "another acc": ({"for (int k": "float acc = 0;\nfor (int k"}, "nothing arrives"),
+        "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
         "leaves early": ({"As[ty][tx] =": "if (row >= M || col >= N) return;\nAs[ty][tx] ="}, "divergent barrier"),
     },
     "05.2": {

@@ -9,6 +9,7 @@ from few import few
 import ptx_machine
 from helpers import cuda_kernel, devices, ladder
 from helpers.instruments.counts import (
+    TRIED,
     Work,
     count,
     counts_of,
@@ -29,10 +30,12 @@ needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
+KERNELS += [(step, "tried") for step in TRIED]
 
 
 def rung(step, sizes):
-    return cuda_kernel(step, **(ladder.STEPS[step].defaults["GPU"] if sizes == "GPU" else SIZES[step]))
+    given = {"GPU": ladder.STEPS[step].defaults["GPU"], "published": SIZES.get(step), "tried": TRIED.get(step)}
+    return cuda_kernel(step, **given[sizes])
 
 
 @needs_compiler

@@ -16,7 +16,6 @@ void register_1d(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         // 1. The tiles are larger than the work-group: it walks over them, its own size at a time.
-        //    tx comes last in each sum, so that a CPU's compiler sees that neighbours in x are neighbours in memory.
         for (int r = ty; r < BM; r += THREADS_Y)
             for (int c = 0; c < BK; c += BN)
                 if (c + tx < BK)

@@ -85,8 +85,11 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
         rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
     first, rates = [*timings, *predictions][0], [one.gflops for one in (*real, *predictions)]
     where = [devices or "the host"] * bool(real)
-    where += [f"{gpu}, predicted (hollow)" for gpu in dict.fromkeys(p.gpu for p in predictions)]
-    figure, ax = bar_chart(rows, f"{first.M} x {first.N} x {first.K} on {' and '.join(where)}")
+    size = f"{first.M} x {first.N} x {first.K} on"
+    for p in {p.gpu: p for p in predictions}.values():
+        other = f"{p.M} x {p.N} x {p.K} on"
+        where.append(f"\n{other} " * (other != size) + f"{p.gpu}, predicted (hollow)")
+    figure, ax = bar_chart(rows, f"{size} {' and '.join(where)}")
     hollow(ax.patches[len(real) :], predictions)
     ax.set_xscale("log")
     ax.set_xlim(min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page

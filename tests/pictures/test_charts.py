@@ -89,7 +89,9 @@ def test_predicted_bars_are_hollow_and_say_their_limit(drawn):
     assert [bar.get_width() for bar in ax.patches[1:]] == [p.gflops for p in predictions]
     assert [to_hex(bar.get_edgecolor()) for bar in ax.patches[1:]] == [A, C]  # loads and stores; multiply-adds
     assert [t.get_text() for t in ax.texts][1:] == ["284, limit: loads and stores", "23,224, limit: multiply-adds"]
-    assert [t.get_text() for t in drawn[0].texts] == ["512 x 512 x 512 on a device and A6000, predicted (hollow)"]
+    assert [t.get_text() for t in drawn[0].texts] == [
+        "512 x 512 x 512 on a device and \n4096 x 4096 x 4096 on A6000, predicted (hollow)"
+    ]
     assert "prefetched on A6000 2.32e+04 GFLOP/s predicted, by multiply-adds" in text
     pictures.ladder_chart([], predictions)
     assert [t.get_text() for t in drawn[1].texts] == ["4096 x 4096 x 4096 on A6000, predicted (hollow)"]

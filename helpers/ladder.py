@@ -316,7 +316,7 @@ STEPS = {
             "register_1d",
             "a thread owns TM elements of a column: one value of B serves TM products",
             {
-                "GPU": dict(BM=64, BN=64, BK=16, TM=16),
+                "GPU": dict(BM=64, BN=32, BK=16, TM=8),
                 "CPU": dict(BM=256, BN=128, BK=128, TM=8),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
                 "simulator": dict(BM=8, BN=4, BK=4, TM=4),

@@ -217,7 +217,7 @@ def number(label, cell, name, exercise=None):
     return Exercise(label, cell, (name,), partial(check_answer, exercise or name))
 
 
-SMALL_1D = dict(BM=4, BN=16, BK=4, TM=1, TN=4)
+WALKED = dict(BM=8, BN=8, BK=6, TM=2, TN=2)  # 4 x 4 threads walk over 8 x 6 and 6 x 8 elements
 SMALL_2D = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
 SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2)
 
@@ -236,7 +236,7 @@ EXERCISES = {
         Exercise("04.2", "e96a363e", ("mine",), part_of_kernel("CUDA", "tiled", (1, 4), check_loads, TILE=4)),
         Exercise("04.3", "3914779a", ("mine",), whole_tiled),
         Exercise("05.1", "05-c25", ("choice",), keeps_budgets),
-        Exercise("05.2", "05-c31", ("my_loop",), part_of_kernel("OpenCL", "register_2d", 3, check_loads, **SMALL_1D)),
+        Exercise("05.2", "05-c31", ("my_staging",), part_of_kernel("OpenCL", "register_2d", 1, check_loads, **WALKED)),
         number("06.1", "06-c31", "largest_side"),
         Exercise("06.2", "06-c35", ("my_loop",), part_of_kernel("CUDA", "register_2d", 3, check_loads, **SMALL_2D)),
         number("07.1", "07-c25", "blocks_by_registers"),

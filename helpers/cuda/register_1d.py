@@ -1,7 +1,7 @@
 from numba import cuda, float32, uint32
 
 
-def register_1d(BM=64, BN=64, BK=16, TM=16):
+def register_1d(BM=64, BN=32, BK=16, TM=8):
     """Build the CUDA kernel C = A @ B in which a thread owns TM elements of a column of C.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.

@@ -16,7 +16,6 @@ void register_2d(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         // 1. The work-group walks over both tiles, its own size at a time.
-        //    tx comes last in each sum, so that a CPU's compiler sees that neighbours in x are neighbours in memory.
         for (int r = ty; r < BM; r += THREADS_Y)
             for (int c = 0; c < BK; c += THREADS_X)
                 if (c + tx < BK)

@@ -13,7 +13,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "ladder_roofline",
             "picture_landscape",
             "picture_occupancy",
-            "predicted_roofline",
             "roofline",
             "scoreboard_chart",
         ],

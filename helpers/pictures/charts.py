@@ -10,8 +10,7 @@ from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
-from ..instruments import GPUS, CompiledRun, CompilerReport, Prediction
-from ..launch import sizes
+from ..instruments import CompiledRun, CompilerReport, Prediction
 from ..launch.given import takes, told
 from .drawing import (
     A_COLOUR,
@@ -86,8 +85,11 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
         rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
     first, rates = [*timings, *predictions][0], [one.gflops for one in (*real, *predictions)]
     where = [devices or "the host"] * bool(real)
-    where += [f"{gpu}, predicted (hollow)" for gpu in dict.fromkeys(p.gpu for p in predictions)]
-    figure, ax = bar_chart(rows, f"{first.M} x {first.N} x {first.K} on {' and '.join(where)}")
+    size = f"{first.M} x {first.N} x {first.K} on"
+    for p in {p.gpu: p for p in predictions}.values():
+        other = f"{p.M} x {p.N} x {p.K} on"
+        where.append(f"\n{other} " * (other != size) + f"{p.gpu}, predicted (hollow)")
+    figure, ax = bar_chart(rows, f"{size} {' and '.join(where)}")
     hollow(ax.patches[len(real) :], predictions)
     ax.set_xscale("log")
     ax.set_xlim(min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
@@ -278,46 +280,6 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
             moved = 4 * (step.global_loads(*product) + step.global_stores(*product))
             points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))
     return roofline(limits, points)
-
-
-@takes
-@look
-def predicted_roofline(size: int = 4096) -> Picture:
-    """Where each rung could stand on GPUs not measured here: its counted traffic under the roofs of data sheets.
-
-    `size`: M = N = K, a whole number of 1 or more. Caches are left out.
-    """
-    size, _, _ = sizes((size, size, size))
-    steps = {}  # rungs of the same intensity share a place
-    for name in ladder.steps("CUDA"):
-        step = ladder.STEPS[name]
-        p = step.defaults["GPU"]
-        moved = 4 * (step.global_loads(p, size, size, size) + size**2)
-        steps.setdefault(round(2 * size**3 / moved, 2), []).append(name)
-    figure = Figure(figsize=(8.6, 5.4))
-    ax = figure.add_axes((0.1, 0.12, 0.88, 0.79))
-    x = np.geomspace(0.1, 200, 200)
-    roofs, said = ("#7a5195", "#8a8a86", "#b0506a", "#3f7f8c", "#a58a1f"), []
-    five = [GPUS[name] for name in ("T4", "A100", "RTX 4090", "H100", "H200")]
-    for i, (gpu, colour, marker) in enumerate(zip(five, roofs, "osD^v", strict=True)):
-        roof = np.minimum(gpu.flops_per_s, x * gpu.bytes_per_s) / 1e12
-        # Its own part of the dashes, and a size of its own, show where two GPUs coincide, as H100 and H200 do.
-        ax.loglog(x, roof, linestyle=(5 * (i % 2), (4, 6)), color=colour, linewidth=1.5)
-        rates = [min(gpu.flops_per_s, intensity * gpu.bytes_per_s) / 1e12 for intensity in steps]
-        mark = dict(color=colour, markerfacecolor="none", markeredgewidth=1.6, markersize=(8, 8, 8, 7, 15)[i])
-        ax.plot(list(steps), rates, marker, label=gpu.name, **mark)
-        reaches = [f"{' and '.join(names)} {rate:.3g}" for names, rate in zip(steps.values(), rates, strict=True)]
-        said.append(f"{gpu.name} {', '.join(reaches)}")
-    for i, (intensity, names) in enumerate(steps.items()):
-        ax.axvline(intensity, color=GRID, linewidth=1, zorder=0)
-        ax.text(intensity * 1.06, 0.034 * 1.7 ** (i % 2), "\n".join(reversed(names)), fontsize=11, va="bottom")
-    ax.legend(loc="upper left", fontsize=12)
-    ax.set(xlim=(0.1, 200), ylim=(0.03, 190))
-    ax.set(xlabel="flop per byte asked of global memory, counted", ylabel="TFLOP/s without caches, predicted")
-    plain_ticks(ax.xaxis, ax.yaxis)
-    figure.text(0.02, 0.945, "Prediction, not measurement: data sheets' peaks, counted traffic, no cache")
-    where = "if no cache helped, from data sheets and counted traffic"
-    return Picture(figure, f"Predicted rates in TFLOP/s, {where}: {'; '.join(said)}.")
 
 
 @takes

@@ -233,25 +233,41 @@ barrier(CLK_LOCAL_MEM_FENCE);
 """,
     },
     "05.2": {
-        "B first": """
-for (int k = 0; k < BK; ++k) {
-    float b[TN], a = As[ty][k];
-    for (int j = 0; j < TN; ++j) b[j] = Bs[k][tx + j * THREADS_X];
-    for (int j = 0; j < TN; ++j) acc[0][j] = mad(a, b[j], acc[0][j]);
+        "tx last": """
+for (int r = ty; r < BM; r += THREADS_Y)
+    for (int c = 0; c < BK; c += THREADS_X)
+        if (c + tx < BK)
+            As[r][c + tx] = (row0 + r < M && k0 + c + tx < K) ? A[(row0 + r) * K + k0 + c + tx] : 0.0f;
+for (int r = ty; r < BK; r += THREADS_Y)
+    for (int c = 0; c < BN; c += THREADS_X)
+        if (c + tx < BN)
+            Bs[r][c + tx] = (k0 + r < K && col0 + c + tx < N) ? B[(k0 + r) * N + col0 + c + tx] : 0.0f;
+""",
+        "one after the other": """
+const int me = ty * THREADS_X + tx, all = THREADS_X * THREADS_Y;
+for (int i = me; i < BM * BK; i += all) {
+    const int row = row0 + i / BK, k = k0 + i % BK;
+    As[i / BK][i % BK] = row < M && k < K ? A[row * K + k] : 0.0f;
+}
+for (int i = me; i < BK * BN; i += all) {
+    const int k = k0 + i / BN, col = col0 + i % BN;
+    Bs[i / BN][i % BN] = k < K && col < N ? B[k * N + col] : 0.0f;
 }
 """,
-        "backwards": """
-int k = BK;
-while (k-- > 0) {
-    const float a = As[ty][k];
-    for (int j = TN - 1; j >= 0; j--) acc[0][j] += Bs[k][j * THREADS_X + tx] * a;
+        "zeros first": """
+for (int r = ty; r < BK; r += THREADS_Y)
+    for (int c = tx; c < BN; c += THREADS_X) {
+        float b = 0;
+        if (k0 + r < K && col0 + c < N) b = B[(k0 + r) * N + col0 + c];
+        Bs[r][c] = b;
+    }
+for (int r = ty; r < BM; r += THREADS_Y) {
+    const int row = row0 + r;
+    for (int c = tx; c < BK; c += THREADS_X) {
+        As[r][c] = 0;
+        if (row < M && k0 + c < K) As[r][c] = A[row * K + k0 + c];
+    }
 }
-""",
-        "all of A first": """
-float a[BK];
-for (int k = 0; k < BK; k++) a[k] = As[ty][k];
-for (int j = 0; j < TN; j++)
-    for (int k = 0; k < BK; k++) acc[0][j] += a[k] * Bs[k][tx + j * THREADS_X];
 """,
     },
     "06.2": {
@@ -666,22 +682,28 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "leaves early": ({"As[ty][tx] =": "if (row >= M || col >= N) return;\nAs[ty][tx] ="}, "divergent barrier"),
     },
     "05.2": {
-        "reads As for each j": ({"a_reg * Bs": "As[ty][k] * Bs"}, "too many loads"),
-        "neighbouring columns": ({"tx + j * THREADS_X": "tx * TN + j"}, "✗"),
-        "BN for THREADS_X": ({"j * THREADS_X": "j * BN"}, "✗"),
-        "four for BK": ({"k < BK": "k < 4"}, "✗"),
-        "four for TN": ({"j < TN": "j < 4"}, "✗"),
-        "TM for TN": ({"j < TN": "j < TM"}, "✗"),
-        "K for BK": ({"k < BK": "k < K"}, "✗"),
-        "= for +=": ({"acc[0][j] +=": "acc[0][j] ="}, "K is cut"),
-        "one sum for all": ({"acc[0][j] +=": "acc[0][0] +="}, "✗"),
-        "a comma index": ({"As[ty][k]": "As[ty, k]"}, "As[ty, k]"),
-        "tx for ty": ({"As[ty][k]": "As[tx][k]"}, "✗"),
-        "a whole number": ({"const float a_reg": "const int a_reg"}, "whole numbers"),
-        "from global memory": (
-            {"a_reg = As[ty][k]": "a_reg = row0 + ty < M && k0 + k < K ? A[(row0 + ty) * K + k0 + k] : 0"},
-            "too many loads",
+        "an element each": ({"r += THREADS_Y": "r += BM + BK"}, "uninitialised"),
+        "no walk along x": ({"c += THREADS_X": "c += BN"}, "uninitialised"),
+        "four for THREADS_X": ({"c += THREADS_X": "c += 4"}, "✗"),
+        "THREADS mixed up": ({"r += THREADS_Y": "r += THREADS_X", "c += THREADS_X": "c += THREADS_Y"}, "✗"),
+        "tx for ty": ({"r = ty": "r = tx", "c = tx": "c = ty"}, "✗"),
+        "A as wide as B": ({"c < BK": "c < BN"}, "out of bounds"),
+        "B as tall as A": ({"r < BK": "r < BM"}, "out of bounds"),
+        "eight for BM": ({"r < BM": "r < 8"}, "✗"),
+        "no guard of rows": ({"row0 + r < M && ": ""}, "out of bounds"),
+        "no guard of A's K": ({" && k0 + c < K": ""}, "✗"),
+        "no guard of B's K": ({"k0 + r < K && ": ""}, "out of bounds"),
+        "no guard of columns": ({" && col0 + c < N": ""}, "✗"),
+        "rows of M": ({"(row0 + r) * K": "(row0 + r) * M"}, "✗"),
+        "B's rows of K": ({"(k0 + r) * N": "(k0 + r) * K"}, "✗"),
+        "A without k0": ({"* K + k0 + c": "* K + c"}, "wrong index"),
+        "B without k0": ({"B[(k0 + r)": "B[r"}, "✗"),
+        "each its own run": (
+            {"c = tx; c < BN; c += THREADS_X": "c = tx * TN; c < (tx + 1) * TN; c++"},
+            "not coalesced",
         ),
+        "a comma index": ({"As[r][c]": "As[r, c]"}, "As[r, c]"),
+        "each stages all of A": ({"r = ty; r < BM; r += THREADS_Y": "r = 0; r < BM; r++"}, "too many loads"),
     },
     "06.2": {
         "no lists": (

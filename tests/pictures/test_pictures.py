@@ -57,7 +57,6 @@ ALL = TRACED | {
     ),
     "scoreboard": lambda _: pictures.scoreboard_chart(board(8)),
     "growth": lambda _: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
-    "predicted": lambda _: pictures.predicted_roofline(),
     "predicted ladder": lambda _: pictures.ladder_chart([], predicted_ladder("A100", 512)),
     "units": lambda _: pictures.picture_units(predict("tiled", "A100", 512, 512, 512)),
     "published": lambda _: pictures.published_chart(against_published("T4")),
@@ -177,12 +176,6 @@ def test_the_ladders_roofline_has_its_counted_intensities():
     text = made("ladder_roofline")[0].text
     p = ladder.STEPS["tiled"].defaults["CPU (PoCL)"]["TILE"]
     assert f"tiled at {2 * 512 / (4 * (2 * 512 / p + 1)):.3g} flop per byte" in text and "naive at 0.25 flop" in text
-
-
-def test_a_prediction_is_labelled_as_one(drawn):
-    assert made("predicted")[0].text.startswith("Predicted rates")
-    # tiled, TILE=16: 2 * 16 / 8 = 4 flop per byte, but for the stores; the T4's data sheet says 320 GB/s
-    assert re.search(r"T4 naive and coalesced[\w ]* 0\.08, tiled 1\.28,", pictures.predicted_roofline(1 << 20).text)
 
 
 def test_the_chart_says_that_cuda_was_simulated():

@@ -120,6 +120,8 @@ def table():
         "check_two_sums": (judge.check_two_sums, on_tiles),
         "judge_prefetching": (judge.judge_prefetching, on_tiles),
         "judge_turned": (judge.judge_turned, on_tiles),
+        "judge_wide": (judge.judge_wide, on_tiles),
+        "unturned": (judge.unturned, {"text": ("pass", TEXT)}),
         "judge_coalesced": (judge.judge_coalesced, on_tiles),
         "judge_naive": (judge.judge_naive, {"k": (CL, KERNEL)}),
         "judge_rounds": (judge.judge_rounds, {"k": (CL, KERNEL)}),
@@ -206,7 +208,10 @@ def table():
         "ladder_roofline": (pictures.ladder_roofline, {"limits": (LIMITS, NOTHING), "timings": ([TIMING], {"[]"})}),
         "roofline": (pictures.roofline, {"limits": (LIMITS, NOTHING), "points": ((), {"[]"})}),
         "predicted_roofline": (pictures.predicted_roofline, {"size": (64, NOTHING)}),
-        "picture_units": (pictures.picture_units, {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)}),
+        "picture_units": (
+            pictures.picture_units,
+            {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
+        ),
         "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (

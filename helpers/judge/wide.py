@@ -1,7 +1,5 @@
 """Judges a part of `vectorized` that reads its tiles with wide loads, where the tile of A is not turned."""
 
-from dataclasses import replace
-
 from ..instruments import bank_conflicts
 from ..launch import Kernel, cuda_kernel
 from ..launch.given import takes
@@ -9,6 +7,7 @@ from ..sandbox import Finding
 from .checking import check
 from .parts import with_part
 from .report import Report
+from .touched import answered, misses
 
 
 @takes
@@ -27,7 +26,7 @@ def unturned(text: str, **parameters: int) -> Kernel:
 @takes
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
-    report = check(k)
+    report = answered(k, check(k))
     if not report:
         return report
     rows, columns, depth = (k.parameters[name] for name in ("BM", "BN", "BK"))
@@ -37,5 +36,5 @@ def judge_wide(k: Kernel) -> Report:
         loads, most = sum(row.instructions for row in seen if row.what == f"load {name}"), warps * depth * side // 4
         if loads > most:
             said = f"a warp asks {loads // warps} times for numbers of {name}, where {most // warps} wide loads do"
-            return replace(report, findings=(Finding("not wide", said),))
+            return misses(report, Finding("not wide", said))
     return report

@@ -229,7 +229,10 @@ def table():
         "picture_addresses": (pictures.picture_addresses, traced),
         "picture_owners": (pictures.picture_owners, {name: right for name, right in traced.items() if name != "K"}),
         "picture_warps": (pictures.picture_warps, traced),
-        "picture_order": (pictures.picture_order, traced | {"thread": (0, {"0"}), "after": (None, KERNEL)}),
+        "picture_order": (
+            pictures.picture_order,
+            traced | {"thread": (0, {"0"}), "after": (None, KERNEL | MAY_BE_LEFT_OUT)},
+        ),
         "picture_reads": (
             pictures.picture_reads,
             traced | {"k": (NAIVE, KERNEL), "lanes": (4, NOTHING), "step": (2, {"0"})},

@@ -60,7 +60,10 @@ while k < BK:
 """
 SINGLE = {
     "As": ("load4(As, r, k)", "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"),
-    "Bs": ("load4(Bs, k + u, tx * 4 + j * THREADS_X)", "[Bs[k + u, tx * 4 + j * THREADS_X + v] for v in range(4)]"),
+    "Bs": (
+        "load4(Bs, k + u, tx * 4 + j * THREADS_X)",
+        ", ".join(f"Bs[k + u, tx * 4 + j * THREADS_X + {v}]" for v in range(4)),
+    ),
 }
 
 

@@ -201,7 +201,7 @@ def test_a_threads_share_of_a_tile(drawn):
 
 def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
     pictures.picture_share(kernel("vectorized", BM=8, BN=16, BK=8, TM=4, TN=8), thread=(1, 1), step=3)
-    a, b, c = drawn[0].axes
+    a, b, _ = drawn[0].axes
     assert cells(a) == matrix(8, 8, {(r, 3): A for r in range(4, 8)})
     assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
 

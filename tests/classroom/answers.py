@@ -288,7 +288,7 @@ while k < BK:
                 acc[i, j + 3] += a_reg[i, u] * b3
     k += 4
 """,
-        "for, and no list for A": """
+        "for, and the row in the call": """
 for k in range(0, BK, 4):
     for i in range(TM):
         a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, ty * 4 + i // 4 * 4 * THREADS_Y + i % 4, k)

@@ -120,6 +120,8 @@ def table():
         "check_two_sums": (judge.check_two_sums, on_tiles),
         "judge_prefetching": (judge.judge_prefetching, on_tiles),
         "judge_turned": (judge.judge_turned, on_tiles),
+        "judge_wide": (judge.judge_wide, on_tiles),
+        "unturned": (judge.unturned, {"text": ("pass", TEXT)}),
         "judge_coalesced": (judge.judge_coalesced, on_tiles),
         "judge_naive": (judge.judge_naive, {"k": (CL, KERNEL)}),
         "judge_rounds": (judge.judge_rounds, {"k": (CL, KERNEL)}),
@@ -211,9 +213,12 @@ def table():
             pictures.picture_units,
             {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
         ),
+<<<<<<< HEAD
 =======
         "picture_units": (pictures.picture_units, {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)}),
 >>>>>>> h4
+=======
+>>>>>>> h6
         "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (
@@ -231,7 +236,10 @@ def table():
         "picture_addresses": (pictures.picture_addresses, traced),
         "picture_owners": (pictures.picture_owners, {name: right for name, right in traced.items() if name != "K"}),
         "picture_warps": (pictures.picture_warps, traced),
-        "picture_order": (pictures.picture_order, traced | {"thread": (0, {"0"})}),
+        "picture_order": (
+            pictures.picture_order,
+            traced | {"thread": (0, {"0"}), "after": (None, KERNEL | MAY_BE_LEFT_OUT)},
+        ),
         "picture_reads": (
             pictures.picture_reads,
             traced | {"k": (NAIVE, KERNEL), "lanes": (4, NOTHING), "step": (2, {"0"})},

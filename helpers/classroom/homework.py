@@ -32,8 +32,10 @@ from ..judge import (
     judge_search,
     judge_transposed,
     judge_turned,
+    judge_wide,
     not_turned,
     refuse_commas,
+    unturned,
     with_part,
     wrong_elements,
 )
@@ -219,6 +221,7 @@ def number(label, cell, name, exercise=None):
 
 WALKED = dict(BM=8, BN=8, BK=6, TM=2, TN=2)  # 4 x 4 threads walk over 8 x 6 and 6 x 8 elements
 SMALL_2D = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
+SMALL_FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
 SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2)
 
 EXERCISES = {
@@ -244,7 +247,7 @@ EXERCISES = {
         Exercise("07.3", "07-c29", ("TM", "TN"), patch_for_three_blocks),
         number("08.1", "08-c24", "busiest"),
         number("08.2", "08-c28", "idle"),
-        number("09.1", "09-c30", "rounds_needed"),
+        Exercise("09.1", "09-c30", ("by_fours",), lambda text: judge_wide(unturned(text, **SMALL_FOURS))),
         Exercise("09.2", "09-c41", ("PAD", "mine"), turned),
         Exercise("10.1", "10-c30", ("mine", "double_buffered"), lambda mine, build: judge_prefetching(build(mine))),
         number("11.1", "11-c28", "fits"),

@@ -19,6 +19,7 @@ from .touched import (
     judge_turned,
     not_turned,
 )
+from .wide import judge_wide, unturned
 
 __all__ = [
     "ANSWERS",
@@ -39,9 +40,11 @@ __all__ = [
     "judge_search",
     "judge_transposed",
     "judge_turned",
+    "judge_wide",
     "not_turned",
     "refuse_commas",
     "right_within_bound",
+    "unturned",
     "with_part",
     "wrong_elements",
 ]

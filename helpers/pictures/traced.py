@@ -138,7 +138,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
 @takes
 @look
 def picture_banks(width: int) -> Picture:
-    """Where a warp's first store into a turned tile goes: thread numbers by bank, one line for each round.
+    """Where a warp's first store into a turned tile goes: thread numbers by bank, a line of boxes for each round.
 
     As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
     them goes to that row of the turned tile, which is `width` words long. Raises ValueError for rows that are too
@@ -151,10 +151,15 @@ def picture_banks(width: int) -> Picture:
         per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
     rounds = max(map(len, per_bank.values()))
     labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
-    figure = Figure(figsize=(0.3 * WARP + 0.5, 0.3 * rounds + 1.0))
-    ax = figure.add_axes((0.02, 0.05, 0.96, 0.4 if rounds == 1 else 0.55))
-    title = f"rows of {width} words: banks 0 to 31, and the threads that write to them, round by round"
-    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), title, INK, labels)
+    height = 0.3 * rounds + 0.9
+    figure = Figure(figsize=(0.3 * WARP + 1.2, height))
+    ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
+    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
+    figure.text(0.02, 1 - 0.3 / height, f"rows of {width} words: which thread writes to which bank, round by round")
+    for bank in range(WARP):
+        ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
+    for n, said in enumerate(("bank", *(f"round {level + 1}" for level in range(rounds)))):
+        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), said, ha="right", va="center", fontsize=11)
     takes = f"{rounds} round{'s' * (rounds > 1)}"
     writes = f"32 threads write to {len(per_bank)} of 32 banks, so the store takes {takes}"
     return Picture(figure, f"Rows of {width} words: {writes}.")
@@ -178,6 +183,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int | None 
     if step is not None:
         refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
+<<<<<<< HEAD
     reads, labels, own = {}, {}, {}
     for name, along in (("As", 1), ("Bs", 0), ("C", None)):
         width = run.shapes[name][-1]
@@ -191,6 +197,16 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int | None 
             reads[name] = {cell for cell in read if step is None or cell[along] == step}
     scale = 0.36 if step is not None else 0.44  # inches a cell
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
+=======
+    owned = set(cells(run.where(array="C", thread=number), columns))
+    reads = {}
+    for name, along in (("As", 1), ("Bs", 0)):
+        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][-1])
+        if name == "As" and {row for row, _ in read} != {row for row, _ in owned}:
+            read = [(row, k) for k, row in read]  # from a turned tile, drawn as it stands in A
+        reads[name] = {cell for cell in read if cell[along] == step}
+    figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
+>>>>>>> h6
     a, b, c = product_axes(figure, rows, columns, depth, top=0.84)
     when = f"at step k = {step}" if step is not None else "all steps; in each cell: y,x of who wrote it"
     figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
@@ -241,22 +257,53 @@ def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
 
 @takes
 @look
-def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture:
+def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0, after: Kernel | None = None) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
     From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no
-    run in a simulator can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first. Raises
-    ValueError for a thread that there is none of, and for one that reads nothing.
+    run in a simulator can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first.
+    `after`: another kernel, drawn below to the same scale. Raises ValueError for a thread that there is none of, and
+    for one that reads nothing.
     """
+    kernels = (k,) if after is None else (k, after)
+    figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
+    said, wide = [], 0
+    for n, one in enumerate(kernels):
+        mine = accesses(one, M, N, K, thread)
+        bottom = 1 - (n + 0.96) / len(kernels)
+        ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
+        x, barriers, meanwhile = draw_order(ax, mine)
+        wide = max(wide, x)
+        what = f"thread {thread} of {one.step}" if n == 0 or one.step != k.step else "the same, changed"
+        title = f"{what}, from left to right; dashed: a barrier ({barriers})"
+        figure.text(0.02, bottom + 0.86 / len(kernels), title)
+        least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
+        waits = meanwhile.count(0)
+        between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
+        who = f"Thread {thread} of {one.step}, K = {K}" if n == 0 or one.step != k.step else "Changed"
+        said.append(f"{who}: {between}. It waits {waits} time{'s' * (waits != 1)}.")
+    for ax in figure.axes:
+        ax.set(xlim=(0, wide), ylim=(3, 0))
+        ax.axis("off")
+        for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
+            ax.text(-0.012 * wide, y + 0.45, text, ha="right", va="center")
+    return Picture(figure, " ".join(said))
+
+
+def accesses(k, M, N, K, thread):
+    """What that thread of the first block does with A, B and their tiles, in order. Raises ValueError for nothing."""
     refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
     mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=thread, part=0)
     mine = mine[mine["array"] != "C"]
     if not len(mine):
         raise ValueError(f"thread={thread} of {k} reads nothing at {M} x {N} x {K}; choose one that computes.")
+    return mine
+
+
+def draw_order(ax, mine):
+    """Draw what a thread does. Returns how wide it is, the barriers, and the reads between each asking and storing."""
     lane = np.where(mine["memory"] == "global", 0, np.where(mine["writes"], 1, 2)).tolist()
     arrays, phase = mine["array"].tolist(), mine["phase"].tolist()
-    figure = Figure(figsize=(8.6, 2.5))
-    ax = figure.add_axes((0.2, 0.04, 0.79, 0.78))
     meanwhile, asked, x = [], None, 0  # asked: the place in the run, and in the picture, of what is on its way
     for n, y in enumerate(lane):
         if n and phase[n] != phase[n - 1]:
@@ -276,15 +323,4 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0) -> Picture
         if y == 0:
             asked = n, x
         x += 1
-    for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-        ax.text(-0.012 * x, y + 0.45, text, ha="right", va="center")
-    ax.set(xlim=(0, x), ylim=(3, 0))
-    ax.axis("off")
-    barriers = len(set(phase)) - 1
-    figure.text(0.02, 0.9, f"thread {thread} of {k.step}, from left to right; dashed: a barrier ({barriers})")
-    least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
-    waits = meanwhile.count(0)
-    between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
-    return Picture(
-        figure, f"Thread {thread} of {k.step}, K = {K}: {between}. It waits {waits} time{'s' * (waits != 1)}."
-    )
+    return x, len(set(phase)) - 1, meanwhile

@@ -301,6 +301,34 @@ for k in range(BK - 1, -1, -1):
         acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]
 """,
     },
+    "09.1": {
+        "by name, one row at a time": """
+k = 0
+while k < BK:
+    for i in range(TM):
+        r = ty * 4 + i // 4 * 4 * THREADS_Y + i % 4
+        a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, r, k)
+    for u in range(4):
+        for j in range(0, TN, 4):
+            b0, b1, b2, b3 = load4(Bs, k + u, tx * 4 + j * THREADS_X)
+            for i in range(TM):
+                acc[i, j] += a_reg[i, u] * b0
+                acc[i, j + 1] += a_reg[i, u] * b1
+                acc[i, j + 2] += a_reg[i, u] * b2
+                acc[i, j + 3] += a_reg[i, u] * b3
+    k += 4
+""",
+        "for, and the row in the call": """
+for k in range(0, BK, 4):
+    for i in range(TM):
+        a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, ty * 4 + i // 4 * 4 * THREADS_Y + i % 4, k)
+    for u in range(4):
+        for j in range(0, TN, 4):
+            b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = load4(Bs, u + k, j * THREADS_X + tx * 4)
+        for n in range(TM * TN):
+            acc[n // TN, n % TN] += b_reg[n % TN] * a_reg[n // TN, u]
+""",
+    },
     "09.2": {
         "if and else": """
 PAD = 2
@@ -727,6 +755,15 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "= for +=": ({"acc[i, j] +=": "acc[i, j] ="}, "✗"),
         "k for the row": ({"As[ty + i * THREADS_Y, k]": "As[k, ty + i * THREADS_Y]"}, "✗"),
         "a round too few": ({"range(BK)": "range(BK - 1)"}, "K is cut"),
+    },
+    "09.1": {
+        "four single loads": ({"load4(As, r, k)": "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"}, "not wide"),
+        "row and column exchanged": ({"load4(As, r, k)": "load4(As, k, r)"}, "✗"),
+        "one step four times": ({"k + u": "k"}, "✗"),
+        "one number of the four": ({"n // TN, u]": "n // TN, 0]"}, "✗"),
+        "columns in a comb": ({"tx * 4 + j": "tx + j"}, "✗"),
+        "one round": ({"k += 4": "k += BK"}, "✗"),
+        "= for +=": ({"acc[n // TN, n % TN] +=": "acc[n // TN, n % TN] ="}, "✗"),
     },
     "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),

@@ -129,11 +129,6 @@ STYLES = {
         "06.1",
         HERE + "def largest_side(registers):\n    from math import isqrt as root\n    return root(registers + 1) - 1",
     ),
-    "a Counter": (
-        "09.1",
-        "from collections import Counter",
-        HERE + "def rounds_needed(stride):\n    return max(Counter(i * stride % 32 for i in range(32)).values())",
-    ),
     "a partial": ("12.1", HERE + "from functools import partial\nimport operator\nfewest_sums = partial(operator.mul)"),
     "match": (
         "07.2",

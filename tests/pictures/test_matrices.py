@@ -179,7 +179,11 @@ def test_the_banks_of_a_turned_tile(drawn, width, rounds):
     (ax,) = drawn[0].axes
     there = {(level, bank): t for level, threads in enumerate(rounds) for bank, t in enumerate(threads)}
     assert cells(ax) == matrix(len(rounds), 32, dict.fromkeys(there, A))
-    assert words(ax) == {cell: str(t) for cell, t in there.items()}
+    inside = {(int(y), int(x)): text for x, y, text in texts(ax) if x > 0 and y > 0}
+    assert inside == {cell: str(t) for cell, t in there.items()}
+    above = [text for _, y, text in texts(ax) if y < 0]
+    assert above == [*map(str, range(32)), "bank"]
+    assert [text for x, _, text in texts(ax) if x < 0] == ["bank", *(f"round {n + 1}" for n in range(len(rounds)))]
     assert f"write to {len(rounds[0])} of 32 banks, so the store takes {len(rounds)} round" in text
 
 
@@ -195,6 +199,7 @@ def test_a_threads_share_of_a_tile(drawn):
     assert "owns 8 elements of C. In one step it reads 4 elements of As and 2 of Bs: 6 reads for 8 products." in text
 
 
+<<<<<<< HEAD
 def test_who_stages_and_who_reads_a_tile(drawn):
     text = pictures.picture_share(kernel("tiled", TILE=4), thread=(2, 1), step=None).text
     a, b, c = drawn[0].axes
@@ -209,6 +214,13 @@ def test_who_stages_and_who_reads_a_tile(drawn):
         "Thread x = 2, y = 1 of tiled owns 1 element of C. It stages 1 of As and 1 of Bs, outlined, and reads 4 "
         "elements of As and 4 of Bs, which others staged, too."
     )
+=======
+def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
+    pictures.picture_share(kernel("vectorized", BM=8, BN=16, BK=8, TM=4, TN=8), thread=(1, 1), step=3)
+    a, b, _ = drawn[0].axes
+    assert cells(a) == matrix(8, 8, {(r, 3): A for r in range(4, 8)})
+    assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
+>>>>>>> h6
 
 
 def test_each_warps_patch_has_its_shade_and_its_sum(drawn):
@@ -249,6 +261,14 @@ def test_the_order_of_a_threads_work(drawn):
     assert ax.get_xlim() == (0, 36 + 6 * 4) and ax.get_ylim() == (3, 0)
     said = "thread 5 of tiled, from left to right; dashed: a barrier (5)"
     assert [t.get_text() for t in drawn[0].texts] == [said]
+
+
+def test_two_orders_have_one_scale(drawn):
+    tiled, four = kernel("tiled", TILE=4), kernel("vectorized", BM=8, BN=8, BK=8, TM=4, TN=4)
+    picture = pictures.picture_order(tiled, 4, 4, 12, after=four)
+    assert len(drawn[0].axes) == 2 and len({ax.get_xlim() for ax in drawn[0].axes}) == 1
+    assert "Thread 0 of tiled, K = 12" in picture.text and "Thread 0 of vectorized, K = 12" in picture.text
+    assert "Changed: 5 barriers" in pictures.picture_order(tiled, 4, 4, 12, after=tiled).text
 
 
 def test_a_barrier_before_the_first_access_is_not_between_two(drawn):

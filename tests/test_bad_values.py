@@ -228,6 +228,7 @@ def table():
         "film": (pictures.film, traced),
         "film_panels": (pictures.film_panels, {"run": (RUN, NOTHING), "rank": (0, {"0"})}),
         "picture_ranks": (pictures.picture_ranks, {"run": (RUN, NOTHING)}),
+        "picture_summa": (pictures.picture_summa, {"p": (3, NOTHING), "q": (2, NOTHING)}),
         "prediction_chart": (
             pictures.prediction_chart,
             {"runs": ([RUN], NOTHING), "flops": (1e9, NUMBER), "here": (NETWORK, NOTHING)}

@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "drawing": ["Picture"],
         "films": ["Film", "film"],
-        "many": ["film_panels", "picture_ranks", "prediction_chart"],
+        "many": ["film_panels", "picture_ranks", "picture_summa", "prediction_chart"],
         "predicted": ["picture_units", "published_chart"],
         "sources": ["show", "show_changes"],
         "traced": [

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from ..launch.given import some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
@@ -27,6 +28,31 @@ def picture_ranks(run: Run) -> Picture:
         panel(ax, p, q, colours, title, colour, ranks)
     owns = "; ".join(f"rank {rank} block {place}" for place, rank in sorted(ranks.items()))
     return Picture(figure, f"A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.")
+
+
+@takes
+@look
+def picture_summa(p: int, q: int) -> Picture:
+    """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
+    figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
+    axes = figure.subplots(1, 3)
+    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
+    titles = ("A: along the rows", A_COLOUR), ("B: along the columns", B_COLOUR), ("C: stays", C_COLOUR)
+    for ax, (title, colour) in zip(axes, titles, strict=True):
+        panel(ax, p, q, dict.fromkeys(ranks, tint(colour, 0.2)), title, colour, ranks)
+    # The panel is the first third of the first blocks of A, and of those of B.
+    axes[0].add_patch(Rectangle((0, 0), 0.3, p, color=tint(A_COLOUR, 0.8), linewidth=0))
+    axes[1].add_patch(Rectangle((0, 0), q, 0.3, color=tint(B_COLOUR, 0.8), linewidth=0))
+    for i in range(p if q > 1 else 0):
+        axes[0].annotate("", (q - 0.1, i + 0.8), (0.15, i + 0.8), arrowprops=dict(arrowstyle="->", color=INK))
+    for j in range(q if p > 1 else 0):
+        axes[1].annotate("", (j + 0.8, p - 0.1), (j + 0.8, 0.15), arrowprops=dict(arrowstyle="->", color=INK))
+    return Picture(
+        figure,
+        f"One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along "
+        f"its row of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays.",
+    )
 
 
 @takes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.many import INFINIBAND_NDR, Network, Run, predicted_seconds
-from helpers.pictures import film_panels, many, picture_ranks, prediction_chart
+from helpers.pictures import film_panels, many, picture_ranks, picture_summa, prediction_chart
 
 
 def a_run(size=(6, 4, 5), grid=(3, 2), panels=((0, 2, 0, 0), (2, 5, 1, 1)), seconds=1.0):
@@ -61,3 +61,13 @@ def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):
     assert list(computing.get_ydata()) == [one for one, _ in expected]
     assert list(moving.get_ydata()) == [other for _, other in expected[1:]]
     assert f"prediction, {there.name}" in right.get_title() and "1024 ranks" in text
+
+
+def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(many, "panel", lambda ax, *what: drawn.append(what))
+    picture = picture_summa(2, 3)
+    assert [(rows, columns) for rows, columns, *_ in drawn] == [(2, 3)] * 3
+    assert [title for _, _, _, title, *_ in drawn] == ["A: along the rows", "B: along the columns", "C: stays"]
+    assert drawn[0][-1] == {(0, 0): 0, (0, 1): 1, (0, 2): 2, (1, 0): 3, (1, 1): 4, (1, 2): 5}
+    assert "along its row of 3" in picture.text and "along its column of 2" in picture.text

@@ -207,18 +207,10 @@ def table():
         "ladder_chart": (pictures.ladder_chart, {"timings": ([TIMING], NOTHING)}),
         "ladder_roofline": (pictures.ladder_roofline, {"limits": (LIMITS, NOTHING), "timings": ([TIMING], {"[]"})}),
         "roofline": (pictures.roofline, {"limits": (LIMITS, NOTHING), "points": ((), {"[]"})}),
-<<<<<<< HEAD
-        "predicted_roofline": (pictures.predicted_roofline, {"size": (64, NOTHING)}),
         "picture_units": (
             pictures.picture_units,
             {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
         ),
-<<<<<<< HEAD
-=======
-        "picture_units": (pictures.picture_units, {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)}),
->>>>>>> h4
-=======
->>>>>>> h6
         "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (

@@ -183,30 +183,21 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int | None 
     if step is not None:
         refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
-<<<<<<< HEAD
     reads, labels, own = {}, {}, {}
-    for name, along in (("As", 1), ("Bs", 0), ("C", None)):
+    for name, along in (("C", None), ("As", 1), ("Bs", 0)):
         width = run.shapes[name][-1]
+        read = cells(run.where(array=name, thread=number, writes=False), width)
+        turned = name == "As" and {row for row, _ in read} != {row for row, _ in own["C"]}
+        upright = (lambda cell: cell[::-1]) if turned else (lambda cell: cell)  # a turned tile, drawn as it stands in A
         written = run.where(array=name, writes=True)
-        by = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
+        by = dict(zip(map(upright, cells(written, width)), written["thread"].tolist(), strict=True))
         own[name] = {cell for cell, writer in by.items() if writer == number}
         if step is None:
             labels[name] = {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
         if along is not None:
-            read = cells(run.where(array=name, thread=number, writes=False), width)
-            reads[name] = {cell for cell in read if step is None or cell[along] == step}
+            reads[name] = {cell for cell in map(upright, read) if step is None or cell[along] == step}
     scale = 0.36 if step is not None else 0.44  # inches a cell
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
-=======
-    owned = set(cells(run.where(array="C", thread=number), columns))
-    reads = {}
-    for name, along in (("As", 1), ("Bs", 0)):
-        read = cells(run.where(array=name, thread=number, writes=False), run.shapes[name][-1])
-        if name == "As" and {row for row, _ in read} != {row for row, _ in owned}:
-            read = [(row, k) for k, row in read]  # from a turned tile, drawn as it stands in A
-        reads[name] = {cell for cell in read if cell[along] == step}
-    figure = Figure(figsize=(0.36 * (columns + depth) + 2.2, 0.36 * (rows + depth) + 1.9))
->>>>>>> h6
     a, b, c = product_axes(figure, rows, columns, depth, top=0.84)
     when = f"at step k = {step}" if step is not None else "all steps; in each cell: y,x of who wrote it"
     figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")

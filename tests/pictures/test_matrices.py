@@ -199,7 +199,6 @@ def test_a_threads_share_of_a_tile(drawn):
     assert "owns 8 elements of C. In one step it reads 4 elements of As and 2 of Bs: 6 reads for 8 products." in text
 
 
-<<<<<<< HEAD
 def test_who_stages_and_who_reads_a_tile(drawn):
     text = pictures.picture_share(kernel("tiled", TILE=4), thread=(2, 1), step=None).text
     a, b, c = drawn[0].axes
@@ -214,13 +213,13 @@ def test_who_stages_and_who_reads_a_tile(drawn):
         "Thread x = 2, y = 1 of tiled owns 1 element of C. It stages 1 of As and 1 of Bs, outlined, and reads 4 "
         "elements of As and 4 of Bs, which others staged, too."
     )
-=======
+
+
 def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
     pictures.picture_share(kernel("vectorized", BM=8, BN=16, BK=8, TM=4, TN=8), thread=(1, 1), step=3)
     a, b, _ = drawn[0].axes
     assert cells(a) == matrix(8, 8, {(r, 3): A for r in range(4, 8)})
     assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
->>>>>>> h6
 
 
 def test_each_warps_patch_has_its_shade_and_its_sum(drawn):

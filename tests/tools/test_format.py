@@ -12,6 +12,7 @@ import glossary
 import nbformat
 import notebooks
 import pytest
+import sizes
 
 # ------------------------------------------------------------------------ what may change with the course
 
@@ -70,7 +71,6 @@ FIGURES_THAT_STAY = {("04", "much faster")}  # shared memory, as NVIDIA's guide 
 TAGS = {"nbval-ignore-output", "solution"}  # the second: a paragraph that tells of a solution
 MAX_CODE_CELLS = 22
 MAX_CODE_LINES = 15
-MAX_WORDS = 2200
 MAX_BYTES = 400_000
 
 # ---------------------------------------------------------------------------------------------- the rules
@@ -173,10 +173,11 @@ def headings(notebook, stem):
         yield "there is no **Next:**"
 
 
-def short_prose(notebook, stem):
-    words = len(prose(notebook).split())
-    if words > MAX_WORDS:
-        yield f"{words} words, more than {MAX_WORDS}"
+def small_enough(notebook, stem):
+    size = vars(sizes.size_of(notebook, stem[:2]))
+    for name, most in vars(sizes.MOST).items():
+        if size[name] > most:
+            yield f"{size[name]} {name}, more than {most}; python tools/sizes.py {stem[:2]} counts them"
 
 
 def small_file(notebook, stem):
@@ -236,7 +237,7 @@ RULES = [
     known_tags,
     tagged_where_due,
     headings,
-    short_prose,
+    small_enough,
     small_file,
     standard_setup,
     badges_of_this_repository,
@@ -252,6 +253,11 @@ def test_there_are_notebooks():
     assert numbers == [f"{number:02}" for number in range(len(numbers))] != [], (
         "the numbers of notebooks/ have a gap, or one is used twice"
     )
+
+
+def test_the_prose_of_all_pages_is_short():
+    words = sum(sizes.size_of(notebooks.read(path), path.stem[:2]).words for path in notebooks.notebook_paths())
+    assert words <= sizes.ALL_WORDS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -367,7 +373,9 @@ PLANTED = [
     (headings, replace(6, "## Your turn", "Your turn")),
     (headings, replace(6, "## What you now know", "")),
     (headings, replace(6, "**Next:**", "Next:")),
-    (short_prose, replace(6, "Three things.", "word " * 2200)),
+    (small_enough, replace(6, "Three things.", "word " * 1200)),
+    (small_enough, replace(6, "Three things.", "Three (one, two, three) things. " * 9)),
+    (small_enough, replace(6, "Three things.", "See pages 01, 02, 03, 06 and 07.")),
     (small_file, give(4, output_type="stream", text="x" * 400_000)),
     (standard_setup, replace(1, "google.colab", "colab")),
     (standard_setup, replace(1, "-q", "-qU")),

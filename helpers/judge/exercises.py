@@ -9,7 +9,7 @@ import io
 import numbers
 import random
 from collections.abc import Callable
-from math import gcd, isqrt
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -118,55 +118,19 @@ ANSWERS = {
         [(3,), (24,), (79,), (80,)],
         lambda dice: (dice.choice([dice.randint(3, 400), dice.randint(2, 20) ** 2 + dice.randint(-1, 1)]),),
     ),
-    # 07: rounds that 32 threads need for words that are `stride` apart, in 32 banks
-    "rounds_needed": Question(
-        lambda stride: gcd(stride, 32),
-        [(1,), (2,), (12,), (32,), (33,)],
-        lambda dice: (dice.randint(1, 60) * 2 ** dice.randint(0, 7),),
-    ),
-    # 09: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
+    # 07: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": Question(
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
         [(32, 8), (33, 8), (5, 4), (43, 12)],
         lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
     ),
-    # 09: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
+    # 07: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
     "trap": Question(
         lambda stack, spilled, fma, whole: 1 if spilled else 2 if stack else 3 if 2 * whole > fma else 0,
         [(0, 0, 64, 8), (288, 0, 4, 58), (64, 8, 64, 8), (0, 0, 64, 46), (0, 0, 64, 32), (2000, 0, 64, 8)],
         draw_report,
     ),
-    # 10: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
-    "fits": Question(
-        lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
-        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (28, 28, 104, 4, 4)],
-        draw_block,
-    ),
-    # 11: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
-    "fewest_sums": Question(
-        lambda cycles, starts: cycles * starts,
-        [(4, 1), (4, 2), (5, 2)],
-        lambda dice: (size(dice, 20), size(dice, 8)),
-    ),
-    # 11: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
-    "tiles_down": Question(
-        tiles_down,
-        [(64, 64, 64, 2), (512, 32, 4000, 2), (2048, 70, 1000, 2), (1026, 3000, 50, 2), (4000, 3000, 9, 2)],
-        draw_tiles,
-    ),
-    # 12: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
-    "least_seconds": Question(
-        lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
-        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
-        draw_product,
-    ),
-    # 14: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
-    "largest_block": Question(
-        lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
-        [(4096, 4096, 4096, 64e6), (100, 50, 9, 1e9), (50, 100, 9, 1e9), (100, 100, 4, 132), (100, 100, 4, 131)],
-        draw_limit,
-    ),
-    # 16: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
+    # 08: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
     "busiest": Question(
         lambda fma, requests, instructions, fma_lanes, load_lanes: max(
             fma * 32 / fma_lanes, requests * 32 / load_lanes, instructions / 4
@@ -178,11 +142,41 @@ ANSWERS = {
             dice.choice([16, 32]),
         ),
     ),
-    # 16: the share of time in which all blocks of a multiprocessor wait
+    # 08: the share of time in which all blocks of a multiprocessor wait
     "idle": Question(
         lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
         [(100, 100, 1), (2816, 466, 1), (300, 100, 2)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 8)),
+    ),
+    # 11: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
+    "fits": Question(
+        lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
+        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (28, 28, 104, 4, 4)],
+        draw_block,
+    ),
+    # 12: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
+    "fewest_sums": Question(
+        lambda cycles, starts: cycles * starts,
+        [(4, 1), (4, 2), (5, 2)],
+        lambda dice: (size(dice, 20), size(dice, 8)),
+    ),
+    # 12: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
+    "tiles_down": Question(
+        tiles_down,
+        [(64, 64, 64, 2), (512, 32, 4000, 2), (2048, 70, 1000, 2), (1026, 3000, 50, 2), (4000, 3000, 9, 2)],
+        draw_tiles,
+    ),
+    # 13: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
+    "least_seconds": Question(
+        lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
+        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
+        draw_product,
+    ),
+    # 15: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
+    "largest_block": Question(
+        lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
+        [(4096, 4096, 4096, 64e6), (100, 50, 9, 1e9), (50, 100, 9, 1e9), (100, 100, 4, 132), (100, 100, 4, 131)],
+        draw_limit,
     ),
 }
 

@@ -38,13 +38,6 @@ def side_by_counting(registers):
     return side - 1
 
 
-def rounds_by_list(stride):
-    banks = [0] * 32
-    for i in range(32):
-        banks[i * stride % 32] += 1
-    return max(banks)
-
-
 def blocks_by_counting(registers, warps):
     blocks, warp = 0, 256 * math.ceil(registers / 8)
     while (blocks + 1) * warps * warp <= 65536:
@@ -137,11 +130,6 @@ RIGHT = {
         lambda registers: int(math.sqrt(registers + 1)) - 1,
         lambda registers: max(s for s in range(registers) if s * s + 2 * s <= registers),
     ],
-    "rounds_needed": [
-        lambda stride: math.gcd(stride, 32),
-        rounds_by_list,
-        lambda stride: 32 // len({i * stride % 32 for i in range(32)}),
-    ],
     "blocks_by_registers": [
         blocks_by_counting,
         lambda registers, warps: 65536 // ((32 * registers + 255) // 256 * 256) // warps,
@@ -190,11 +178,6 @@ RIGHT = {
         lambda M, N, K, limit: min(M, N, int(math.sqrt(limit / 4 + K**2) - K)),
     ],
 }
-
-
-def banks_known(*known):
-    """Rounds by the largest of some divisors that one has thought of."""
-    return lambda stride: max(k for k in (1, *known) if stride % k == 0)
 
 
 def blocks(registers, warps, piece=256, all=65536, most=10**9):
@@ -288,23 +271,6 @@ WRONG = {
         lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),
         lambda registers: min(10, math.isqrt(registers + 1) - 1),
         lambda registers: registers // 2,
-    ],
-    "rounds_needed": [
-        banks_known(2, 4, 32),
-        banks_known(2, 32),
-        banks_known(32),
-        banks_known(2, 4, 8, 16),
-        banks_known(2, 4, 8, 16, 32, 64),
-        lambda stride: min(stride, 32),
-        lambda stride: stride % 32 or 32,
-        lambda stride: stride & -stride,
-        lambda stride: math.gcd(stride, 16),
-        lambda stride: 32 // math.gcd(stride, 32),
-        lambda stride: rounds_by_list(4 * stride),
-        lambda stride: max([i * stride % 32 for i in range(16)].count(bank) for bank in range(32)),
-        lambda stride: max([i * stride % 31 for i in range(32)].count(bank) for bank in range(32)),
-        lambda stride: 1 if stride % 2 else 2,
-        lambda stride: math.gcd(stride, 32) if stride <= 32 else 1,
     ],
     "blocks_by_registers": [
         lambda registers, warps: blocks(registers, warps, most=64 // warps),

@@ -237,7 +237,7 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     for (at, height), (_, _, rate) in zip(dots, points, strict=True):
         ax.plot(at, height, "o", color=C_COLOUR, markersize=9, markerfacecolor=C_COLOUR if rate else "white")
     slope, top = limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9
-    ax.text(0.06, 1.7 * slope, f"the slope: {slope:.0f} GB/s")
+    ax.text(0.06, roof.min() / 2, f"the slope: {slope:.0f} GB/s")  # dots lie higher
     ax.text(990, 1.3 * top, f"the roof: {top:.0f} GFLOP/s", ha="right")
     ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
     ax.set_xlim(0.05, 1000)  # wide enough for a name on the left of 0.25

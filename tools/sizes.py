@@ -27,7 +27,6 @@ class Size:
 
 
 MOST = Size(words=1200, cells=16, lines=90, brackets=8, pages=4)
-ALL_WORDS = 18_000  # of all pages
 
 
 def size_of(notebook, number: str) -> Size:

@@ -255,11 +255,6 @@ def test_there_are_notebooks():
     )
 
 
-def test_the_prose_of_all_pages_is_short():
-    words = sum(sizes.size_of(notebooks.read(path), path.stem[:2]).words for path in notebooks.notebook_paths())
-    assert words <= sizes.ALL_WORDS
-
-
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
 def test_notebook(path, rule):

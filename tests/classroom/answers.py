@@ -328,6 +328,17 @@ for k in range(0, BK, 4):
         for n in range(TM * TN):
             acc[n // TN, n % TN] += b_reg[n % TN] * a_reg[n // TN, u]
 """,
+        "four columns of B at a time": """
+for k in range(0, BK, 4):
+    for i in range(TM):
+        a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, ty * 4 + i // 4 * 4 * THREADS_Y + i % 4, k)
+    for step in range(4):
+        for j in range(0, TN, 4):
+            b_reg[0], b_reg[1], b_reg[2], b_reg[3] = load4(Bs, k + step, j * THREADS_X + tx * 4)
+            for i in range(TM):
+                for n in range(4):
+                    acc[i, j + n] = acc[i, j + n] + b_reg[n] * a_reg[i, step]
+""",
     },
     "09.2": {
         "if and else": """
@@ -764,6 +775,9 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "columns in a comb": ({"tx * 4 + j": "tx + j"}, "✗"),
         "one round": ({"k += 4": "k += BK"}, "✗"),
         "= for +=": ({"acc[n // TN, n % TN] +=": "acc[n // TN, n % TN] ="}, "✗"),
+        "the row below": ({"load4(As, r, k)": "load4(As, r + 1, k)"}, "✗"),
+        "the next four steps of A": ({"load4(As, r, k)": "load4(As, r, k + 4)"}, "✗"),
+        "two steps of four": ({"k += 4": "k += 8"}, "✗"),
     },
     "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),

@@ -169,7 +169,7 @@ def test_the_film_moves_by_the_arrow_keys(look):
 def test_on_a_phone_a_verdict_is_read_whole_and_a_solution_is_called_one(look, name):
     page = look(f"{name}.html", 375)
     verdicts = page.locator("pre.verdict")
-    assert verdicts.count() >= 10
+    assert verdicts.count() >= 5
     assert verdicts.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0
     titles = page.locator("details.above-input .collapsed").all_inner_texts()
     assert set(titles) == {"解答" if "zh" in name else "A solution"}

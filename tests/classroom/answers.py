@@ -119,9 +119,9 @@ def by_hand(A, B):
 """,
         "one launch far larger than C": {"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(16 * M, 4 * N)"},
         "arguments set first": {
-            "naive_cl(queue, global_size, (16, 4), np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C).wait()": (
+            "naive_cl(queue, global_size, (16, 4), np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C)": (
                 "naive_cl.set_args(np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C)\n"
-                "    cl.enqueue_nd_range_kernel(queue, naive_cl, global_size, (16, 4)).wait()"
+                "    cl.enqueue_nd_range_kernel(queue, naive_cl, global_size, (16, 4))"
             )
         },
     },
@@ -568,7 +568,7 @@ WRONG = {
         "the course's kernel": ("\ndef by_hand(A, B):\n    return opencl_kernel('naive')(A, B)\n", "by hand"),
         "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "✗"),
         "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "✗"),
-        "A and B exchanged": ({"d_A, d_B, d_C).wait()": "d_B, d_A, d_C).wait()"}, "✗"),
+        "A and B exchanged": ({"d_A, d_B, d_C)": "d_B, d_A, d_C)"}, "✗"),
         "C the other way round": ({"    return C": "    return C.T.reshape(M, N)"}, "✗"),
         "the sizes of the page": ({"ceil_div(M, 16) * 16, ceil_div(N, 4) * 4": "16, 4"}, "✗"),
         "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"}, "✗"),

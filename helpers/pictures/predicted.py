@@ -16,8 +16,8 @@ BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time.
 
-    `upto`: the last of `instruments.UNITS` to draw, for a page that has explained no more; then the longest says how
-    fast the product can be at most. Raises ValueError for what is no unit.
+    `upto`: the last of `instruments.prediction.UNITS` to draw, for a page that has explained no more; then the longest
+    says how fast the product can be at most. Raises ValueError for what is no unit.
     """
     p, scale = prediction, 1e3
     if upto is not None and upto not in ALL:

@@ -1,9 +1,11 @@
 """Exercises on what no number of C shows: a turned tile, a tile that is asked for early, and two sums."""
 
+import re
 from textwrap import indent
 
 import numpy as np
 import pytest
+from classroom.answers import RIGHT
 
 from helpers import cuda_kernel, opencl_kernel, with_part
 from helpers.judge import check_two_sums, judge_prefetching, judge_turned, judge_wide, unturned
@@ -45,26 +47,13 @@ def turned(text):
     return judge_turned(cuda_kernel(with_part("CUDA", "tiled", (1, 3), text), like="tiled", TILE=4))
 
 
-FOURS = """
-k = 0
-while k < BK:
-    for i in range(TM):
-        r = ty * 4 + i // 4 * 4 * THREADS_Y + i % 4
-        a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, r, k)
-    for u in range(4):
-        for j in range(0, TN, 4):
-            b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = load4(Bs, k + u, tx * 4 + j * THREADS_X)
-        for n in range(TM * TN):
-            acc[n // TN, n % TN] += a_reg[n // TN, u] * b_reg[n % TN]
-    k += 4
-"""
-SINGLE = {
-    "As": ("load4(As, r, k)", "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"),
-    "Bs": (
-        "load4(Bs, k + u, tx * 4 + j * THREADS_X)",
-        ", ".join(f"Bs[k + u, tx * 4 + j * THREADS_X + {v}]" for v in range(4)),
-    ),
-}
+FOURS = RIGHT["09.1"]["for, and the row in the call"]
+
+
+def singly(name, text):
+    """`text` with four loads in place of each wide load of that array."""
+    four = ", ".join(rf"{name}[\1, \2 + {n}]" for n in range(4))
+    return re.sub(rf"load4\({name}, (.*), (.*)\)", four, text)
 
 
 def wide(text):
@@ -73,8 +62,8 @@ def wide(text):
 
 def test_four_numbers_with_each_load():
     assert wide(FOURS)
-    for name, (one, four) in SINGLE.items():
-        [finding] = wide(FOURS.replace(one, four)).findings
+    for name in ("As", "Bs"):
+        [finding] = wide(singly(name, FOURS)).findings
         assert finding.kind == "not wide"
         assert finding.message == f"a warp asks 32 times for numbers of {name}, where 8 wide loads do"
 

@@ -239,8 +239,9 @@ def table():
         ),
         "picture_share": (
             pictures.picture_share,
-            {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0", "None"})},
+            {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0"})},
         ),
+        "picture_stages": (pictures.picture_stages, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING)}),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
         "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
         "show": (helpers.show, {"k": (CL, KERNEL)}),

@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "picture_product",
             "picture_reads",
             "picture_share",
+            "picture_stages",
             "picture_warps",
         ],
     },

@@ -32,9 +32,10 @@ PEER = "#8a8a86"  # what is not ours
 # Of a GPU, in the model's charts.
 UNITS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
 OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "Python": B_COLOUR}
-# In the growth chart the tenth line has the first one's colour, and another marker.
-LINES = ("#3d9a50", "#2f6db3", "#d9822b", "#7a5195", "#8a8a86", "#333333", "#b0506a", "#3f7f8c", "#a58a1f")
+# In growth charts a name has one colour, by its place here; the tenth has the first one's, and another marker.
+LINES = (PEER, C_COLOUR, A_COLOUR, B_COLOUR, "#7a5195", INK, "#b0506a", "#3f7f8c", "#a58a1f")
 MARKERS = "osD^vPX*h"  # as many
+PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA") for step in ladder.STEPS)]
 NO_RATE = "no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels."
 
 
@@ -158,7 +159,9 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     ax = figure.add_subplot()
     ax.axhline(peak, color=INK, linewidth=1, linestyle="--")
     fastest = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
-    for i, name in enumerate(fastest):
+    places = [*PLACES, *(name for name in rates if name not in PLACES)]
+    for name in fastest:
+        i = places.index(name)
         ax.plot(
             *zip(*rates[name], strict=True),
             color=LINES[i % len(LINES)],

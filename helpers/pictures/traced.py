@@ -128,9 +128,9 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
         ax.set(xlim=(-0.1, WARP * 1.15), ylim=(-0.05, 1.05))
         ax.axis("off")
         ax.text(-0.6, 0.5, f"{'store' if name == 'C' else 'load'} {name}", ha="right", va="center", color=colour)
-        moved = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
-        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes moved, {moved}", fontsize=11)
-        text.append(f"{name}: {len(sectors)} sectors, {moved}")
+        used = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
+        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes, {used}", fontsize=11)
+        text.append(f"{name}: {len(sectors)} sectors, {used}")
     warp = f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B"
     return Picture(figure, f"{warp}. {'; '.join(text)}.")
 
@@ -167,53 +167,91 @@ def picture_banks(width: int) -> Picture:
 
 @takes
 @look
-def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int | None = 2) -> Picture:
+def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
 
-    With step=None: what it reads in all steps of a tile; each cell bears the thread, y and x, that staged or stored it,
-    and those of `thread` are outlined. `thread`: (x, y) in the first block. Raises ValueError for a thread or step that
-    there is none of, and for a kernel that has no tiles As and Bs.
+    `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
+    that has no tiles As and Bs.
     """
+    depth = ladder.STEPS[k.step].tile(k.parameters)[2]
+    read, writers, number = tiles_of(k, thread)
+    refuse_outside("step", step, depth, "steps over the tile's k")
+    coloured = {
+        "As": {cell for cell in read["As"] if cell[1] == step},
+        "Bs": {cell for cell in read["Bs"] if cell[0] == step},
+        "C": {cell for cell, writer in writers["C"].items() if writer == number},
+    }
+    figure, _ = draw_tiles(k, thread, f"at step k = {step}", coloured)
+    As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
+    said = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {C} products"
+    return Picture(figure, f"{owner(k, thread, C)}. {said}.")
+
+
+@takes
+@look
+def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
+    """Who stages what of one tile, and what one thread reads of it; a traced run.
+
+    Each cell bears the thread, y and x, that staged or stored it; those of `thread` are outlined. `thread`: (x, y) in
+    the first block. Raises ValueError for a thread that there is none of, and for a kernel without tiles As and Bs.
+    """
+    read, writers, number = tiles_of(k, thread)
+    own = {name: {cell for cell, writer in by.items() if writer == number} for name, by in writers.items()}
+    labels = {
+        name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
+        for name, by in writers.items()
+    }
+    when = "all steps; in each cell: y,x of who wrote it"
+    figure, axes = draw_tiles(k, thread, when, {**read, "C": own["C"]}, labels)
+    for name in ("As", "Bs"):
+        for cell in own[name]:
+            outline(axes[name], *cell, 1, 1)
+    stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
+    reads = f"reads {len(read['As'])} elements of As and {len(read['Bs'])} of Bs, which others staged, too"
+    return Picture(figure, f"{owner(k, thread, len(own['C']))}. {stages}, and {reads}.")
+
+
+def tiles_of(k, thread):
+    """What `thread` reads of As and Bs, who wrote each cell of As, Bs and C, and its number; from a traced run."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     run = trace(k, rows, columns, depth)
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
-    if step is not None:
-        refuse_outside("step", step, depth, "steps over the tile's k")
     number = thread[1] * k.block[0] + thread[0]
-    reads, labels, own = {}, {}, {}
-    for name, along in (("C", None), ("As", 1), ("Bs", 0)):
+    read, writers = {}, {}
+    for name in ("C", "As", "Bs"):
         width = run.shapes[name][-1]
-        read = cells(run.where(array=name, thread=number, writes=False), width)
-        turned = name == "As" and {row for row, _ in read} != {row for row, _ in own["C"]}
-        upright = (lambda cell: cell[::-1]) if turned else (lambda cell: cell)  # a turned tile, drawn as it stands in A
         written = run.where(array=name, writes=True)
-        by = dict(zip(map(upright, cells(written, width)), written["thread"].tolist(), strict=True))
-        own[name] = {cell for cell, writer in by.items() if writer == number}
-        if step is None:
-            labels[name] = {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
-        if along is not None:
-            reads[name] = {cell for cell in map(upright, read) if step is None or cell[along] == step}
-    scale = 0.36 if step is not None else 0.44  # inches a cell
+        writers[name] = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
+        read[name] = set(cells(run.where(array=name, thread=number, writes=False), width))
+    rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
+    if {row for row, _ in read["As"]} != rows_owned:  # a turned tile is drawn as it stands in A
+        read["As"] = {cell[::-1] for cell in read["As"]}
+        writers["As"] = {cell[::-1]: writer for cell, writer in writers["As"].items()}
+    return {name: read[name] for name in ("As", "Bs")}, writers, number
+
+
+def draw_tiles(k, thread, when, coloured, labels=None):
+    """As and Bs above and beside their tile of C, those cells coloured. Returns the figure and the axes by name."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    scale = 0.44 if labels else 0.36  # inches a cell
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
-    a, b, c = product_axes(figure, rows, columns, depth, top=0.84)
-    when = f"at step k = {step}" if step is not None else "all steps; in each cell: y,x of who wrote it"
+    axes = dict(zip(("As", "Bs", "C"), product_axes(figure, rows, columns, depth, top=0.84), strict=True))
     figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
-    panel(a, rows, depth, dict.fromkeys(reads["As"], A_COLOUR), "As", A_COLOUR, labels.get("As"))
-    panel(b, depth, columns, dict.fromkeys(reads["Bs"], B_COLOUR), "Bs", B_COLOUR, labels.get("Bs"))
-    panel(c, rows, columns, dict.fromkeys(own["C"], C_COLOUR), "this block's tile of C", C_COLOUR, labels.get("C"))
-    As, Bs, products = len(reads["As"]), len(reads["Bs"]), len(own["C"])
-    owns = f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
-    if step is not None:
-        said = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {products} products"
-        return Picture(figure, f"{owns}. {said}.")
-    for ax, name in ((a, "As"), (b, "Bs")):
-        for cell in own[name]:
-            outline(ax, *cell, 1, 1)
-    stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
-    return Picture(figure, f"{owns}. {stages}, and reads {As} elements of As and {Bs} of Bs, which others staged, too.")
+    for name, title, sides, colour in (
+        ("As", "As", (rows, depth), A_COLOUR),
+        ("Bs", "Bs", (depth, columns), B_COLOUR),
+        ("C", "this block's tile of C", (rows, columns), C_COLOUR),
+    ):
+        panel(axes[name], *sides, dict.fromkeys(coloured[name], colour), title, colour, (labels or {}).get(name))
+    return figure, axes
+
+
+def owner(k, thread, products):
+    """Whose picture it is, in words."""
+    return f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
 
 
 @takes

@@ -248,6 +248,17 @@ def test_growth_draws_all_contestants_and_no_two_alike(drawn, count):
     assert box.y0 >= 0 and box.y1 <= figure.bbox.height and box.x1 <= figure.bbox.width
 
 
+def test_a_name_has_one_colour_in_all_growth_charts(drawn):
+    few = {key: rate for key, rate in RATES.items() if key[1] != "packed"}
+    for rates in (RATES, few):
+        pictures.growth_chart([board(256, rates), board(512, rates)])
+    looks = [
+        {line.get_label(): (line.get_color(), line.get_marker()) for line in figure.axes[0].lines[1:]}
+        for figure in drawn
+    ]
+    assert looks[1].items() < looks[0].items() and len(looks[1]) == len(looks[0]) - 1
+
+
 # ------------------------------------------------------------------------------------ picture_landscape
 
 

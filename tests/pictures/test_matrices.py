@@ -162,7 +162,7 @@ def test_the_sectors_of_a_warp_and_the_bytes_it_asks_for(drawn, step, parameters
         assert named.get_text() == what and named.get_position()[0] < 0
         used, moved = 4 * sum(map(len, sectors)), 32 * len(sectors)
         many = "s" * (len(sectors) > 1)
-        assert said.get_text() == f"{len(sectors)} sector{many} of 32 bytes moved, {used} of {moved} bytes used"
+        assert said.get_text() == f"{len(sectors)} sector{many} of 32 bytes, {used} of {moved} bytes used"
         assert ax.get_xlim()[1] >= 32 * 1.15 - 0.15 and ax.get_xlim()[0] <= 0  # room for 32
 
 
@@ -200,7 +200,7 @@ def test_a_threads_share_of_a_tile(drawn):
 
 
 def test_who_stages_and_who_reads_a_tile(drawn):
-    text = pictures.picture_share(kernel("tiled", TILE=4), thread=(2, 1), step=None).text
+    text = pictures.picture_stages(kernel("tiled", TILE=4), thread=(2, 1)).text
     a, b, c = drawn[0].axes
     assert cells(a) == matrix(4, 4, {(1, k): A for k in range(4)})  # its row
     assert cells(b) == matrix(4, 4, {(k, 2): B for k in range(4)})  # its column
@@ -220,6 +220,14 @@ def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
     a, b, _ = drawn[0].axes
     assert cells(a) == matrix(8, 8, {(r, 3): A for r in range(4, 8)})
     assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
+
+
+def test_who_stages_a_turned_tile_stands_as_in_A(drawn):
+    pictures.picture_stages(kernel("vectorized", BM=8, BN=16, BK=8, TM=4, TN=8), thread=(0, 0))
+    a, _, _ = drawn[0].axes
+    assert cells(a) == matrix(8, 8, {(r, k): A for r in range(4) for k in range(8)})  # its rows, as long as the tile
+    staged = [(x, y) for x, y, *_ in rectangles(a, filled=False)]
+    assert len(set(staged)) == len(staged) == 16 and len({y for _, y in staged}) == 4  # four loads of four of a row
 
 
 def test_each_warps_patch_has_its_shade_and_its_sum(drawn):
@@ -483,6 +491,10 @@ WRONG = {
         lambda: pictures.picture_share(kernel("tiled", TILE=4), step=4),
         "step=4 does not fit the 4 steps over the tile's k",
     ),
+    "no stages": (
+        lambda: pictures.picture_stages(kernel("coalesced", BM=4, BN=2), thread=(0, 0)),
+        "has no tiles As and Bs to read from; take a step that stages both, such as tiled",
+    ),
     "no tiles": (
         lambda: pictures.picture_share(kernel("naive", BM=4, BN=2), thread=(0, 0)),
         "has no tiles As and Bs to read from; take a step that stages both, such as tiled",
@@ -513,6 +525,7 @@ def test_what_cannot_be_drawn_is_named(drawn, name):
         lambda k: pictures.picture_reads(k, 4, 4, 4),
         lambda k: pictures.picture_addresses(k, 4, 4, 4),
         pictures.picture_share,
+        pictures.picture_stages,
         lambda k: pictures.picture_warps(k, 4, 4),
         lambda k: pictures.picture_order(k, 4, 4, 4),
     ],

@@ -42,7 +42,7 @@ TRACED = {  # drawn from a run, the same in both dialects
     "reads": lambda build: pictures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
     "addresses": lambda build: pictures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
-    "stages": lambda build: pictures.picture_share(build("tiled", TILE=4), thread=(2, 1), step=None),
+    "stages": lambda build: pictures.picture_stages(build("tiled", TILE=4), thread=(2, 1)),
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
     "film of wide loads": lambda build: film(build("vectorized", **FOURS), 8, 12, 8).strip(),
     "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 24),

@@ -61,6 +61,8 @@ def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):
     assert list(computing.get_ydata()) == [one for one, _ in expected]
     assert list(moving.get_ydata()) == [other for _, other in expected[1:]]
     assert f"prediction, {there.name}" in right.get_title() and "1024 ranks" in text
+    low, high = left.get_ylim()  # less than a power of ten, and numbers all the same
+    assert high < 10 * low and sum(low <= tick <= high for tick in left.yaxis.get_majorticklocs()) >= 3
 
 
 def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(monkeypatch):

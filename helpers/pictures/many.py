@@ -3,8 +3,8 @@
 from collections import Counter
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 
 from ..launch.given import some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds

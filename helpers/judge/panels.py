@@ -14,7 +14,7 @@ import numpy as np
 from ..launch import draw
 from ..launch.given import takes
 from ..sandbox import Finding
-from .exercises import NOT_YET, Answer, is_stub
+from .exercises import Answer, is_stub
 from .reference import wrong_elements
 from .report import Report
 
@@ -33,7 +33,7 @@ def judge_panel_step(step: Callable) -> Report:
     """
     name, dice = getattr(step, "__name__", "panel_step"), random.Random()
     if is_stub(step):
-        return Report(name, (NOT_YET,), 0)
+        return Report(name, (Finding("not yet", "It does nothing so far."),), 0)
     sizes = (4, 6, 8), *(tuple(dice.randint(5, 13) for _ in "MNK") for _ in GRIDS[1:])
     for grid, size in zip(GRIDS, sizes, strict=True):
         with contextlib.redirect_stdout(io.StringIO()):
@@ -165,7 +165,7 @@ def wrong_product(step, grid, size):
         for (i, j), rank in ranks.items():
             mine, cols = slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
             if found := wrong_block(rank.C, A[mine, :k1], B[:k1, cols]):
-                return Finding("wrong block", f"{here}: C of rank {i, j} {found}")
+                return Finding("wrong numbers", f"{here}: C of rank {i, j} {found}")
             deep = 4 * (k1 - k0)
             panels = deep * (rows[i + 1] - rows[i]), deep * (columns[j + 1] - columns[j])
             asked = sum(panel for panel, own in zip(panels, (j == left, i == top), strict=True) if not own)
@@ -208,9 +208,9 @@ def one_step(step, ranks, grid, panel):
         try:
             step(ranks[place], *panel)
         except Differ as error:
-            failures.append((0, place, "owners", f"two ranks name different roots: {error}"))
+            failures.append((0, place, "error", f"two ranks name different roots: {error}"))
         except Stuck as error:
-            failures.append((2, place, "stuck", f"rank {place} {error}"))
+            failures.append((2, place, "error", f"rank {place} {error}"))
         except (Exception, SystemExit) as error:  # a learner's function may fail in any way
             failures.append((1, place, "error", f"rank {place} raises {type(error).__name__}: {error}"))
         with world.change:
@@ -223,5 +223,5 @@ def one_step(step, ranks, grid, panel):
     for thread in threads:
         thread.join(PATIENCE)
     if any(thread.is_alive() for thread in threads):
-        return world, ("stuck", f"a rank has not ended after {PATIENCE} seconds")
+        return world, ("error", f"a rank has not ended after {PATIENCE} seconds")
     return world, min(failures)[2:] if failures else None

@@ -133,21 +133,21 @@ def stub(me, k0, k1, left, top):
     "wrong, says",
     [
         (stub, "not yet"),
-        (overwrites, "wrong block: on 2 x 2 ranks"),
-        (binds_a_name, "wrong block: "),
-        (forgets_C, "wrong block: "),
+        (overwrites, "wrong numbers: on 2 x 2 ranks"),
+        (binds_a_name, "wrong numbers: "),
+        (forgets_C, "wrong numbers: "),
         (swaps_owners, "✗"),
         (swaps_groups, "✗"),
         (from_rank_0, "✗"),
-        (from_me, "owners: "),
-        (owner_alone, "wrong block"),
-        (owners_do_not_call, "stuck: on 2 x 2 ranks"),
+        (from_me, "two ranks name different roots: 0 and 1"),
+        (owner_alone, "wrong numbers"),
+        (owners_do_not_call, "error: on 2 x 2 ranks"),
         (whole_blocks, "bytes: "),
         (twice, "bytes: "),
         (in_double, "bytes: "),
         (all_from_all, "bytes: "),
         (no_offset, "✗"),
-        (widths_of_one, "wrong block"),
+        (widths_of_one, "wrong numbers"),
         (lambda me, *panel: me.row.bcast(me.A, root=5), "root is 5; the ranks of a row are 0 to 1"),
         (lambda me, *panel: me.row.bcast(None, root=0), "the owner broadcasts NoneType, and not an array"),
         (lambda me, *panel: exit(3), "raises SystemExit: 3"),
@@ -176,7 +176,7 @@ def test_a_step_that_never_ends_is_given_up(monkeypatch):
 
     report = judge_panel_step(never)
     goes_on[0] = False
-    assert "stuck: " in repr(report) and "has not ended" in repr(report), report
+    assert "error: " in repr(report) and "has not ended" in repr(report), report
 
 
 def test_the_bytes_of_all_steps_are_those_of_the_formula(monkeypatch):

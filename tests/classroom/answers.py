@@ -490,7 +490,7 @@ def panel_step(me, k0, k1, left, top):
         a = me.row.bcast(me.A[:, k - me.of_A[me.j]] if me.j == left else None, left)
         me.C = me.C + np.outer(a, b)
 """,
-        "all pass something": {"me.A[:, k0 - a : k1 - a] if me.j == left else None": "me.A[:, k0 - a : k1 - a]"},
+        "all pass something": {" if me.j == left else None": ""},
         "a function of its own": """
 def panel_step(me, k0, k1, left, top):
     def sent(group, block, begin, root):
@@ -984,12 +984,12 @@ def panel_step(me, k0, k1, left, top):
         ),
         "in double precision": (
             {
-                "me.A[:, k0 - a : k1 - a]": "me.A[:, k0 - a : k1 - a].astype(float)",
+                "k1 - at_A]": "k1 - at_A].astype(float)",
                 "me.C += panel_A": "me.C += np.float32(panel_A)",
             },
             "and in SUMMA it is",
         ),
-        "no owner's beginning": ({"k0 - a : k1 - a": "k0:k1", "k0 - b : k1 - b": "k0:k1"}, "✗"),
+        "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"}, "✗"),
         "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"}, "✗"),
         "nothing comes": ({"None, root=left": "me.A, root=left", "me.j == left": "me.j != left"}, "✗"),
         "returns it": ({"me.C += panel_A": "return panel_A"}, "wrong numbers"),

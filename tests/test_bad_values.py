@@ -127,6 +127,7 @@ def table():
         "judge_rounds": (judge.judge_rounds, {"k": (CL, KERNEL)}),
         "judge_packing": (judge.judge_packing, {"k": (CL, KERNEL)}),
         "judge_transposed": (judge.judge_transposed, on_tiles),
+        "judge_panel_step": (judge.judge_panel_step, {"step": (print, CALLED)}),
         "judge_search": (judge.judge_search, {"search": (print, CALLED)}),
         "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
         "wrong_elements": (judge.wrong_elements, {"C": (C, NOTHING), "A": (A, {"0 rows"}), "B": (B, NOTHING)}),

@@ -27,6 +27,7 @@ from ..judge import (
     judge_coalesced,
     judge_naive,
     judge_packing,
+    judge_panel_step,
     judge_prefetching,
     judge_rounds,
     judge_search,
@@ -260,7 +261,7 @@ EXERCISES = {
         number("13.1", "13-c20", "least_seconds"),
         Exercise("13.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums, TILE=8)),
         Exercise("14.1", "14-c23", ("my_lines", "frame"), ported),
-        number("15.1", "46a27a456b804aa2a380d5edf15a5daf", "largest_block"),
+        Exercise("15.1", "46a27a456b804aa2a380d5edf15a5daf", ("panel_step",), judge_panel_step),
         Exercise("16.1", "16-c16", ("my_rung",), own_rung, PAGE_16),
     )
 }

@@ -4,6 +4,7 @@ from .checking import check, check_also_at
 from .early import judge_prefetching
 from .exercises import ANSWERS, check_answer
 from .packing import judge_packing
+from .panels import judge_panel_step
 from .parts import CommaIndex, refuse_commas, with_part
 from .reference import error_bound, right_within_bound, wrong_elements
 from .report import Report
@@ -35,6 +36,7 @@ __all__ = [
     "judge_coalesced",
     "judge_naive",
     "judge_packing",
+    "judge_panel_step",
     "judge_prefetching",
     "judge_rounds",
     "judge_search",

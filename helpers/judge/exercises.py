@@ -84,14 +84,6 @@ def draw_product(dice):
     return *shape, float(f"{flops:.3g}"), float(f"{flops / 10 ** dice.uniform(-1, 2.5):.3g}")
 
 
-def draw_limit(dice):
-    """Sizes for `largest_block`, and a limit just above or below what some block needs."""
-    K, side = size(dice, 2000), dice.choice([0, 1, size(dice, 1500), size(dice, 1500)])
-    limit = max(0, 4 * (2 * side * K + side * side) + dice.choice([-4, -1, 0, 1, 4, 4 * size(dice, 2 * K)]))
-    M, N = (max(1, dice.choice([side + dice.randint(-2, 9), 2000])) for _ in "MN")
-    return M, N, K, dice.choice([int, float])(limit)
-
-
 # name of the exercise: what it asks
 ANSWERS = {
     # 00: multiply-adds in a product of (M, K) and (K, N)
@@ -178,12 +170,6 @@ ANSWERS = {
         lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
         [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
         draw_product,
-    ),
-    # 15: the side of the largest block of C that fits into `limit` bytes, with its rows of A and columns of B
-    "largest_block": Question(
-        lambda M, N, K, limit: min(M, N, isqrt(int(limit) // 4 + K * K) - K),
-        [(4096, 4096, 4096, 64e6), (100, 50, 9, 1e9), (50, 100, 9, 1e9), (100, 100, 4, 132), (100, 100, 4, 131)],
-        draw_limit,
     ),
 }
 

@@ -482,6 +482,23 @@ acc += even + odd;
         for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
 """,
     },
+    "15.1": {
+        "B first, and a panel for each k": """
+def panel_step(me, k0, k1, left, top):
+    for k in range(k0, k1):
+        b = me.column.bcast(me.B[k - me.of_B[me.i]] if me.i == top else None, top)
+        a = me.row.bcast(me.A[:, k - me.of_A[me.j]] if me.j == left else None, left)
+        me.C = me.C + np.outer(a, b)
+""",
+        "all pass something": {" if me.j == left else None": ""},
+        "a function of its own": """
+def panel_step(me, k0, k1, left, top):
+    def sent(group, block, begin, root):
+        return group.bcast(block[k0 - begin : k1 - begin], root=root)
+
+    np.add(me.C, sent(me.row, me.A.T, me.of_A[left], left).T @ sent(me.column, me.B, me.of_B[top], top), out=me.C)
+""",
+    },
     "16.1": {
         "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},
         "mad": {"fma(b_reg[j], a_reg, acc[i][j])": "mad(a_reg, b_reg[j], acc[i][j])"},
@@ -937,6 +954,45 @@ acc += low + high;
         "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "= for +=": ({"tmp += sA": "tmp = sA"}, "K is cut"),
         "sixteen for TILE": ({"j < TILE": "j < 8"}, "✗"),
+    },
+    "15.1": {
+        "= for +=": ({"me.C += ": "me.C[:] = "}, "wrong numbers"),
+        "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
+        "always rank 0": ({"root=left": "root=0", "me.j == left": "me.j == 0"}, "wrong numbers"),
+        "each its own": (
+            {"root=left": "root=me.j", " if me.j == left else None": ""},
+            "two ranks name different roots",
+        ),
+        "the owners are silent": (
+            """
+def panel_step(me, k0, k1, left, top):
+    a, b = me.of_A[left], me.of_B[top]
+    panel_A = me.A[:, k0 - a : k1 - a] if me.j == left else me.row.bcast(None, root=left)
+    panel_B = me.B[k0 - b : k1 - b] if me.i == top else me.column.bcast(None, root=top)
+    me.C += panel_A @ panel_B
+""",
+            "which sends nothing",
+        ),
+        "whole blocks": (
+            """
+def panel_step(me, k0, k1, left, top):
+    a, b = me.of_A[left], me.of_B[top]
+    block_A, block_B = me.row.bcast(me.A, root=left), me.column.bcast(me.B, root=top)
+    me.C += block_A[:, k0 - a : k1 - a] @ block_B[k0 - b : k1 - b]
+""",
+            "and in SUMMA it is",
+        ),
+        "in double precision": (
+            {
+                "k1 - at_A]": "k1 - at_A].astype(float)",
+                "me.C += panel_A": "me.C += np.float32(panel_A)",
+            },
+            "and in SUMMA it is",
+        ),
+        "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"}, "✗"),
+        "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"}, "✗"),
+        "nothing comes": ({"None, root=left": "me.A, root=left", "me.j == left": "me.j != left"}, "✗"),
+        "returns it": ({"me.C += panel_A": "return panel_A"}, "wrong numbers"),
     },
     "16.1": {
         "as it was": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(a_reg, b_reg[j], acc[i][j])"}, "not yet"),

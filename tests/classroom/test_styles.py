@@ -150,9 +150,11 @@ STYLES = {
     "an import in a cell of its own": (
         "15.1",
         PROSE,
-        "from math import isqrt",
+        "from numpy import matmul",
         PROSE,
-        HERE + "def largest_block(M, N, K, limit):\n    return min(M, N, isqrt(int(limit) // 4 + K * K) - K)",
+        HERE + "def panel_step(me, k0, k1, left, top):\n    a, b = k0 - me.of_A[left], k0 - me.of_B[top]\n"
+        "    A = me.row.bcast(me.A[:, a : a + k1 - k0], left)\n"
+        "    me.C += matmul(A, me.column.bcast(me.B[b : b + k1 - k0], top))",
     ),
     "lines.append": (
         "02.2",

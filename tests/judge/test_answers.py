@@ -97,21 +97,6 @@ def seconds_with_if(M, N, K, flops, bandwidth):
     return 2 * M * N * K / flops if intensity > flops / bandwidth else (M * K + K * N + M * N) * 4 / bandwidth
 
 
-def block_by_counting(M, N, K, limit):
-    side = 0
-    while side < min(M, N) and 4 * (2 * (side + 1) * K + (side + 1) ** 2) <= limit:
-        side += 1
-    return side
-
-
-def block_by_halving(M, N, K, limit):
-    low, high = 0, min(M, N)
-    while low < high:
-        side = (low + high + 1) // 2
-        low, high = (side, high) if 4 * side * (2 * K + side) <= limit else (low, side - 1)
-    return low
-
-
 RIGHT = {
     "multiply_adds": [
         count_in_loops,
@@ -172,11 +157,6 @@ RIGHT = {
             2 * (M * N * K) / flops, sum((M * K, K * N, M * N)) / (bandwidth / 4)
         ),
     ],
-    "largest_block": [
-        block_by_counting,
-        block_by_halving,
-        lambda M, N, K, limit: min(M, N, int(math.sqrt(limit / 4 + K**2) - K)),
-    ],
 }
 
 
@@ -204,10 +184,6 @@ def tiles(beside=lambda N: ceil_div(N, 32), wanted=ceil_div, width=lambda N: min
 def seconds(flop=lambda M, N, K: 2 * M * N * K, numbers=lambda M, N, K: M * K + K * N + M * N, each=4, both=max):
     """`least_seconds` with one piece changed."""
     return lambda M, N, K, flops, bandwidth: both(flop(M, N, K) / flops, each * numbers(M, N, K) / bandwidth)
-
-
-def block(M, N, K, limit):
-    return min(M, N, math.isqrt(int(limit) // 4 + K * K) - K)
 
 
 WRONG = {
@@ -407,25 +383,6 @@ WRONG = {
         seconds(numbers=lambda M, N, K: 2 * M * N * K),
         lambda M, N, K, flops, bandwidth: 1000 * seconds()(M, N, K, flops, bandwidth),
         lambda M, N, K, flops, bandwidth: round(seconds()(M, N, K, flops, bandwidth), 6),
-    ],
-    "largest_block": [
-        lambda M, N, K, limit: block(10**9, 10**9, K, limit),
-        lambda M, N, K, limit: block(M, 10**9, K, limit),
-        lambda M, N, K, limit: block(10**9, N, K, limit),
-        lambda M, N, K, limit: block(M, N, K, 4 * limit),
-        lambda M, N, K, limit: block(M, N, K, limit // 2),
-        lambda M, N, K, limit: block(M, N, K, limit - 1),
-        lambda M, N, K, limit: block(M, N, K, limit + 1),
-        lambda M, N, K, limit: max(1, block(M, N, K, limit)),
-        lambda M, N, K, limit: block(M, N, K, limit) + 1,
-        lambda M, N, K, limit: min(M, N, int(limit // (8 * K))),
-        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 4)),
-        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 12)),
-        lambda M, N, K, limit: min(M, N, math.sqrt(limit / 4 + K * K) - K),
-        lambda M, N, K, limit: min(M, N, math.ceil(math.sqrt(limit / 4 + K * K) - K)),
-        lambda M, N, K, limit: min(M, N, round(math.sqrt(limit / 4 + K * K) - K)),
-        lambda M, N, K, limit: min(M, N, math.isqrt(int(limit) // 4 + K * K // 4) - K // 2),
-        lambda M, N, K, limit: block(M, N, K, limit) if block(M, N, K, limit) > 1 else 0,
     ],
 }
 

@@ -352,23 +352,24 @@ def judge_rounds(k: Kernel) -> Report:
 
 @takes
 def judge_turned(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then that its tile of A is turned round: A[row, k] in As[k, row]."""
+    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col]."""
     tile = parameters_like(k, "tiled")["TILE"]
     report = check_loads(k, tile, tile, tile)
     return misses(report, *not_turned(k)) if report else report
 
 
 def not_turned(k: Kernel) -> list[Finding]:
-    """A number of A that is not stored at the turned place in As, in a product of one tile."""
+    """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
     tile = k.parameters["TILE"]
     a = trace(k, tile, tile, tile)
-    stored = a.where(array="As", writes=True)
-    if not len(stored):
-        return [Finding("not turned", "nothing is stored in As")]
-    for access in stored:
-        place = divmod(access["index"].item(), a.shapes["As"][1])
-        mine = [divmod(n, tile) for n in a.where(array="A", thread=access["thread"])["index"].tolist()]
-        if place[::-1] not in mine:
-            what = f"A[{mine[0][0]}, {mine[0][1]}]" if mine else "what its thread has not read from A"
-            return [Finding("not turned", f"{what} is stored at As[{place[0]}, {place[1]}]")]
+    for name, kind in ("A", "not turned"), ("B", "not in place"):
+        stored = a.where(array=f"{name}s", writes=True)
+        if not len(stored):
+            return [Finding("not turned", f"nothing is stored in {name}s")]
+        for access in stored:
+            place = divmod(access["index"].item(), a.shapes[f"{name}s"][1])
+            mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
+            if (place[::-1] if name == "A" else place) not in mine:
+                what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
+                return [Finding(kind, f"{what} is stored at {name}s[{place[0]}, {place[1]}]")]
     return []

@@ -806,6 +806,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
             },
             "not coalesced",
         ),
+        "both turned": (
+            {"Bs[ty, tx] =": "Bs[tx, ty] =", "Bs[k, tx]": "Bs[tx, k]"},
+            "B[1, 0] is stored at Bs[0, 1]",
+        ),
         "no padding": ({"PAD = 2": "PAD = 0"}, "PAD = 0"),
         "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),
         "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),

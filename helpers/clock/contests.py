@@ -124,7 +124,7 @@ def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, p
     kernels = [HostKernel(numpy_matmul)]
     for one in wanted:
         for step in chosen:
-            if one.name in step.dialects and (steps or one.device(None, None).kind in step.defaults):
+            if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 kernels.append(one.build(step.name, parameters=parameters))
     for k in kernels[1:]:
         if not k.simulated:  # all of them, before any takes its time

@@ -57,7 +57,7 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     plans = {dialect: PLANS[kind] for dialect, kind in kinds.items()}
     verdicts = {}
     for dialect, device in found.items():
-        for name in (name for name in ladder.steps(dialect) if device.kind in ladder.STEPS[name].defaults):
+        for name in (name for name in ladder.steps(dialect) if ladder.STEPS[name].suits(device)):
             k = DIALECTS[dialect].build(name)
             verdict = check(k) and check(k, plans[dialect]["ragged"])
             verdicts[name, dialect] = bool(verdict)

@@ -6,8 +6,9 @@ from .cuda import CUDA
 from .given import some, told
 from .opencl import OPENCL
 from .resolve import Dialect
+from .webgpu import WEBGPU
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL)}
+DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL, WEBGPU)}
 
 
 def dialect(name: str) -> Dialect:

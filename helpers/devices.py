@@ -581,6 +581,10 @@ def webgpu_adapters() -> tuple:
         import wgpu
     except ImportError:
         return ()
+    # OpenCL's drivers first: Mesa's GPU in software brings an LLVM, and Intel's CPU runtime, if it is loaded after
+    # that, ends the process.
+    with contextlib.suppress(ImportError):
+        listed_candidates()
     found = {}
     for adapter in sorted(wgpu.gpu.enumerate_adapters_sync(), key=lambda one: BACKENDS.index(one.info["backend_type"])):
         found.setdefault(adapter.info.device, adapter)

@@ -1,7 +1,8 @@
 """The one table of dialects."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from .. import devices
 from .cuda import CUDA
 from .given import some, told
 from .opencl import OPENCL
@@ -9,6 +10,22 @@ from .resolve import Dialect
 from .webgpu import WEBGPU
 
 DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL, WEBGPU)}
+
+
+def usual() -> list[Dialect]:
+    """CUDA and OpenCL; and WebGPU where it alone reaches a GPU."""
+    *others, by_webgpu = (
+        reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device, devices.webgpu_device)
+    )
+    return [CUDA, OPENCL, WEBGPU] if by_webgpu and not any(others) else [CUDA, OPENCL]
+
+
+def reaches_gpu(ask: Callable) -> bool:
+    """Whether the device that `ask` returns, if it returns one, is a GPU."""
+    try:
+        return ask().kind == "GPU"
+    except devices.DeviceError:
+        return False
 
 
 def dialect(name: str) -> Dialect:
@@ -19,6 +36,9 @@ def dialect(name: str) -> Dialect:
     return found[0]
 
 
-def dialects(names: str | Iterable[str]) -> list[Dialect]:
-    """The dialects of those names, one at least; a single name will do. Raises ValueError for others."""
-    return [dialect(name) for name in some("dialects", names)]
+def dialects(names: str | Iterable[str] | None) -> list[Dialect]:
+    """The dialects of those names, one at least; a single name will do, and None takes the usual ones.
+
+    Raises ValueError for other names.
+    """
+    return usual() if names is None else [dialect(name) for name in some("dialects", names)]

@@ -1,4 +1,4 @@
-"""WebGPU kernels, in WGSL: on the GPU that the system's own graphics driver reaches, by Metal, Vulkan or Direct3D 12."""
+"""WebGPU kernels, in WGSL: on the GPU that the graphics driver reaches, by Metal, Vulkan or Direct3D 12."""
 
 import re
 import time

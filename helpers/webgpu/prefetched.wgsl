@@ -58,7 +58,8 @@ fn fetch(row0: u32, col0: u32, k0: u32, item: u32)
 }
 
 @compute @workgroup_size(LANES, WARPS)
-fn prefetched(@builtin(local_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>)
+fn prefetched(@builtin(local_invocation_id) id: vec3<u32>,
+              @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
     let lane = id.x; let warp = id.y; let item = warp * LANES + lane;

@@ -11,7 +11,8 @@ var<workgroup> As: array<array<f32, BK>, BM>;
 var<workgroup> Bs: array<array<f32, BN>, BK>;
 
 @compute @workgroup_size(INVOCATIONS_X, INVOCATIONS_Y)
-fn register_2d(@builtin(local_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>)
+fn register_2d(@builtin(local_invocation_id) id: vec3<u32>,
+               @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
     let tx = id.x; let ty = id.y;

@@ -9,7 +9,8 @@ var<workgroup> As: array<array<f32, TILE>, TILE>;
 var<workgroup> Bs: array<array<f32, TILE>, TILE>;
 
 @compute @workgroup_size(TILE, TILE)
-fn tiled(@builtin(local_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>)
+fn tiled(@builtin(local_invocation_id) id: vec3<u32>,
+         @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
     let tx = id.x; let ty = id.y;

@@ -35,7 +35,8 @@ fn four_of_B(row: u32, col: u32) -> vec4<f32>
 }
 
 @compute @workgroup_size(INVOCATIONS_X, INVOCATIONS_Y)
-fn vectorized(@builtin(local_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>)
+fn vectorized(@builtin(local_invocation_id) id: vec3<u32>,
+              @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
     let tx = id.x; let ty = id.y; let item = ty * INVOCATIONS_X + tx;

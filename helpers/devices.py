@@ -585,6 +585,8 @@ def webgpu_adapters() -> tuple:
     # that, ends the process.
     with contextlib.suppress(ImportError):
         listed_candidates()
+    # Adapters are sorted here; Mesa's layer that sorts them grumbles on stderr where there is no desktop.
+    os.environ.setdefault("NODEVICE_SELECT", "1")
     found = {}
     for adapter in sorted(wgpu.gpu.enumerate_adapters_sync(), key=lambda one: BACKENDS.index(one.info["backend_type"])):
         found.setdefault(adapter.info.device, adapter)

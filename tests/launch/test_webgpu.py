@@ -1,0 +1,132 @@
+"""WebGPU: the ladder in WGSL is right at any shape, on whatever adapter there is, be it one in software."""
+
+import re
+
+import numpy as np
+import pytest
+
+from helpers import check, devices, ladder, measure, webgpu_kernel
+from helpers.devices import Device
+from helpers.judge import wrong_elements
+from helpers.launch import KernelError, draw
+
+adapter = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
+STEPS = ladder.steps("WebGPU")
+# What WebGPU promises on any device; most have more.
+LEAST = Device("WebGPU", "the least", "GPU", "", 256, 16 * 1024, None)
+# Sizes that divide nothing, where a mix-up of two of them shows.
+ODD = {
+    "naive": dict(BM=3, BN=5),
+    "coalesced": dict(BM=3, BN=5),
+    "tiled": dict(TILE=5),
+    "register_1d": dict(BM=12, BN=5, BK=7, TM=3),
+    "register_2d": dict(BM=12, BN=10, BK=7, TM=3, TN=5),
+    "vectorized": dict(BM=16, BN=32, BK=8, TM=4, TN=8),
+    "prefetched": dict(BM=32, BN=64, BK=16, TM=4, TN=8, WM=16, WN=32),
+}
+
+
+def sixty_shapes():
+    """60 ragged shapes (M, N, K): thin ones, single rows and columns, and odd sizes up to 150."""
+    rng = np.random.default_rng(7)
+    thin = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (2, 3, 131), (131, 2, 3), (64, 64, 64), (128, 128, 128)]
+    return thin + [tuple(map(int, rng.integers(1, 150, 3))) for _ in range(60 - len(thin))]
+
+
+@adapter
+@pytest.mark.parametrize("sizes", ["default", "odd"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_rung_is_right_at_sixty_ragged_shapes(step, sizes):
+    k = webgpu_kernel(step, **(ODD[step] if sizes == "odd" else {}))
+    wrong = [shape for shape in sixty_shapes() if wrong_elements(k(*(pair := draw(*shape))), *pair).any()]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_defaults_fit_what_webgpu_promises_everywhere(step):
+    rung = ladder.STEPS[step]
+    p = ladder.parameters(rung, LEAST, {})
+    assert np.prod(rung.block(p)) <= 256 and 4 * rung.staged(p) <= 16 * 1024
+
+
+@adapter
+def test_the_small_sizes_are_right_too():
+    for step in ("vectorized", "prefetched"):
+        k = webgpu_kernel(step, **ladder.STEPS[step].defaults["small GPU"])
+        pair = draw(131, 70, 45)
+        assert not wrong_elements(k(*pair), *pair).any()
+
+
+@adapter
+def test_a_mistake_is_quoted_with_its_line():
+    source = webgpu_kernel("tiled", TILE=4).source
+    number = 1 + source[: source.index("acc += ")].count("\n")
+    with pytest.raises(KernelError, match=rf"line {number}: .*`ac`\n    ac \+= As") as error:
+        webgpu_kernel(source.replace("acc += ", "ac += "), like="tiled", TILE=4)
+    assert "const TILE" not in str(error.value)
+    with pytest.raises(KernelError, match="exactly one @compute entry point, not 0"):
+        webgpu_kernel("fn nothing() {}", like="naive")
+
+
+# (what, step, old, new, the verdict's kind)
+WRONG = [
+    ("no store guard", "tiled", "if (row < M && col < N) { C", "if (row < M) { C", "out of bounds|wrong"),
+    ("= for +=", "naive", "acc +=", "acc =", "K is cut"),
+    ("k from 1", "coalesced", "k = 0u", "k = 1u", "K is cut"),
+    ("a tile is left out", "register_1d", "k0 < K;", "k0 + BK <= K;", "K is cut"),
+    ("row stride", "register_2d", "ty + i * INVOCATIONS_Y; let", "ty * TM + i; let", "wrong row"),
+    ("swapped", "naive", "C[row * N + col]", "C[col * M + row]", "transposed"),
+    ("zeros", "naive", "C[row * N + col] = acc", "C[row * N + col] = 0.0 * acc", "zeros"),
+    ("a tile stays", "prefetched", "k0 + BK, item", "k0, item", "K is cut|wrong"),
+    ("columns of fours", "vectorized", "(tx + j * INVOCATIONS_X) * 4;", "tx * TN + j * 4;", "wrong column"),
+]
+
+
+@adapter
+@pytest.mark.parametrize("what, step, old, new, kind", WRONG, ids=[case[0] for case in WRONG])
+def test_a_wrong_kernel_is_refused_by_name(what, step, old, new, kind):
+    p = ladder.STEPS[step].defaults["simulator"]
+    source = webgpu_kernel(step, **p).source
+    assert old in source
+    k = webgpu_kernel(source.replace(old, new), like=step, **p)
+    report = check(k)
+    assert not report and re.match(kind, report.findings[0].kind), report
+    with pytest.raises(KernelError, match="has not passed a check"):
+        k(*draw(4, 4, 4))
+
+
+@adapter
+def test_a_right_kernel_of_ones_own_passes_and_can_be_timed():
+    source = webgpu_kernel("tiled", TILE=4).source.replace(
+        "acc += As[ty][k] * Bs[k][tx]", "acc = fma(As[ty][k], Bs[k][tx], acc)"
+    )
+    k = webgpu_kernel(source, like="tiled", TILE=4)
+    report = check(k)
+    assert report and "races" in report.not_looked_for
+    assert measure(k, 64, seconds=0.1).gflops > 0
+
+
+@adapter
+def test_what_no_kernel_may_read_is_poison():
+    """WebGPU clamps a read beyond its buffer; the guard lies inside the buffer, so that such a read shows."""
+    source = webgpu_kernel("naive", BM=4, BN=4).source.replace("A[row * K + k]", "A[(row + M) * K + k]")
+    report = check(webgpu_kernel(source, like="naive", BM=4, BN=4))
+    assert not report
+
+
+@adapter
+def test_sizes_beyond_the_device_are_refused_before_anything_is_asked():
+    k = webgpu_kernel("naive")
+    limits = k.device.handle.limits
+    side = limits["max-compute-workgroups-per-dimension"] * 32 + 1
+    with pytest.raises(ValueError, match=r"needs 65536 workgroups along one side .*; .* allows 65535"):
+        k.refuse_size(side, 1, 1)
+    with pytest.raises(MemoryError, match="more than .* binds at once"):
+        k.refuse_size(limits["max-storage-buffer-binding-size"] // 4, 1, 1)
+
+
+@adapter
+@pytest.mark.parametrize("name", ["no such", 3])
+def test_no_such_adapter_is_named(name):
+    with pytest.raises((devices.DeviceError, ValueError), match="no such|device=3"):
+        webgpu_kernel("tiled", name)

@@ -151,7 +151,14 @@ ANSWERS = {
     # 11: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": Question(
         lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
-        [(128, 128, 16, 8, 8), (128, 128, 32, 8, 8), (256, 256, 8, 4, 4), (128, 124, 24, 8, 4), (28, 28, 104, 4, 4)],
+        [
+            (128, 128, 16, 8, 8),
+            (128, 128, 32, 8, 8),
+            (256, 256, 8, 4, 4),
+            (128, 124, 24, 8, 4),
+            (28, 28, 104, 4, 4),
+            (64, 64, 8, 16, 16),
+        ],
         draw_block,
     ),
     # 12: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle

@@ -4,6 +4,7 @@ from collections import Counter
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 
 from ..launch.given import some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
@@ -101,6 +102,7 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: tuple[i
         ax.minorticks_off()
         plain_ticks(ax.xaxis, ax.yaxis)
         ax.legend()
+    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))  # a few ranks span less than a power of ten
     both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
     computing, moving = parts[-1]
     most = f"{there.name}, {many[-1]} ranks: {computing:.3g} s computing, {moving:.3g} s moving"

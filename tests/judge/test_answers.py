@@ -333,6 +333,7 @@ WRONG = {
         lambda t, s, f, w: 1 if s else 2 if t else 0,
     ],
     "fits": [
+        lambda BM, BN, BK, TM, TN: TM * TN <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # a rule that nobody gave
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=2)),  # padding for one of two tiles
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=0)),
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=8)),

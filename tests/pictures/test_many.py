@@ -61,6 +61,10 @@ def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):
     assert list(computing.get_ydata()) == [one for one, _ in expected]
     assert list(moving.get_ydata()) == [other for _, other in expected[1:]]
     assert f"prediction, {there.name}" in right.get_title() and "1024 ranks" in text
+    prediction_chart(runs, 6e4, here, (4096, 4096, 4096))
+    low, high = figures[1].axes[0].get_ylim()  # less than a power of ten, and numbers all the same
+    ticks = figures[1].axes[0].yaxis.get_majorticklocs()
+    assert high < 5 * low and sum(low <= tick <= high for tick in ticks) >= 2
 
 
 def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(monkeypatch):

@@ -1,7 +1,8 @@
 """How large a page is: what counts, and what does not."""
 
 import nbformat.v4 as v4
-from sizes import MOST, Size, main, size_of
+from notebooks import notebook_paths, read
+from sizes import MOST, WORDS, Size, main, size_of
 
 
 def page(*cells):
@@ -39,3 +40,9 @@ def test_the_table_has_a_line_a_page_and_marks_what_is_too_large(capsys):
     too_large = [number > most for number, most in zip(numbers, vars(MOST).values(), strict=True)]
     assert [word.endswith("*") for word in row.split()[1:]] == too_large
     assert Size(*numbers)
+
+
+def test_the_whole_course_can_be_read():
+    words = {path.stem: size_of(read(path), path.stem[:2]).words for path in notebook_paths()}
+    longest = sorted(words, key=words.get, reverse=True)[:3]
+    assert 0 < sum(words.values()) <= WORDS, f"{sum(words.values())} words; the longest pages: {', '.join(longest)}"

@@ -80,13 +80,22 @@ def table():
 
     traced = {"k": (CL, KERNEL), **SIZED}
     on_tiles = {"k": (CL, KERNEL)}
-    timed = {"size": (8, NOTHING), "dialects": ("OpenCL", NOTHING), "steps": (["tiled"], {"None", "[]", "naive"})}
+    timed = {
+        "size": (8, NOTHING),
+        "dialects": ("OpenCL", MAY_BE_LEFT_OUT),
+        "steps": (["tiled"], {"None", "[]", "naive"}),
+    }
     timed |= {"parameters": (None, MAY_BE_LEFT_OUT)}
     return {
         "cuda_kernel": (
             cuda_kernel,
             {"step": ("tiled", {"naive", "a class", "a kernel"}), "device": (None, MAY_BE_LEFT_OUT)}
             | {"like": (None, MAY_BE_LEFT_OUT | {"naive"}), "parameters": (None, MAY_BE_LEFT_OUT)},
+        ),
+        "webgpu_kernel": (
+            helpers.webgpu_kernel,
+            {"step": ("tiled", {"naive"}), "device": (None, {"None", "empty text"})}
+            | {"like": (None, MAY_BE_LEFT_OUT), "parameters": (None, MAY_BE_LEFT_OUT), "TILE": (4, NOTHING)},
         ),
         "opencl_kernel": (
             opencl_kernel,
@@ -151,7 +160,7 @@ def table():
             | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "mine": ((), {"[]"}), "size": (8, {"None"})}
             | {"each": (print, CALLED)},
         ),
-        "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]"})}),
+        "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]", "None"})}),
         "tune": (
             helpers.tune,
             {"step": ("tiled", {"naive"}), "dialect": ("OpenCL", NOTHING), "size": (8, {"None"})}
@@ -277,7 +286,7 @@ def table():
 # Public names that take nothing of a user's: records, which hold what they are given; what runs in a kernel, in a rank
 # or a worker.
 EXCUSED = {
-    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel load4 store4",
+    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4",
     "judge": "ANSWERS CommaIndex Report answered not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS SECTOR WARP CompiledRun CompilerReport Prediction Trace Traffic",

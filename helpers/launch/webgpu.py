@@ -59,6 +59,9 @@ WEBGPU = Dialect(
     build=webgpu_kernel,
 )
 
+# Mesa's llvmpipe 22.3 ends all loops of an invocation after 65,535 rounds together, and says nothing: register_2d is
+# wrong from K = 5,218 on, naive from 65,536 on.
+DEEPEST_IN_SOFTWARE = 4096
 ENTRY = re.compile(r"@compute\b[^{]*?\bfn\s+(\w+)")
 
 
@@ -77,7 +80,6 @@ class WebGPUKernel(Kernel):
         start = time.perf_counter()
         try:
             module = gpu.create_shader_module(code=constants + self.source)
-            # What they hold at first is the kernel's business: it must not rely on zeros that cost time.
             compute = {"module": module, "entry_point": entries[0]}
             self.pipeline = gpu.create_compute_pipeline(layout=layout_on(gpu), compute=compute)
         except wgpu.GPUError as error:
@@ -87,6 +89,11 @@ class WebGPUKernel(Kernel):
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, too large a buffer or grid included."""
         super().refuse_size(M, N, K)
+        if self.device.kind == "GPU in software" and K > DEEPEST_IN_SOFTWARE:
+            raise ValueError(
+                f"K = {K} is more than {self.device.name} can be trusted with: a GPU in software may end a kernel's "
+                f"loops in the middle. Stay at K <= {DEEPEST_IN_SOFTWARE}."
+            )
         limits = self.device.handle.limits
         largest = 4 * (max(M * K, K * N, M * N) + operands.GUARD + 3)
         most = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])

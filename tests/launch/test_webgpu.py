@@ -78,7 +78,7 @@ WRONG = [
     ("swapped", "naive", "C[row * N + col]", "C[col * M + row]", "transposed"),
     ("zeros", "naive", "C[row * N + col] = acc", "C[row * N + col] = 0.0 * acc", "zeros"),
     ("a tile stays", "prefetched", "k0 + BK, item", "k0, item", "K is cut|wrong"),
-    ("columns of fours", "vectorized", "(tx + j * INVOCATIONS_X) * 4;", "tx * TN + j * 4;", "wrong column"),
+    ("columns of fours", "vectorized", "(tx + j * INVOCATIONS_X) * 4;", "tx * TN + j * 4;", "wrong at other sizes"),
 ]
 
 
@@ -121,12 +121,25 @@ def test_sizes_beyond_the_device_are_refused_before_anything_is_asked():
     side = limits["max-compute-workgroups-per-dimension"] * 32 + 1
     with pytest.raises(ValueError, match=r"needs 65536 workgroups along one side .*; .* allows 65535"):
         k.refuse_size(side, 1, 1)
-    with pytest.raises(MemoryError, match="more than .* binds at once"):
+    with pytest.raises(MemoryError, match=r"more than .* binds at once"):
         k.refuse_size(limits["max-storage-buffer-binding-size"] // 4, 1, 1)
+
+
+@adapter
+def test_in_software_no_k_is_taken_at_which_loops_may_end():
+    """Mesa ends the loops of an invocation after 65,535 rounds together; the greatest K that is taken must be right."""
+    if devices.webgpu_device().kind != "GPU in software":
+        pytest.skip("no GPU in software: Mesa's llvmpipe")
+    for step in STEPS:
+        for sizes in ({}, ODD[step], ladder.STEPS[step].defaults["simulator"]):
+            k, pair = webgpu_kernel(step, **sizes), draw(3, 5, 4096)
+            assert not wrong_elements(k(*pair), *pair).any(), (step, sizes)
+    with pytest.raises(ValueError, match=r"K = 4097 is more than .*Stay at K <= 4096"):
+        webgpu_kernel("tiled")(*draw(1, 1, 4097))
 
 
 @adapter
 @pytest.mark.parametrize("name", ["no such", 3])
 def test_no_such_adapter_is_named(name):
-    with pytest.raises((devices.DeviceError, ValueError), match="no such|device=3"):
+    with pytest.raises((devices.DeviceError, ValueError), match=r"no such|device=3"):
         webgpu_kernel("tiled", name)

@@ -598,7 +598,6 @@ def webgpu_kind(adapter: object) -> str:
     return "GPU in software" if adapter.info["adapter_type"] == "CPU" else "GPU"
 
 
-@functools.cache
 def webgpu_device(name: str | None = None) -> Device:
     """The WebGPU `Device` that kernels run on: the first adapter whose name holds `name`, in any case, and works.
 
@@ -608,6 +607,12 @@ def webgpu_device(name: str | None = None) -> Device:
         raise DeviceError(
             f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
         )
+    return first_adapter(name)
+
+
+@functools.cache
+def first_adapter(name: str | None) -> Device:
+    """The first adapter whose name holds that one, or of all, that proves itself. Looked for once."""
     adapters = [one for one in webgpu_adapters() if (name or "").lower() in one.info.device.lower()]
     problems = []
     for adapter in adapters:

@@ -637,7 +637,6 @@ def webgpu_remedy() -> str:
 def proved_adapter(adapter: object) -> Device:
     """The `Device` of that adapter, which has doubled four numbers; raises whatever goes wrong."""
     import numpy as np
-    import wgpu
 
     clock = [name for name in ("timestamp-query",) if name in adapter.features]
     limits = {name: adapter.limits[name] for name in LIMITS}
@@ -646,8 +645,7 @@ def proved_adapter(adapter: object) -> Device:
         @group(0) @binding(0) var<storage, read_write> x: array<f32>;
         @compute @workgroup_size(4) fn twice(@builtin(local_invocation_index) i: u32) { x[i] *= 2; }
     """
-    usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
-    x = gpu.create_buffer_with_data(data=np.arange(4, dtype=np.float32), usage=usage)
+    x = gpu.create_buffer_with_data(data=np.arange(4, dtype=np.float32), usage="STORAGE|COPY_SRC")
     module = gpu.create_shader_module(code=code)
     pipeline = gpu.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "twice"})
     bound = gpu.create_bind_group(

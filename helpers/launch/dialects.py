@@ -14,10 +14,8 @@ DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL, WEBGPU)}
 
 def usual() -> list[Dialect]:
     """CUDA and OpenCL; and WebGPU where it alone reaches a GPU."""
-    *others, by_webgpu = (
-        reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device, devices.webgpu_device)
-    )
-    return [CUDA, OPENCL, WEBGPU] if by_webgpu and not any(others) else [CUDA, OPENCL]
+    others = any(reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device))
+    return [CUDA, OPENCL, *([] if others or not reaches_gpu(devices.webgpu_device) else [WEBGPU])]
 
 
 def reaches_gpu(ask: Callable) -> bool:

@@ -4,7 +4,6 @@ import re
 import time
 
 import numpy as np
-import wgpu
 
 from .. import devices
 from ..devices import Device
@@ -16,7 +15,7 @@ from .kernel import Kernel
 from .operands import OnDevice
 from .resolve import Dialect
 
-READ = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+READ = "STORAGE|COPY_SRC|COPY_DST"
 
 
 def webgpu_kernel(
@@ -72,6 +71,8 @@ class WebGPUKernel(Kernel):
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
+        import wgpu
+
         gpu, entries = self.device.handle, ENTRY.findall(self.source)
         if len(entries) != 1:
             raise KernelError(f"the source must hold exactly one @compute entry point, not {len(entries)}.")
@@ -125,11 +126,8 @@ class WebGPUKernel(Kernel):
 
 def layout_on(gpu):
     """What each kernel binds: A and B to read, C to read and write, the sizes."""
-    kinds = [wgpu.BufferBindingType.read_only_storage] * 2
-    kinds += [wgpu.BufferBindingType.storage, wgpu.BufferBindingType.uniform]
-    entries = [
-        {"binding": n, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}} for n, kind in enumerate(kinds)
-    ]
+    kinds = ("read-only-storage", "read-only-storage", "storage", "uniform")
+    entries = [{"binding": n, "visibility": "COMPUTE", "buffer": {"type": kind}} for n, kind in enumerate(kinds)]
     return gpu.create_pipeline_layout(bind_group_layouts=[gpu.create_bind_group_layout(entries=entries)])
 
 
@@ -142,7 +140,7 @@ class WebGPUWork(Work):
         self.d_A, self.d_B = (X.memory if isinstance(X, OnDevice) else guarded(k.device, X) for X in (A, B))
         self.d_C = guarded(k.device, operands.filled(self.shape, fill), operands.CANARY)
         sizes = np.array([*self.shape, A.shape[1], 0], np.uint32)  # uniforms come in 16 bytes
-        d_sizes = self.gpu.create_buffer_with_data(data=sizes, usage=wgpu.BufferUsage.UNIFORM)
+        d_sizes = self.gpu.create_buffer_with_data(data=sizes, usage="UNIFORM")
         bound = enumerate((self.d_A, self.d_B, self.d_C, d_sizes))
         entries = [{"binding": n, "resource": {"buffer": d_X, "size": d_X.size}} for n, d_X in bound]
         self.bound = self.gpu.create_bind_group(layout=self.pipeline.get_bind_group_layout(0), entries=entries)
@@ -155,7 +153,7 @@ class WebGPUWork(Work):
         """
         encoder, stamps = self.gpu.create_command_encoder(), None
         if self.clock:
-            stamps = self.gpu.create_query_set(type=wgpu.QueryType.timestamp, count=2)
+            stamps = self.gpu.create_query_set(type="timestamp", count=2)
             written = {"query_set": stamps, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
         compute = encoder.begin_compute_pass(timestamp_writes=written if self.clock else None)
         compute.set_pipeline(self.pipeline)
@@ -163,8 +161,7 @@ class WebGPUWork(Work):
         for _ in range(launches):
             compute.dispatch_workgroups(*self.grid)
         compute.end()
-        read = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
-        d_times = self.gpu.create_buffer(size=16, usage=read)
+        d_times = self.gpu.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
         if self.clock:
             encoder.resolve_query_set(stamps, 0, 2, d_times, 0)
         start = time.perf_counter()

@@ -1,14 +1,21 @@
 """WebGPU: the ladder in WGSL is right at any shape, on whatever adapter there is, be it one in software."""
 
 import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
+from helpers.clock import measure_ladder
 from helpers.devices import Device
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
+from helpers.launch.dialects import dialects
+from helpers.pictures import ladder_chart
 
 adapter = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
 STEPS = ladder.steps("WebGPU")
@@ -143,3 +150,37 @@ def test_in_software_no_k_is_taken_at_which_loops_may_end():
 def test_no_such_adapter_is_named(name):
     with pytest.raises((devices.DeviceError, ValueError), match=r"no such|device=3"):
         webgpu_kernel("tiled", name)
+
+
+@adapter
+def test_where_webgpu_alone_reaches_a_gpu_the_pages_draw_it_too(monkeypatch):
+    assert [one.name for one in dialects(None)] == ["CUDA", "OpenCL"]
+    found = devices.webgpu_device()
+    monkeypatch.setattr(devices, "webgpu_device", lambda name=None: replace(found, kind="GPU"))
+    assert [one.name for one in dialects(None)] == ["CUDA", "OpenCL", "WebGPU"]
+    timings = measure_ladder("naive", size=64)
+    assert any(timing.dialect == "WebGPU" for timing in timings)
+    assert "naive (WebGPU)" in str(ladder_chart(timings))
+
+
+def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
+    """As after `pip install -e .`: neither wgpu nor a Vulkan driver."""
+    code = """
+        import sys
+        sys.modules["wgpu"] = None
+        from helpers import check, devices, opencl_kernel, webgpu_kernel
+        from helpers.doctor import report
+        devices.version = {"wgpu": None}.get
+        assert check(opencl_kernel("naive")) and devices.webgpu_adapters() == ()
+        try:
+            webgpu_kernel("naive")
+        except devices.DeviceError as error:
+            print(error)
+        report()
+    """
+    child = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert child.returncode == 0, child.stderr
+    assert "no WebGPU adapter can run a kernel (none at all)" in child.stdout
+    assert child.stdout.count('pip install -e ".[lab]"') >= 1

@@ -144,7 +144,7 @@ class WebGPUWork(Work):
         bound = enumerate((self.d_A, self.d_B, self.d_C, d_sizes))
         entries = [{"binding": n, "resource": {"buffer": d_X, "size": d_X.size}} for n, d_X in bound]
         self.bound = self.gpu.create_bind_group(layout=self.pipeline.get_bind_group_layout(0), entries=entries)
-        self.clock = "timestamp-query" in self.gpu.features
+        self.launching = "timestamp-query" not in self.gpu.features
 
     def timed(self, launches):
         """Multiply so many times, and wait. Returns seconds a launch: by the GPU's clock if it has one, or by the wall.
@@ -152,23 +152,23 @@ class WebGPUWork(Work):
         The GPU's clock stands around all launches, and holds none of what it takes to ask for them; the wall does.
         """
         encoder, stamps = self.gpu.create_command_encoder(), None
-        if self.clock:
+        if not self.launching:
             stamps = self.gpu.create_query_set(type="timestamp", count=2)
             written = {"query_set": stamps, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
-        compute = encoder.begin_compute_pass(timestamp_writes=written if self.clock else None)
+        compute = encoder.begin_compute_pass(timestamp_writes=None if self.launching else written)
         compute.set_pipeline(self.pipeline)
         compute.set_bind_group(0, self.bound)
         for _ in range(launches):
             compute.dispatch_workgroups(*self.grid)
         compute.end()
         d_times = self.gpu.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
-        if self.clock:
+        if not self.launching:
             encoder.resolve_query_set(stamps, 0, 2, d_times, 0)
         start = time.perf_counter()
         self.gpu.queue.submit([encoder.finish()])
         times = np.frombuffer(self.gpu.queue.read_buffer(d_times), np.uint64)  # waits
         wall = time.perf_counter() - start
-        return (int(times[1] - times[0]) * 1e-9 if self.clock else wall) / launches
+        return (wall if self.launching else int(times[1] - times[0]) * 1e-9) / launches
 
     def download(self):
         """C as a new NumPy array. Raises KernelError if something wrote past its end."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import devices, ladder, webgpu_kernel
+from helpers import devices, ladder, measure, webgpu_kernel
 from helpers.clock import measure_ladder
 from helpers.devices import Device
 from helpers.judge import wrong_elements
@@ -137,3 +137,16 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
     assert child.returncode == 0, child.stderr
     assert "no WebGPU adapter can run a kernel (none at all)" in child.stdout
     assert child.stdout.count('pip install -e ".[lab]"') >= 1
+
+
+@adapter
+@pytest.mark.parametrize("features, told", [({"timestamp-query"}, ""), (set(), ", launching included")])
+def test_a_time_tells_whether_it_holds_the_launching(monkeypatch, features, told):
+    """A GPU without a clock of its own is timed by the wall, which is said."""
+    k = webgpu_kernel("naive")
+    if not features <= set(k.device.handle.features):
+        pytest.skip("the adapter has no timestamp queries")
+    monkeypatch.setattr(type(k.device.handle), "features", features)
+    timing = measure(k, 64, seconds=0.01)
+    assert timing.launching == bool(told) and timing.seconds > 0
+    assert f"%{told})," in repr(timing)

@@ -130,6 +130,7 @@ def table():
         "judge_prefetching": (judge.judge_prefetching, on_tiles),
         "judge_turned": (judge.judge_turned, on_tiles),
         "judge_wide": (judge.judge_wide, on_tiles),
+        "judge_wgsl": (judge.judge_wgsl, {"my_lines": ("acc += 1.0;", TEXT)}),
         "unturned": (judge.unturned, {"text": ("pass", TEXT)}),
         "judge_coalesced": (judge.judge_coalesced, on_tiles),
         "judge_naive": (judge.judge_naive, {"k": (CL, KERNEL)}),

@@ -288,7 +288,7 @@ def table():
 # or a worker.
 EXCUSED = {
     "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4",
-    "judge": "ANSWERS CommaIndex Report answered not_turned refuse_commas",
+    "judge": "ANSWERS CommaIndex Report answered wgsl_frame not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS SECTOR WARP CompiledRun CompilerReport Prediction Trace Traffic",
     "pictures": "Film Picture",

@@ -26,12 +26,12 @@ def judge_wgsl(my_lines: str) -> Report:
     """Judge what stands in the loop of `wgsl_frame`: right numbers, A and B read at one place each, two waits.
 
     `check` cannot look for races here, and a GPU may hide them: so both barriers have to be there. Where no adapter
-    runs WGSL, the report says what would add one. Raises KernelError for lines that do not compile.
+    runs WGSL, the report is "not yet", and says what would add one. Raises KernelError for lines that do not compile.
     """
     try:
         k = webgpu_kernel(wgsl_frame().replace("MY_LINES", my_lines), like="tiled", TILE=16)
     except DeviceError as error:
-        return Report("your kernel (WGSL)", (Finding("not looked at", f"{error}"),), 0)
+        return Report("your kernel (WGSL)", (Finding("not yet", f"Nothing here can run it: {error}"),), 0)
     report, code = check(k), without_comments(my_lines)
     places = {name: len(re.findall(rf"\b{name}\s*\[", code)) for name in "AB"}
     if not report and report.findings[0].kind in NOTHING and all(places.values()):

@@ -129,6 +129,8 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
             webgpu_kernel("naive")
         except devices.DeviceError as error:
             print(error)
+        from helpers.judge import judge_wgsl
+        print(judge_wgsl("acc += 1.0;"))
         report()
     """
     child = subprocess.run(
@@ -136,6 +138,7 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
     )
     assert child.returncode == 0, child.stderr
     assert "no WebGPU adapter can run a kernel (none at all)" in child.stdout
+    assert "your kernel (WGSL): not yet. Nothing here can run it: no WebGPU adapter" in child.stdout
     assert child.stdout.count('pip install -e ".[lab]"') >= 1
 
 

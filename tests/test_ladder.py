@@ -27,7 +27,7 @@ def test_the_folder_listing_is_the_ladder():
 
 
 def test_every_step_has_wrong_kernels_to_catch():
-    file, of_webgpu = "tests/judge/test_planted.py", "tests/launch/test_webgpu.py"
+    file, of_webgpu = "tests/judge/test_planted.py", "tests/judge/test_wgsl.py"
     caught = {(dialect, step) for dialect, step, *_ in loaded(file).CASES}
     caught |= {("WebGPU", step) for _, step, *_ in loaded(of_webgpu).WRONG}
     written = {(dialect, step) for dialect in DIALECTS for step in ladder.steps(dialect)}

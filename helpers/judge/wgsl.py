@@ -40,7 +40,9 @@ def judge_wgsl(my_lines: str) -> Report:
     if not report:
         return report
     missing = [
-        Finding("not staged", f"{name} is read at {n} places; stage it at one") for name, n in places.items() if n > 1
+        Finding("too many loads", f"{name} is read at {n} places; stage it at one")
+        for name, n in places.items()
+        if n > 1
     ]
     if code.count("workgroupBarrier") < 2:
         why = "two waits are needed: before the tiles are read, and before they are overwritten"

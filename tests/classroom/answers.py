@@ -502,6 +502,16 @@ acc += even + odd;
         while (k > 0) { k--; acc = fma(As[ty][k], Bs[k][tx], acc); }
         workgroupBarrier();
 """,
+        "into names first": """
+        let a_inside = row < M && k0 + tx < K; let b_inside = col < N && k0 + ty < K;
+        As[ty][tx] = select(0.0, A[row * K + (k0 + tx)], a_inside);
+        Bs[ty][tx] = select(0.0, B[(k0 + ty) * N + col], b_inside);
+        workgroupBarrier();
+        var part = 0.0;
+        for (var k: u32 = 0; k < TILE; k += 1) { part = part + As[ty][k] * Bs[k][tx]; }
+        acc += part;
+        workgroupBarrier();
+""",
     },
     "16.1": {
         "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},

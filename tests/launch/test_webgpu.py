@@ -11,6 +11,7 @@ import pytest
 from helpers import devices, ladder, measure, webgpu_kernel
 from helpers.clock import measure_ladder
 from helpers.devices import Device
+from helpers.instruments import coalescing, compiler_report, run_ptx, trace, traffic
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
 from helpers.launch.dialects import dialects
@@ -129,7 +130,8 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
             webgpu_kernel("naive")
         except devices.DeviceError as error:
             print(error)
-        from helpers.judge import judge_wgsl
+        from helpers.instruments import coalescing, compiler_report, run_ptx, trace, traffic
+from helpers.judge import judge_wgsl
         print(judge_wgsl("acc += 1.0;"))
         report()
     """
@@ -153,3 +155,11 @@ def test_a_time_tells_whether_it_holds_the_launching(monkeypatch, features, told
     timing = measure(k, 64, seconds=0.01)
     assert timing.launching == bool(told) and timing.seconds > 0
     assert f"%{told})," in repr(timing)
+
+
+@adapter
+@pytest.mark.parametrize("follow", [traffic, trace, coalescing, compiler_report, run_ptx])
+def test_what_nothing_here_follows_is_refused(follow):
+    k = webgpu_kernel("tiled", TILE=4)
+    with pytest.raises(ValueError, match=r"interprets WGSL|inside its WebGPU driver"):
+        follow(k, 4, 4, 4) if follow is not compiler_report else follow(k)

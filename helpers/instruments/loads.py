@@ -49,8 +49,8 @@ class Traffic:
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
-    Runs in a child process, on a simulator. Raises ValueError for WGSL and for sizes that would take minutes, KernelError if the
-    kernel fails or Oclgrind is missing.
+    Runs in a child process, on a simulator. Raises ValueError for WGSL and for sizes that would take minutes,
+    KernelError if the kernel fails or Oclgrind is missing.
     """
     refuse_wgsl(k)
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")

@@ -130,8 +130,7 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
             webgpu_kernel("naive")
         except devices.DeviceError as error:
             print(error)
-        from helpers.instruments import coalescing, compiler_report, run_ptx, trace, traffic
-from helpers.judge import judge_wgsl
+        from helpers.judge import judge_wgsl
         print(judge_wgsl("acc += 1.0;"))
         report()
     """

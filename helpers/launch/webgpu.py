@@ -61,6 +61,9 @@ WEBGPU = Dialect(
 # Mesa's llvmpipe 22.3 ends all loops of an invocation after 65,535 rounds together, and says nothing: register_2d is
 # wrong from K = 5,218 on, naive from 65,536 on.
 DEEPEST_IN_SOFTWARE = 4096
+# WGSL wants these before all else.
+COMMENT = r"//[^\n]*|/\*.*?\*/"
+DIRECTIVES = re.compile(rf"(?:(?>\s|{COMMENT})*+(?:enable|requires|diagnostic)\b[^;]*;)*", re.DOTALL)
 ENTRY = re.compile(r"@compute\b[^{]*?\bfn\s+(\w+)")
 
 
@@ -76,11 +79,10 @@ class WebGPUKernel(Kernel):
         gpu, entries = self.device.handle, ENTRY.findall(self.source)
         if len(entries) != 1:
             raise KernelError(f"the source must hold exactly one @compute entry point, not {len(entries)}.")
-        # On the first line, so that the compiler's line numbers are those of the source.
-        constants = "".join(f"const {name} = {value}; " for name, value in self.parameters.items())
+        code = with_constants(self.source, self.parameters)
         start = time.perf_counter()
         try:
-            module = gpu.create_shader_module(code=constants + self.source)
+            module = gpu.create_shader_module(code=code)
             compute = {"module": module, "entry_point": entries[0]}
             self.pipeline = gpu.create_compute_pipeline(layout=layout_on(gpu), compute=compute)
         except wgpu.GPUError as error:
@@ -173,7 +175,7 @@ class WebGPUWork(Work):
     def download(self):
         """C as a new NumPy array. Raises KernelError if something wrote past its end."""
         found, size = self.found(self.d_C), self.shape[0] * self.shape[1]
-        operands.refuse_past_the_end(found[size : size + operands.GUARD])
+        operands.refuse_past_the_end(found[size:])  # where a clamped store lands, too
         return found[:size].reshape(self.shape).copy()
 
     def left_alone(self, A, B):
@@ -196,6 +198,18 @@ def guarded(device, X, behind=np.nan):
     if isinstance(X, np.ndarray):
         whole[:size] = X.ravel()
     return device.handle.create_buffer_with_data(data=whole, usage=READ)
+
+
+def with_constants(source, parameters):
+    """The source with the parameters as constants, but for those it declares itself, after its directives.
+
+    They stand on a line that is there, so that the compiler's line numbers are those of the source.
+    """
+    code = re.sub(COMMENT, "", source, flags=re.DOTALL)
+    own = set(re.findall(r"^(?:const|override)\s+(\w+)", code, re.MULTILINE))
+    constants = "".join(f"const {name} = {value}; " for name, value in parameters.items() if name not in own)
+    after = DIRECTIVES.match(source).end()
+    return source[:after] + constants + source[after:]
 
 
 def compiler_says(log, source):

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from helpers.clock import measure_ladder
 from helpers.devices import Device
 from helpers.instruments import coalescing, compiler_report, run_ptx, trace, traffic
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, draw
+from helpers.launch import KernelError, draw, opencl_kernel
 from helpers.launch.dialects import dialects
+from helpers.launch.operands import GUARD
+from helpers.launch.webgpu import compiler_says
 from helpers.pictures import ladder_chart
 
 adapter = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
@@ -162,3 +166,158 @@ def test_what_nothing_here_follows_is_refused(follow):
     k = webgpu_kernel("tiled", TILE=4)
     with pytest.raises(ValueError, match=r"interprets WGSL|inside its WebGPU driver"):
         follow(k, 4, 4, 4) if follow is not compiler_report else follow(k)
+
+
+class Info(dict):
+    """What wgpu tells of an adapter: by key, and by name."""
+
+    __getattr__ = dict.__getitem__
+
+
+def listed(device, adapter_type="DiscreteGPU", backend_type="Vulkan"):
+    """An adapter that is in a list only."""
+    return SimpleNamespace(info=Info(device=device, adapter_type=adapter_type, backend_type=backend_type))
+
+
+@adapter
+def test_each_adapter_counts_once_by_its_best_interface_and_hardware_first(monkeypatch):
+    import wgpu
+
+    found = [listed("llvm", "CPU"), listed("Arc", backend_type="OpenGL"), listed("Arc"), listed("M9", "IntegratedGPU")]
+    monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", lambda: found)
+    assert devices.webgpu_adapters.__wrapped__() == (found[2], found[3], found[0])
+    assert [*map(devices.webgpu_kind, found)] == ["GPU in software", "GPU", "GPU", "GPU"]
+
+
+def test_a_part_of_a_name_in_any_case_finds_the_first_adapter_that_works(monkeypatch):
+    def proved(one):
+        if "bad" in one.info.device:
+            raise RuntimeError("lost\nand gone")
+        return one
+
+    found = (listed("Bad bad Arc"), listed("Arc 380"), listed("Arc 770"))
+    monkeypatch.setattr(devices, "webgpu_adapters", lambda: found)
+    monkeypatch.setattr(devices, "proved_adapter", proved)
+    find = devices.first_adapter.__wrapped__
+    assert [find(name) for name in (None, "arc", "c 77")] == [found[1], found[1], found[2]]
+    with pytest.raises(devices.DeviceError, match=r"called 'bad' can run a kernel \(Bad bad Arc: lost\)\. "):
+        find("bad")
+    with pytest.raises(devices.DeviceError, match=r"\(Bad bad Arc, Arc 380, Arc 770\)"):
+        find("Arc 3800")
+
+
+@adapter
+def test_a_device_is_proved_and_has_all_that_its_adapter_has(monkeypatch):
+    one = devices.webgpu_adapters()[0]
+    found = devices.proved_adapter(one)
+    assert {name: found.handle.limits[name] for name in devices.LIMITS} == {n: one.limits[n] for n in devices.LIMITS}
+    assert found.max_threads == one.limits["max-compute-invocations-per-workgroup"]
+    assert found.shared_bytes == one.limits["max-compute-workgroup-storage-size"]
+    assert ("timestamp-query" in found.handle.features) == ("timestamp-query" in one.features)
+    asked = []
+    without = SimpleNamespace(features=set(), limits=one.limits, info=one.info)
+    without.request_device_sync = lambda **kw: asked.append(kw["required_features"]) or one.request_device_sync(**kw)
+    assert devices.proved_adapter(without) and asked == [[]]
+    monkeypatch.setattr(np, "frombuffer", lambda *_: np.zeros(4))
+    with pytest.raises(devices.DeviceError, match="wrong numbers"):
+        devices.proved_adapter(one)
+
+
+@adapter
+def test_the_bounds_of_a_size_are_exact():
+    k = webgpu_kernel("naive", BM=32, BN=8)
+    room = 4 * (100 + GUARD + 3)
+    limits = {"max-storage-buffer-binding-size": room, "max-buffer-size": 2 * room}
+    k.device = replace(
+        k.device, kind="GPU", handle=SimpleNamespace(limits=limits | {"max-compute-workgroups-per-dimension": 2})
+    )
+    k.refuse_size(10, 10, 10)
+    for too_large in ((10, 1, 11), (1, 10, 11), (11, 10, 1)):  # of A, of B, of C
+        with pytest.raises(MemoryError, match="binds at once"):
+            k.refuse_size(*too_large)
+    k.refuse_size(64, 1, 1)
+    k.refuse_size(1, 16, 1)
+    for too_many in ((65, 1, 1), (1, 17, 1)):
+        with pytest.raises(ValueError, match="needs 3 workgroups"):
+            k.refuse_size(*too_many)
+    k.device.handle.limits["max-storage-buffer-binding-size"] = 8 * room
+    k.device.handle.limits["max-buffer-size"] = 8 * room
+    k.refuse_size(1, 1, 5000)  # of its own speed no K is too large
+    k.device = replace(k.device, memory_bytes=1)
+    with pytest.raises(MemoryError, match="GB"):
+        k.refuse_size(1, 1, 1)
+
+
+@adapter
+def test_a_time_is_of_one_launch_and_waits(monkeypatch):
+    adds = webgpu_kernel("naive").source.replace("= acc;", "+= acc;")
+    k, (A, B) = webgpu_kernel(adds, like="naive"), draw(5, 6, 7)
+    work = k.upload(A, B, 0)
+    begin = time.perf_counter()
+    assert 0 < work.timed(3) <= time.perf_counter() - begin
+    np.testing.assert_allclose(work.download(), 3 * (A @ B), atol=1e-4)
+    assert len(work.memory()) == 3 and work.left_alone(A, B)
+
+    def stamps(_):
+        time.sleep(0.02)
+        return np.array([1000, 5000], np.uint64).tobytes()
+
+    monkeypatch.setattr(type(work.gpu.queue), "read_buffer", lambda self, d_X: stamps(d_X))
+    work.launching = True
+    assert work.timed(2) >= 0.01
+    if "timestamp-query" in work.gpu.features:
+        work.launching = False
+        assert work.timed(2) == pytest.approx(2e-6)
+
+
+@adapter
+@pytest.mark.parametrize("place", ["M * N", f"M * N + {GUARD - 1}", "arrayLength(&C) - 1"])
+def test_a_store_past_the_end_is_seen(place):
+    source = webgpu_kernel("naive").source.replace("= acc;", f"= acc; C[{place}] = 3.0;")
+    work = webgpu_kernel(source, like="naive").upload(*draw(1, 1, 3))
+    work.launch()
+    with pytest.raises(KernelError, match="wrote 1 elements past the end"):
+        work.download()
+
+
+@adapter
+def test_what_is_placed_is_taken_and_replaced():
+    k, (A, B) = webgpu_kernel("tiled"), draw(5, 6, 7)
+    d_A = k.place(np.zeros_like(A))
+    k.place(A, over=d_A)
+    work = k.upload(d_A, B)
+    work.launch()
+    C = work.download()
+    assert not wrong_elements(C, A, B).any() and C.flags.writeable and C.flags.owndata
+    with pytest.raises(ValueError, match="same shape"):
+        k.place(B, over=d_A)
+    with pytest.raises(TypeError, match="float64"):
+        k.place(A.astype(float), over=d_A)
+    with pytest.raises(ValueError, match="A lies on"):
+        k.upload(opencl_kernel("tiled").place(A), B)
+    with pytest.raises(devices.DeviceError, match="is no name"):
+        webgpu_kernel("tiled", devices.opencl_device())
+
+
+@adapter
+def test_the_constants_go_where_wgsl_lets_them():
+    """After the directives; and what a source declares itself, it keeps."""
+    source = (
+        "/* so */ diagnostic(off, derivative_uniformity); //" + 99 * "/ " + "\nconst TILE = 8; /*\nconst BK = 1; */\n"
+    )
+    k, pair = webgpu_kernel(source + webgpu_kernel("tiled").source, like="tiled", TILE=8), draw(9, 10, 11)
+    work = k.upload(*pair)
+    work.launch()
+    assert not wrong_elements(work.download(), *pair).any()
+    with pytest.raises(KernelError, match=r"line 2: .*`acc`\n    fn f"):
+        webgpu_kernel(
+            source.split("\n")[0] + "\nfn f() { acc = 1; }\n@compute @workgroup_size(1) fn g() {}", like="tiled"
+        )
+    with pytest.raises(KernelError, match="not 2"):
+        webgpu_kernel("@compute fn f() {}\n@compute fn g() {}", like="tiled")
+
+
+def test_each_mistake_is_told_once_and_an_unknown_log_whole():
+    log = "error: no such\n  ┌─ wgsl:1:1\n"
+    assert compiler_says(log + log, "x = 1;").count("no such") == 1
+    assert compiler_says(" device lost\n", "x = 1;") == "device lost"

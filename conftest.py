@@ -56,6 +56,7 @@ def pytest_collection_modifyitems(items):
     """The web's tests come first: the last file would leave one worker alone with its two minutes."""
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
+    mark_what_needs_an_adapter(items)
 
 
 def mark_what_needs_the_compiler(items):
@@ -73,3 +74,11 @@ def mark_what_needs_the_compiler(items):
                 item.add_marker(pytest.mark.skip(reason=WITHOUT_COMPILER))
             elif "run_ptx(" in cell.source:
                 item.options["check"] = False
+
+
+def mark_what_needs_an_adapter(items):
+    """What was stored of WebGPU is of Mesa's GPU in software: a check tries more shapes on a GPU, and none without."""
+    cells = [item for item in items if "judge_wgsl(" in getattr(getattr(item, "cell", None), "source", "")]
+    if cells and "GPU in software" not in map(devices.webgpu_kind, devices.webgpu_adapters()[:1]):
+        for item in cells:
+            item.options["check"] = False

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
         "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
         "judge": ["check", "check_answer", "with_part"],
-        "launch": ["cuda_kernel", "forget_tuned", "opencl_kernel"],
+        "launch": ["cuda_kernel", "forget_tuned", "opencl_kernel", "webgpu_kernel"],
         "pictures": ["show", "show_changes"],
     },
 )

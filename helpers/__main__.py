@@ -53,10 +53,9 @@ def bench(arguments) -> None:
     from .clock import scoreboard, write_results
     from .clock.contests import numpy_matmul
     from .clock.results import RESULTS, prepare
-    from .launch import DIALECTS
 
     size = tuple(arguments.shape) if arguments.shape else arguments.size
-    dialects = [arguments.dialect] if arguments.dialect else list(DIALECTS)
+    dialects = arguments.dialect and [arguments.dialect]
     for name in arguments.steps or []:
         ladder.step(name, arguments.dialect)
     folder = RESULTS if arguments.save == "" else arguments.save
@@ -164,9 +163,12 @@ def predict(arguments) -> None:
         print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} GFLOP/s {1e3 * p.seconds:9.3f} ms  {p.limit}")
 
 
+DIALECTS = {"cuda": "CUDA", "opencl": "OpenCL", "webgpu": "WebGPU"}  # without `launch`, which needs Numba
+
+
 def dialect(name):
     """As one writes it, from any case."""
-    return {"cuda": "CUDA", "opencl": "OpenCL"}.get(name.lower(), name)
+    return DIALECTS.get(name.lower(), name)
 
 
 def steps() -> str:
@@ -191,8 +193,14 @@ def parser() -> argparse.ArgumentParser:
     command = add(doctor)
     command.add_argument("--json", action="store_true", help="as JSON")
 
+    dialects = ", ".join(DIALECTS)
     command = add(bench)
-    command.add_argument("--dialect", type=dialect, choices=["CUDA", "OpenCL"], help="cuda or opencl; both by default")
+    command.add_argument(
+        "--dialect",
+        type=dialect,
+        choices=[*DIALECTS.values()],
+        help=f"{dialects}; by default the first two, and webgpu where it alone reaches a GPU",
+    )
     command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
     shape = command.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
@@ -210,7 +218,7 @@ def parser() -> argparse.ArgumentParser:
     command = add(tune)
     command.add_argument("steps", nargs="+", metavar="STEP", help=steps())
     command.add_argument(
-        "--dialect", type=dialect, choices=["CUDA", "OpenCL"], default="OpenCL", help="cuda or opencl (opencl)"
+        "--dialect", type=dialect, choices=[*DIALECTS.values()], default="OpenCL", help=f"{dialects} (opencl)"
     )
     command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
     command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")

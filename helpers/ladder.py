@@ -29,7 +29,7 @@ class Step:
 
     name      also the name of its file in helpers/cuda and helpers/opencl
     idea      one line
-    defaults  parameters by kind of device (`devices.KINDS`)
+    defaults  parameters by kind of device (`devices.KINDS`); "small GPU" for one with little shared memory a block
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
@@ -60,7 +60,7 @@ class Step:
     read: Callable = nothing
     x_along: str = "columns"
     reuse: bool = True
-    dialects: tuple = ("CUDA", "OpenCL")
+    dialects: tuple = ("CUDA", "OpenCL", "WebGPU")
     adds: bool = False
     needs: tuple = ()
     by_shape: Callable | None = None
@@ -74,9 +74,19 @@ class Step:
         down, across = ceil_div(M, rows), ceil_div(N, columns)
         return (down, across) if self.x_along == "rows" else (across, down)
 
+    def suits(self, device):
+        """Whether the step has parameters for a device of that kind."""
+        return self.kind_of(device) in self.defaults
+
+    def kind_of(self, device):
+        """Which of `defaults` are for that device."""
+        kind = device.kind.removesuffix(" in software")
+        small = f"small {kind}"
+        return small if small in self.defaults and device.shared_bytes < SMALL else kind
+
     def defaults_for(self, device):
         """The parameters for that device when none are given, a new dict."""
-        default = self.defaults[device.kind]
+        default = self.defaults[self.kind_of(device)]
         return dict(default(device) if callable(default) else default)
 
     def fitted(self, p, device, M, N, K):
@@ -106,6 +116,7 @@ class Step:
         return tiles * self.read(p), tiles * self.staged(p)
 
 
+SMALL = 32 * 1024  # bytes of shared memory a block: less of it makes a GPU small
 LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
 WIDEST_TILE = 512  # columns of a tile of `packed`, at most
@@ -355,6 +366,7 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
+                "small GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8),
                 "CPU": dict(BM=256, BN=256, BK=64, TM=4, TN=4),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
                 "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
@@ -377,6 +389,7 @@ STEPS = {
             "bring the next tile while multiplying this one; a compact patch a warp",
             {
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
+                "small GPU": dict(BM=64, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
                 "CPU": dict(BM=128, BN=256, BK=64, TM=4, TN=4, WM=4, WN=256),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
                 "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
@@ -452,7 +465,7 @@ STEPS = {
 
 
 def steps(dialect):
-    """The names of the steps that are written in "CUDA" or "OpenCL", in order."""
+    """The names of the steps that are written in that dialect, such as "OpenCL", in order."""
     return tuple(name for name, step in STEPS.items() if dialect in step.dialects)
 
 
@@ -480,7 +493,7 @@ def parameters(step, device, given):
     Raises ValueError for an unknown parameter, a value that is no positive int, a thread's share that does
     not divide its block's, and a block that exceeds the device's threads or shared memory.
     """
-    if device.kind not in step.defaults:
+    if not step.suits(device):
         raise ValueError(
             f"{step.name} has no parameters for {device.name}, a device of kind {device.kind}; it is for: "
             f"{', '.join(step.defaults)}."

@@ -80,13 +80,22 @@ def table():
 
     traced = {"k": (CL, KERNEL), **SIZED}
     on_tiles = {"k": (CL, KERNEL)}
-    timed = {"size": (8, NOTHING), "dialects": ("OpenCL", NOTHING), "steps": (["tiled"], {"None", "[]", "naive"})}
+    timed = {
+        "size": (8, NOTHING),
+        "dialects": ("OpenCL", MAY_BE_LEFT_OUT),
+        "steps": (["tiled"], {"None", "[]", "naive"}),
+    }
     timed |= {"parameters": (None, MAY_BE_LEFT_OUT)}
     return {
         "cuda_kernel": (
             cuda_kernel,
             {"step": ("tiled", {"naive", "a class", "a kernel"}), "device": (None, MAY_BE_LEFT_OUT)}
             | {"like": (None, MAY_BE_LEFT_OUT | {"naive"}), "parameters": (None, MAY_BE_LEFT_OUT)},
+        ),
+        "webgpu_kernel": (
+            helpers.webgpu_kernel,
+            {"step": ("tiled", {"naive"}), "device": (None, {"None", "empty text"})}
+            | {"like": (None, MAY_BE_LEFT_OUT), "parameters": (None, MAY_BE_LEFT_OUT), "TILE": (4, NOTHING)},
         ),
         "opencl_kernel": (
             opencl_kernel,
@@ -121,6 +130,7 @@ def table():
         "judge_prefetching": (judge.judge_prefetching, on_tiles),
         "judge_turned": (judge.judge_turned, on_tiles),
         "judge_wide": (judge.judge_wide, on_tiles),
+        "judge_wgsl": (judge.judge_wgsl, {"my_lines": ("acc += 1.0;", TEXT)}),
         "unturned": (judge.unturned, {"text": ("pass", TEXT)}),
         "judge_coalesced": (judge.judge_coalesced, on_tiles),
         "judge_naive": (judge.judge_naive, {"k": (CL, KERNEL)}),
@@ -152,7 +162,7 @@ def table():
             | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "mine": ((), {"[]"}), "size": (8, {"None"})}
             | {"each": (print, CALLED)},
         ),
-        "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]"})}),
+        "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]", "None"})}),
         "tune": (
             helpers.tune,
             {"step": ("tiled", {"naive"}), "dialect": ("OpenCL", NOTHING), "size": (8, {"None"})}
@@ -278,8 +288,8 @@ def table():
 # Public names that take nothing of a user's: records, which hold what they are given; what runs in a kernel, in a rank
 # or a worker.
 EXCUSED = {
-    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel load4 store4",
-    "judge": "ANSWERS CommaIndex Report answered not_turned refuse_commas",
+    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4",
+    "judge": "ANSWERS CommaIndex Report answered wgsl_frame not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS SECTOR WARP CompiledRun CompilerReport Prediction Trace Traffic",
     "pictures": "Film Picture",

@@ -16,7 +16,7 @@ from helpers.launch import DIALECTS
 ROOT = Path(__file__).resolve().parent.parent
 GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 # Threads a block and bytes of shared memory, by kind; 256 and 32 KiB are what the least of today's OpenCL GPUs allow.
-LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (64, 4 << 10)]
+LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (256, 16 << 10), (64, 4 << 10)]
 
 
 def test_the_folder_listing_is_the_ladder():
@@ -27,13 +27,19 @@ def test_the_folder_listing_is_the_ladder():
 
 
 def test_every_step_has_wrong_kernels_to_catch():
-    file = "tests/judge/test_planted.py"
-    spec = importlib.util.spec_from_file_location("planted", ROOT / file)
-    planted = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(planted)
-    caught = {(dialect, step) for dialect, step, *_ in planted.CASES}
+    file, of_webgpu = "tests/judge/test_planted.py", "tests/judge/test_wgsl.py"
+    caught = {(dialect, step) for dialect, step, *_ in loaded(file).CASES}
+    caught |= {("WebGPU", step) for _, step, *_ in loaded(of_webgpu).WRONG}
     written = {(dialect, step) for dialect in DIALECTS for step in ladder.steps(dialect)}
-    assert caught == written, f"BUGS in {file} needs a wrong kernel for each step in each dialect, and no others"
+    assert caught == written, f"{file} and {of_webgpu} need a wrong kernel for each step in each dialect, and no others"
+
+
+def loaded(file):
+    """The module that this file of tests is."""
+    spec = importlib.util.spec_from_file_location(Path(file).stem, ROOT / file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_page_00_lists_every_rung_in_order():
@@ -72,7 +78,7 @@ def test_what_two_opencl_files_call_by_one_name_is_the_same():
 def test_every_kind_of_device_has_legal_defaults(step, width):
     for kind, least in zip(KINDS, LEAST, strict=True):
         device = Device("OpenCL", kind, kind, "", *least, None, None, width)
-        if kind in step.defaults:
+        if step.suits(device):
             assert ladder.parameters(step, device, {}) == step.defaults_for(device)
         else:
             with pytest.raises(

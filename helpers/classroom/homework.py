@@ -33,6 +33,7 @@ from ..judge import (
     judge_search,
     judge_transposed,
     judge_turned,
+    judge_wgsl,
     judge_wide,
     not_turned,
     refuse_commas,
@@ -261,6 +262,7 @@ EXERCISES = {
         number("13.1", "13-c20", "least_seconds"),
         Exercise("13.2", "83f318d0", ("my_part",), part_of_kernel("OpenCL", "tiled", 3, check_two_sums, TILE=8)),
         Exercise("14.1", "14-c23", ("my_lines", "frame"), ported),
+        Exercise("14.2", "14-w3", ("my_wgsl",), judge_wgsl),
         Exercise("15.1", "46a27a456b804aa2a380d5edf15a5daf", ("panel_step",), judge_panel_step),
         Exercise("16.1", "16-c16", ("my_rung",), own_rung, PAGE_16),
     )

@@ -9,7 +9,7 @@ from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, Picture, look
 from .ranking import Board
 
 NO_LETTERS = "Last Resort High-Efficiency"  # Matplotlib's own, which has a box for any letter
-COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR}
+COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "WebGPU": "#7a5195"}
 
 
 @look

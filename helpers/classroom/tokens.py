@@ -20,7 +20,14 @@ STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*.*?(?:\*/|\Z)'
 C_WORDS = """auto break case char const constant continue default define do double elif else endif enum extern float for
     global goto half if ifdef ifndef inline int kernel local long pragma private register restrict return short signed
     size_t sizeof static struct switch typedef union unsigned undef void volatile while uchar uint ulong ushort"""
-WORDS = {"CUDA": {*keyword.kwlist, "cuda", "math"}, "OpenCL": {*C_WORDS.split()}}  # these mean the same everywhere
+WGSL_WORDS = """alias array binding bool break builtin case compute const continue continuing default diagnostic else
+    enable f16 f32 false fn for function group i32 if let loop override private read read_write requires return storage
+    struct switch true u32 uniform var vec2 vec3 vec4 while workgroup workgroup_size"""
+WORDS = {  # these mean the same everywhere
+    "CUDA": {*keyword.kwlist, "cuda", "math"},
+    "OpenCL": {*C_WORDS.split()},
+    "WebGPU": {*WGSL_WORDS.split()},
+}
 NO_TYPE = {*keyword.kwlist, "case", "do"} - {"def"}  # what stands before a call, and not before a function's name
 GIVEN = {name for step in ladder.STEPS.values() for name in step.space}  # parameters mean what they are called
 FIXED = re.compile(r"CLK_\w+|(float|double|half|u?(int|char|short|long))\d+")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..launch import DIALECTS, Contestant, HostKernel, sizes
+from ..launch import Contestant, HostKernel, sizes
 from ..launch.dialects import dialects as dialects_called
 from ..launch.given import some, takes
 from . import timing
@@ -98,20 +98,21 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def measure_ladder(
     upto: str | None = None,
     size: int | tuple | None = None,
-    dialects: tuple | str = tuple(DIALECTS),
+    dialects: tuple | str | None = None,
     steps: list | str | None = None,
     parameters: str | None = None,
 ) -> list[Timing]:
-    """Time NumPy, then each rung in every dialect. Returns a list of `Timing`.
+    """Time NumPy, then each rung in these dialects. Returns a list of `Timing`.
 
     `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
     int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
+    `dialects`: by default CUDA and OpenCL, and WebGPU where it alone reaches a GPU.
     """
     kernels = ladder_kernels(upto, size, dialects, steps, parameters)
     return [measure(k, usual_size(kernels) if size is None else size) for k in kernels]
 
 
-def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, parameters=None) -> list[Contestant]:
+def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=None) -> list[Contestant]:
     """NumPy, then each rung in every dialect, built; the arguments are those of `measure_ladder`.
 
     Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for that size.
@@ -124,7 +125,7 @@ def ladder_kernels(upto=None, size=None, dialects=tuple(DIALECTS), steps=None, p
     kernels = [HostKernel(numpy_matmul)]
     for one in wanted:
         for step in chosen:
-            if one.name in step.dialects and (steps or one.device(None, None).kind in step.defaults):
+            if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 kernels.append(one.build(step.name, parameters=parameters))
     for k in kernels[1:]:
         if not k.simulated:  # all of them, before any takes its time

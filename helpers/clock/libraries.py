@@ -24,7 +24,7 @@ from numba import cuda
 
 from .. import devices
 from ..judge import right_within_bound
-from ..launch import DIALECTS, Contestant, draw, operands
+from ..launch import Contestant, draw, operands
 from ..launch.contestant import Work
 from ..launch.cuda import CudaArrays
 from ..launch.dialects import dialects as dialects_called
@@ -75,7 +75,7 @@ class Peer(Contestant):
 
 
 @takes
-def peers(dialects: tuple | str = tuple(DIALECTS)) -> list:
+def peers(dialects: tuple | str | None = None) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
     return [find(name) for name, (dialect, _) in LIBRARIES.items() if dialect in asked]

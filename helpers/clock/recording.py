@@ -8,6 +8,7 @@ from .. import ladder
 from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
+from ..launch.dialects import usual
 from ..launch.given import takes
 from .results import key, made_now, prepare, readable, write_results
 from .scoreboards import scoreboard
@@ -51,13 +52,13 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     ValueError where there are only simulators, both before it measures anything.
     """
     path = prepare(folder)
-    found = {name: one.device(None, None) for name, one in DIALECTS.items()}
+    found = {one.name: one.device(None, None) for one in usual()}
     found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}
     kinds = {dialect: "GPU" if device.kind == "GPU" else "CPU" for dialect, device in found.items()}
     plans = {dialect: PLANS[kind] for dialect, kind in kinds.items()}
     verdicts = {}
     for dialect, device in found.items():
-        for name in (name for name in ladder.steps(dialect) if device.kind in ladder.STEPS[name].defaults):
+        for name in (name for name in ladder.steps(dialect) if ladder.STEPS[name].suits(device)):
             k = DIALECTS[dialect].build(name)
             verdict = check(k) and check(k, plans[dialect]["ragged"])
             verdicts[name, dialect] = bool(verdict)

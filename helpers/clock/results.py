@@ -4,6 +4,7 @@ import json
 import platform
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ from time import strftime
 import numpy as np
 
 from .. import devices, files
+from ..launch.dialects import dialects
 from ..launch.given import sizes, takes
 from .scoreboards import Scoreboard
 from .timing import Timing
@@ -96,13 +98,11 @@ def results_file(folder: str | Path) -> Path:
 
 
 def used_devices() -> list[devices.Device]:
-    """The devices of both dialects, but for simulators, whose times mean nothing."""
+    """The devices of the usual dialects, but for simulators, whose times mean nothing."""
     found = []
-    for ask in (devices.cuda_device, devices.opencl_device):
-        try:
-            found.append(ask())
-        except devices.DeviceError:
-            continue
+    for one in dialects(None):
+        with suppress(devices.DeviceError):
+            found.append(one.device(None, None))
     # An interpreter is none, either: Oclgrind, if it was asked for by name.
     return [d for d in found if d.kind != "simulator" and "Oclgrind" not in d.driver]
 

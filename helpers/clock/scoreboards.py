@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import devices, ladder
 from ..judge.reference import launched, wrong_for
-from ..launch import DIALECTS, Contestant, draw, sizes
+from ..launch import Contestant, draw, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
@@ -92,7 +92,7 @@ class Scoreboard:
 @takes
 def scoreboard(
     size: int | tuple | None = None,
-    dialects: tuple | str = tuple(DIALECTS),
+    dialects: tuple | str | None = None,
     steps: list | str | None = None,
     libraries: bool = True,
     rounds: int = 3,

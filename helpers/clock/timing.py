@@ -41,6 +41,7 @@ class Timing:
     spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
+    launching        True where `seconds` holds what it takes to ask for a launch: the GPU has no clock of its own
     own              True for a kernel that a learner put on a scoreboard; `step` is then the rung it is launched like
     """
 
@@ -55,6 +56,7 @@ class Timing:
     parameters: dict
     build_seconds: float | None = None
     transfer_seconds: float | None = None
+    launching: bool = False
     own: bool = False
 
     @property
@@ -81,7 +83,8 @@ class Timing:
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         if self.simulated:
             return f"{what}: simulated, so no time and no rate"
-        return f"{what}: {spell_seconds(self.seconds)} (± {100 * self.spread / 2:.0f} %), {self.gflops:.3g} GFLOP/s"
+        spread = f"± {100 * self.spread / 2:.0f} %" + ", launching included" * self.launching
+        return f"{what}: {spell_seconds(self.seconds)} ({spread}), {self.gflops:.3g} GFLOP/s"
 
 
 def spell_seconds(seconds: float) -> str:
@@ -144,6 +147,7 @@ def measure(
         spread=float((high - low) / median),
         build_seconds=k.build_seconds,
         transfer_seconds=transfer if k.device else 0.0,
+        launching=work.launching,
         **about,
     )
 

@@ -83,7 +83,7 @@ class Tuning:
         return text + f"\n  not kept: {self.not_kept}" * bool(self.not_kept)
 
 
-SEARCHES = {"CUDA": search_with_a_loop, "OpenCL": search_with_kernel_tuner}
+SEARCHES = {"CUDA": search_with_a_loop, "OpenCL": search_with_kernel_tuner, "WebGPU": search_with_a_loop}
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def for_gpu(k: Kernel | str) -> Kernel:
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
         raise ValueError(
-            f"{k} is compiled inside its OpenCL driver, where one cannot look. Ask for the CUDA kernel of the "
+            f"{k} is compiled inside its {k.dialect} driver, where one cannot look. Ask for the CUDA kernel of the "
             f"same step and parameters."
         )
     return k

@@ -49,9 +49,10 @@ class Traffic:
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
-    Runs in a child process, on a simulator. Raises ValueError for sizes that would take minutes, KernelError if the
-    kernel fails or Oclgrind is missing.
+    Runs in a child process, on a simulator. Raises ValueError for WGSL and for sizes that would take minutes,
+    KernelError if the kernel fails or Oclgrind is missing.
     """
+    refuse_wgsl(k)
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
     outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
@@ -77,6 +78,12 @@ def refuse_long(M, N, K, instead=""):
             f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
             f"32 x 32 x 32. {instead}".strip()
         )
+
+
+def refuse_wgsl(k):
+    """Raise ValueError for a kernel that no simulator follows."""
+    if k.dialect == "WebGPU":
+        raise ValueError(f"{k} cannot be followed: nothing here interprets WGSL. Take that step in CUDA or OpenCL.")
 
 
 def count(job: Job, M: int, N: int, K: int) -> dict | None:

@@ -102,7 +102,9 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     if not isinstance(k, Kernel):
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(f"{k} is compiled inside its OpenCL driver; the model counts what NVIDIA's compiler makes.")
+        raise ValueError(
+            f"{k} is compiled inside its {k.dialect} driver; the model counts what NVIDIA's compiler makes."
+        )
     counts = counts_of(k, "sm_75" if gpu.arch == "sm_70" else gpu.arch)
     return predicted(counts, gpu, ladder.step(k.step).x_along == "rows", M, N, K)
 

@@ -15,7 +15,7 @@ from ..sandbox.accesses import records
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
 from .annotate import noted_launch
-from .loads import refuse_long
+from .loads import refuse_long, refuse_wgsl
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
 recent = {}  # what was run, as bytes -> its `Trace`, the latest last
@@ -49,8 +49,9 @@ class Trace:
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
-    Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
+    Raises ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails.
     """
+    refuse_wgsl(k)
     refuse_long(M, N, K)
     refuse_unbuilt(k)
     k = k.fitted(M, N, K)

@@ -20,6 +20,7 @@ from .touched import (
     judge_turned,
     not_turned,
 )
+from .wgsl import judge_wgsl, wgsl_frame
 from .wide import judge_wide, unturned
 
 __all__ = [
@@ -42,11 +43,13 @@ __all__ = [
     "judge_search",
     "judge_transposed",
     "judge_turned",
+    "judge_wgsl",
     "judge_wide",
     "not_turned",
     "refuse_commas",
     "right_within_bound",
     "unturned",
+    "wgsl_frame",
     "with_part",
     "wrong_elements",
 ]

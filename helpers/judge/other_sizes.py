@@ -50,7 +50,7 @@ def may_be_outgrown(k: Kernel) -> bool:
 
 def code_of(k: Kernel) -> str:
     """Its source without comments; of CUDA all of it, since // divides there."""
-    return without_comments(k.source) if k.dialect == "OpenCL" else k.source
+    return k.source if k.dialect == "CUDA" else without_comments(k.source)
 
 
 def larger_than_one(k: Kernel) -> set[str]:
@@ -59,11 +59,12 @@ def larger_than_one(k: Kernel) -> set[str]:
 
 
 def taken_by(k: Kernel) -> set[str]:
-    """The names that the kernel's source uses and leaves to its builder: macros, or arguments of a function."""
+    """The names that the kernel's source uses and leaves to its builder: macros, constants, arguments of a function."""
     if from_launch := asked_of_launch(k):
         return from_launch
-    if k.dialect == "OpenCL":
-        return set(re.findall(r"\w+", code_of(k))) - set(re.findall(r"#\s*define\s+(\w+)", code_of(k)))
+    if k.dialect != "CUDA":
+        own = re.findall(r"(?:#\s*define|\bconst)\s+(\w+)", code_of(k))
+        return set(re.findall(r"\w+", code_of(k))) - set(own)
     if not came_as_text(k.function):
         return set()
     builders = [node for node in ast.parse(k.source).body if isinstance(node, ast.FunctionDef)]
@@ -78,7 +79,7 @@ def asked_of_launch(k: Kernel) -> set[str]:
     `cuda.blockDim.x` in a kernel launched like coalesced, whose x counts columns, gives {"BN"}. A kernel that stages
     tiles has a size of its own, to which its block must keep.
     """
-    if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
+    if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array|<workgroup>", k.source):
         return set()
     block = ladder.STEPS[k.step].block
     x, y = (next((n for n in k.parameters if block({"BM": 1, "BN": 1, n: 2})[side] == 2), None) for side in (0, 1))

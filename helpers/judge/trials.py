@@ -19,8 +19,8 @@ from .reference import launched
 from .stores import can_be_noted, overlap, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles, that
-LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000}  # a simulator does in ten seconds or so,
-QUICK = {"CUDA": 10_000, "OpenCL": 40_000}  # in a second or less, Oclgrind code as it was written,
+LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000, "WebGPU": 6_500_000}  # a simulator does in ten seconds or so,
+QUICK = {"CUDA": 10_000, "OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second or less, Oclgrind code as it was written,
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
@@ -71,7 +71,7 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
     elsewhere = tuple((parameters, findings) for (parameters, _), findings in there if findings)
     of_each = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
     unseen = [what for ask, whats in of_each.items() for what in whats if ask not in looked_for]
-    not_looked_for = tuple(unseen) if k.dialect == "OpenCL" else ()
+    not_looked_for = () if k.dialect == "CUDA" else tuple(unseen)
     return Trial(here[-1] if here else [], not_looked_for, all_of_them.shapes, elsewhere)
 
 

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "opencl": ["OpenCLKernel", "opencl_kernel"],
         "given": ["sizes"],
         "operands": ["draw"],
+        "webgpu": ["WebGPUKernel", "webgpu_kernel"],
         "wide": ["load4", "store4"],
     },
 )

@@ -15,6 +15,7 @@ class Work:
     """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
 
     simulated = False
+    launching = False  # True where a GPU has no clock of its own, so that `timed` holds what asking for launches takes
 
     def launch(self) -> float | None:
         """Multiply once, and wait for C. Returns what `timed` does."""
@@ -24,7 +25,7 @@ class Work:
         """Multiply so many times, and wait for the last C. Returns seconds a launch; None in a simulator.
 
         The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
-        between two of its events around all of them.
+        between two of its events around all of them, WebGPU between two timestamps, or by the wall where it has none.
         """
         start = time.perf_counter()
         for _ in range(launches):

@@ -1,13 +1,29 @@
 """The one table of dialects."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from .. import devices
 from .cuda import CUDA
 from .given import some, told
 from .opencl import OPENCL
 from .resolve import Dialect
+from .webgpu import WEBGPU
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL)}
+DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL, WEBGPU)}
+
+
+def usual() -> list[Dialect]:
+    """CUDA and OpenCL; and WebGPU where it alone reaches a GPU."""
+    others = any(reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device))
+    return [CUDA, OPENCL, *([] if others or not reaches_gpu(devices.webgpu_device) else [WEBGPU])]
+
+
+def reaches_gpu(ask: Callable) -> bool:
+    """Whether the device that `ask` returns, if it returns one, is a GPU."""
+    try:
+        return ask().kind == "GPU"
+    except devices.DeviceError:
+        return False
 
 
 def dialect(name: str) -> Dialect:
@@ -18,6 +34,9 @@ def dialect(name: str) -> Dialect:
     return found[0]
 
 
-def dialects(names: str | Iterable[str]) -> list[Dialect]:
-    """The dialects of those names, one at least; a single name will do. Raises ValueError for others."""
-    return [dialect(name) for name in some("dialects", names)]
+def dialects(names: str | Iterable[str] | None) -> list[Dialect]:
+    """The dialects of those names, one at least; a single name will do, and None takes the usual ones.
+
+    Raises ValueError for other names.
+    """
+    return usual() if names is None else [dialect(name) for name in some("dialects", names)]

@@ -13,7 +13,7 @@ from .operands import GUARD, OnDevice, refuse_beyond_host
 
 # Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread. And those of Oclgrind.
 SIMULATOR_LIMIT = 64**3
-SIMULATED = {"CUDA": SIMULATOR_LIMIT, "OpenCL": 128**3, "Python": math.inf}
+SIMULATED = {"CUDA": SIMULATOR_LIMIT, "OpenCL": 128**3, "WebGPU": math.inf, "Python": math.inf}
 
 
 class Kernel(Contestant):
@@ -50,6 +50,10 @@ class Kernel(Contestant):
         `over`: a matrix of the same shape, placed before, whose memory X takes.
         """
         raise NotImplementedError
+
+    def binary(self) -> dict:
+        """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
+        return {}
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""

@@ -31,11 +31,11 @@ GREENS = colormaps["Greens"]  # from little to much
 PEER = "#8a8a86"  # what is not ours
 # Of a GPU, in the model's charts.
 UNITS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
-OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "Python": B_COLOUR}
+OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "WebGPU": "#7a5195", "Python": B_COLOUR}
 # In growth charts a name has one colour, by its place here; the tenth has the first one's, and another marker.
 LINES = (PEER, C_COLOUR, A_COLOUR, B_COLOUR, "#7a5195", INK, "#b0506a", "#3f7f8c", "#a58a1f")
 MARKERS = "osD^vPX*h"  # as many
-PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA") for step in ladder.STEPS)]
+PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA", "WebGPU") for step in ladder.STEPS)]
 NO_RATE = "no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels."
 
 

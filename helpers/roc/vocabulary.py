@@ -1,23 +1,23 @@
-"""One kernel in four vocabularies, as a table made from the kernels themselves."""
+"""One kernel in five vocabularies, as a table made from the kernels themselves."""
 
 from IPython.display import Markdown
 
 from ..launch import DIALECTS
 from . import RocKernel
 
-COLUMNS = ("HSA", "CUDA", "OpenCL", "HIP")
+COLUMNS = ("HSA", "CUDA", "OpenCL", "WGSL", "HIP")
 # What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
 IDEAS = {
-    "this is a kernel": ("roc.jit", "cuda.jit", "__kernel"),
-    "my place in the whole grid": ("roc.get_global_id", "cuda.blockIdx", "get_group_id"),
-    "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id"),
-    "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local"),
-    "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier"),
+    "this is a kernel": ("roc.jit", "cuda.jit", "__kernel", "@compute"),
+    "my place in the whole grid": ("roc.get_global_id", "cuda.blockIdx", "get_group_id", "workgroup_id"),
+    "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id", "local_invocation_id"),
+    "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local", "var<workgroup>"),
+    "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier", "workgroupBarrier"),
 }
 
 
 def vocabulary(kernel: RocKernel) -> Markdown:
-    """A table of the lines that say the same in four dialects: Markdown.
+    """A table of the lines that say the same in five dialects: Markdown.
 
     `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`,
     as numba-hip has it. Raises ValueError when a word is not in its kernel.

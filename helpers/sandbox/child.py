@@ -129,7 +129,7 @@ def at_lines_of(k: Kernel, finding: Finding) -> Finding:
 
     With them come the lines of the loops around: the innermost one need not be the one that never ends.
     """
-    if k.dialect == "OpenCL" and finding.kind == "hang":  # a barrier that some never reach would have been told
+    if k.dialect != "CUDA" and finding.kind == "hang":  # a barrier that some never reach would have been told
         code = [line.partition("//")[0] for line in k.source.splitlines()]
         loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
         return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)

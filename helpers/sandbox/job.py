@@ -42,7 +42,7 @@ class Job:
 
 def portable(k):
     """What the child builds the kernel from: source text, or the plain Python function."""
-    plain = plain_function(k.function)
+    plain = plain_function(k.function) if k.dialect == "CUDA" else None
     return k.source if plain is None or came_as_text(k.function) or not k.own else plain
 
 

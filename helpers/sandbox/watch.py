@@ -259,7 +259,7 @@ def watching(keep_accesses: bool = False, note_reads_of: Iterable[int] = ()) -> 
 
 def source_line(k: Kernel, number: int) -> int:
     """A line of the running function as a line of k.source, which may begin at the function itself."""
-    if k.dialect == "OpenCL":
+    if k.dialect != "CUDA":
         return number
     whole_text = came_as_text(k.function) or not k.own
     return number if whole_text else number - plain_function(k.function).__code__.co_firstlineno + 1

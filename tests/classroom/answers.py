@@ -482,6 +482,37 @@ acc += even + odd;
         for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
 """,
     },
+    "14.2": {
+        "if": """
+        As[ty][tx] = 0.0;
+        if (row < M && k0 + tx < K) { As[ty][tx] = A[row * K + k0 + tx]; }
+        Bs[ty][tx] = 0.0;
+        if (k0 + ty < K && col < N) { Bs[ty][tx] = B[(k0 + ty) * N + col]; }
+        workgroupBarrier();
+        for (var k = 0u; k < TILE; k++) { acc += As[ty][k] * Bs[k][tx]; }
+        workgroupBarrier();
+""",
+        "from the last, by fma": """
+        var a = 0.0; var b = 0.0;
+        if (row < M && k0 + tx < K) { a = A[row * K + k0 + tx]; }
+        if (k0 + ty < K && col < N) { b = B[(k0 + ty) * N + col]; }
+        As[ty][tx] = a; Bs[ty][tx] = b;
+        workgroupBarrier();
+        var k = u32(TILE);
+        while (k > 0) { k--; acc = fma(As[ty][k], Bs[k][tx], acc); }
+        workgroupBarrier();
+""",
+        "into names first": """
+        let a_inside = row < M && k0 + tx < K; let b_inside = col < N && k0 + ty < K;
+        As[ty][tx] = select(0.0, A[row * K + (k0 + tx)], a_inside);
+        Bs[ty][tx] = select(0.0, B[(k0 + ty) * N + col], b_inside);
+        workgroupBarrier();
+        var part = 0.0;
+        for (var k: u32 = 0; k < TILE; k += 1) { part = part + As[ty][k] * Bs[k][tx]; }
+        acc += part;
+        workgroupBarrier();
+""",
+    },
     "15.1": {
         "B first, and a panel for each k": """
 def panel_step(me, k0, k1, left, top):
@@ -958,6 +989,34 @@ acc += low + high;
         "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "= for +=": ({"tmp += sA": "tmp = sA"}, "K is cut"),
         "sixteen for TILE": ({"j < TILE": "j < 8"}, "✗"),
+    },
+    "14.2": {
+        "no waits": ({"workgroupBarrier();": ""}, "✗"),
+        "one wait": ({"tx]; }\n        workgroupBarrier();": "tx]; }"}, "✗"),
+        "no guard of A": (
+            {"select(0.0, A[row * K + k0 + tx], row < M && k0 + tx < K)": "A[row * K + k0 + tx]"},
+            "out of bounds",
+        ),
+        "no guard of B": (
+            {"select(0.0, B[(k0 + ty) * N + col], k0 + ty < K && col < N)": "B[(k0 + ty) * N + col]"},
+            "out of bounds",
+        ),
+        "B turned": ({"Bs[k][tx]": "Bs[tx][k]"}, "✗"),
+        "= for +=": ({"acc += ": "acc = "}, "K is cut"),
+        "no tiles": (
+            """
+        for (var k = k0; k < min(K, k0 + TILE); k++) {
+            if (row < M && col < N) { acc += A[row * K + k] * B[k * N + col]; }
+        }
+""",
+            "two waits",
+        ),
+        "A is read again": (
+            {"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
+            "2 places",
+        ),
+        "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
+        "OpenCL's words": ({"for (var k = 0u;": "for (int k = 0;"}, "does not compile"),
     },
     "15.1": {
         "= for +=": ({"me.C += ": "me.C[:] = "}, "wrong numbers"),

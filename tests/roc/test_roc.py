@@ -10,6 +10,7 @@ import pytest
 from helpers import devices, ladder, opencl_kernel, roc
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
+from helpers.launch.webgpu import WEBGPU
 from helpers.roc import hsa, vocabulary
 
 
@@ -248,9 +249,11 @@ def test_every_word_of_the_table_exists_in_the_module_it_names():
     environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
-    for old, _, opencl in vocabulary.IDEAS.values():
+    wgsl = WEBGPU.source_of("tiled")
+    for old, _, opencl, webgpu in vocabulary.IDEAS.values():
         assert old.split(".")[1] in ("shared", *vars(roc)) and old.startswith("roc.")
-        assert opencl in opencl_kernel("tiled").source  # it builds, so these are words of OpenCL C
+        # Both build, so these are words of OpenCL C and of WGSL.
+        assert opencl in opencl_kernel("tiled").source and webgpu in wgsl
     # As numba-hip 0.2.1 lists them, which only installs beside older Numbas.
     assert {word.partition(".")[2] for word in words} <= {
         "jit",
@@ -263,11 +266,11 @@ def test_every_word_of_the_table_exists_in_the_module_it_names():
 
 def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monkeypatch):
     rows = vocabulary.vocabulary(hsa.blocked()).data.splitlines()
-    assert len(rows) == 2 + 4 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
+    assert len(rows) == 2 + 5 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
     assert (
-        rows[6] == "| **my place in the whole grid** | HSA | `x = roc.get_global_id(0)` |"
+        rows[7] == "| **my place in the whole grid** | HSA | `x = roc.get_global_id(0)` |"
         and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
     )
-    monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel"))
+    monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel", "@compute"))
     with pytest.raises(ValueError, match=r"roc\.nothing is not in the kernel"):
         vocabulary.vocabulary(hsa.blocked())

@@ -1,0 +1,50 @@
+"""A learner's port of `tiled` to WGSL: its numbers by `check`, and what no interpreter of WGSL is there to count."""
+
+import re
+from dataclasses import replace
+
+from ..devices import DeviceError
+from ..launch import DIALECTS, webgpu_kernel
+from ..launch.given import takes
+from ..sandbox import Finding
+from .checking import check
+from .parts import without_comments
+from .report import Report
+from .touched import NOTHING, misses
+
+
+def wgsl_frame() -> str:
+    """The course's `tiled` in WGSL with MY_LINES for what stands in its loop over the tiles."""
+    source = DIALECTS["WebGPU"].source_of("tiled")
+    before, opened, rest = source.partition("k0 += TILE) {\n")
+    _, closed, after = rest.partition("\n    }\n\n")
+    return f"{before}{opened}MY_LINES{closed}{after}".rstrip()
+
+
+@takes
+def judge_wgsl(my_lines: str) -> Report:
+    """Judge what stands in the loop of `wgsl_frame`: right numbers, A and B read at one place each, two waits.
+
+    `check` cannot look for races here, and a GPU may hide them: so both barriers have to be there. Where no adapter
+    runs WGSL, the report is "not yet", and says what would add one. Raises KernelError for lines that do not compile.
+    """
+    try:
+        k = webgpu_kernel(wgsl_frame().replace("MY_LINES", my_lines), like="tiled", TILE=16)
+    except DeviceError as error:
+        return Report("your kernel (WGSL)", (Finding("not yet", f"Nothing here can run it: {error}"),), 0)
+    report, code = check(k), without_comments(my_lines)
+    places = {name: len(re.findall(rf"\b{name}\s*\[", code)) for name in "AB"}
+    if not report and report.findings[0].kind in NOTHING and all(places.values()):
+        said = report.findings[0].message.rstrip(".")
+        return replace(report, findings=(Finding("nothing arrives", f"{said}. Follow the numbers through the sum"),))
+    if not report:
+        return report
+    missing = [
+        Finding("too many loads", f"{name} is read at {n} places; stage it at one")
+        for name, n in places.items()
+        if n > 1
+    ]
+    if code.count("workgroupBarrier") < 2:
+        why = "two waits are needed: before the tiles are read, and before they are overwritten"
+        missing.append(Finding("race", why))
+    return misses(report, *missing)

@@ -1,0 +1,47 @@
+// register_1d: C = A @ B, row-major float32; an invocation computes TM elements of a column of C.
+// Launch: workgroup (BN, BM / TM), one workgroup for BM rows x BN columns of C.
+@group(0) @binding(0) var<storage, read> A: array<f32>;
+@group(0) @binding(1) var<storage, read> B: array<f32>;
+@group(0) @binding(2) var<storage, read_write> C: array<f32>;
+@group(0) @binding(3) var<uniform> sizes: vec3<u32>;  // M, N, K
+
+const INVOCATIONS_Y = BM / TM;
+var<workgroup> As: array<array<f32, BK>, BM>;
+var<workgroup> Bs: array<array<f32, BN>, BK>;
+
+@compute @workgroup_size(BN, INVOCATIONS_Y)
+fn register_1d(@builtin(local_invocation_id) id: vec3<u32>,
+               @builtin(workgroup_id) group: vec3<u32>)
+{
+    let M = sizes.x; let N = sizes.y; let K = sizes.z;
+    let tx = id.x; let ty = id.y;
+    let row0 = group.y * BM; let col0 = group.x * BN;
+    var acc: array<f32, TM>;  // zeros, as all variables are at first
+
+    for (var k0 = 0u; k0 < K; k0 += BK) {
+        // 1. The workgroup walks over both tiles, its own size at a time.
+        for (var r = ty; r < BM; r += INVOCATIONS_Y) {
+            for (var c = tx; c < BK; c += BN) {
+                As[r][c] = 0.0;
+                if (row0 + r < M && k0 + c < K) { As[r][c] = A[(row0 + r) * K + k0 + c]; }
+            }
+        }
+        for (var r = ty; r < BK; r += INVOCATIONS_Y) {
+            Bs[r][tx] = 0.0;
+            if (k0 + r < K && col0 + tx < N) { Bs[r][tx] = B[(k0 + r) * N + col0 + tx]; }
+        }
+        // 2. Both tiles are complete before anyone reads them.
+        workgroupBarrier();
+        // 3. One value of B serves TM products.
+        for (var k = 0u; k < BK; k++) {
+            let b = Bs[k][tx];
+            for (var i = 0u; i < TM; i++) { acc[i] += As[ty + i * INVOCATIONS_Y][k] * b; }
+        }
+        // 4. Everyone is done reading As, Bs before anyone overwrites them.
+        workgroupBarrier();
+    }
+    for (var i = 0u; i < TM; i++) {
+        let row = row0 + ty + i * INVOCATIONS_Y; let col = col0 + tx;
+        if (row < M && col < N) { C[row * N + col] = acc[i]; }
+    }
+}

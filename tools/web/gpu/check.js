@@ -65,13 +65,12 @@ class Launch {
 /** So many of them as are tried, spread over all. */
 const some = (all) => (all.length <= SAMPLES ? all : range(SAMPLES).map((n) => all[Math.floor(((n + 0.5) * all.length) / SAMPLES)]));
 
-/** One launch of the kernel at that size; `swapped`: with the workgroups of x along y. */
+/** One launch of the kernel at that size; `swapped`: with the workgroups that C's transpose would get. */
 async function launched(gpu, kernel, [M, N, K], { A = draw(M * K), B = draw(K * N), fill = CANARY, swapped = false } = {}) {
   const work = await Work.on(gpu, M, N, K);
   try {
-    work.put_all(A, B, fill);
-    const [x, y] = grid(kernel, M, N);
-    await work.launch(kernel, 1, swapped ? [y, x, 1] : [x, y, 1]);
+    work.putAll(A, B, fill);
+    await work.launch(kernel, 1, swapped ? grid(kernel, N, M) : grid(kernel, M, N));
     const launch = new Launch(M, N, K, A, B, await work.download());
     launch.cut = kernel.watched ? (await work.download("cut"))[0] : 0;
     return launch;
@@ -197,7 +196,7 @@ const SUSPICIONS = [
     const depth = kernel.choice.tile[2];
     if (!bad.some(({ C }) => C.some(Boolean))) return null;
     const parts = {
-      end: ({ K }) => range(K).filter((stop) => stop || K === 1).map((stop) => [0, stop]),
+      end: ({ K }) => range(K).map((stop) => [0, stop]),
       last: ({ K }) => [[K - 1 - ((K - 1) % depth), K], [K - 1, K], [0, 0]].slice(K <= depth ? 1 : 0, K % depth ? 3 : 2),
       begin: ({ K }) => [[Math.min(depth, K), K], [1, K]],
     };

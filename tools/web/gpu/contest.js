@@ -1,6 +1,6 @@
 // A contest on one GPU: build, check, choose a size, time in turns. What happens is told to `tell`, which draws it.
 import { check, draw, spot } from "./check.js";
-import { Gpu, Trouble, Work, chooseSize, costs, grid, launchesFor, quantile } from "./run.js";
+import { Gpu, Trouble, Work, chooseSize, grid, launchCost, launchesFor, quantile, transfers } from "./run.js";
 
 /** A reader pressed the stop button. */
 export class Stopped extends Error {}
@@ -34,14 +34,15 @@ export async function contest(contestants, tell) {
     if (!racers.length) return tell.phase("none");
 
     tell.phase("sizing");
-    const size = await chooseSize(gpu, racers.map(({ kernel }) => kernel), next), shape = [size, size, size];
+    const launch = await launchCost(gpu, racers[0].kernel);
+    const size = await chooseSize(gpu, racers.map(({ kernel }) => kernel), launch, next), shape = [size, size, size];
     work = await Work.on(gpu, ...shape);
     const A = draw(size * size), B = draw(size * size);
     tell.phase("spot");
     for (const one of [...racers]) {
       now = one.of;
       tell.state(now, "spot");
-      work.put_all(A, B);
+      work.putAll(A, B);
       await work.launch(one.kernel);
       if (await spot(A, B, await work.download(), shape, next)) continue;
       tell.report(now, { right: false, findings: [{ kind: "wrong at one size", shape: shape.join(" x ") }] });
@@ -51,15 +52,15 @@ export async function contest(contestants, tell) {
 
     const least = racers.map(({ kernel }) => ({ name: kernel.name, blocks: grid(kernel, size, size).reduce((a, b) => a * b) }))
       .reduce((a, b) => (b.blocks < a.blocks ? b : a));
-    const moved = await costs(gpu, racers[0].kernel, work, A, B);
+    const moved = await transfers(gpu, work, A, B);
     const rounds = gpu.software ? 5 : 9;
     let clock = null;
     for (let round = 0; round < rounds; round++) {
       if (clock !== gpu.clock) { // at first, and where the GPU's clock turns out to be none: all is timed by one clock
-        for (const one of racers) Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel) });
+        for (const one of racers) Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
         clock = gpu.clock;
         round = 0;
-        tell.facts({ size, clock, rounds, least, ...moved });
+        tell.facts({ size, clock, rounds, least, launch, ...moved });
         tell.phase("timing", { rounds });
       }
       for (const one of round % 2 ? [...racers].reverse() : racers) { // so that nobody always comes after the same one

@@ -164,7 +164,7 @@ export class Work {
   }
 
   /** Fresh operands, and a C that is full of `fill`. */
-  put_all(A, B, fill = CANARY) {
+  putAll(A, B, fill = CANARY) {
     this.put("A", A, NaN);
     this.put("B", B, NaN);
     this.put("C", new Float32Array(this.M * this.N).fill(fill), CANARY);
@@ -223,15 +223,25 @@ export class Work {
   }
 }
 
+/** Seconds of the wall from asking for a launch that does nearly nothing to having waited for it: the median of some. */
+export async function launchCost(gpu, kernel) {
+  const work = await Work.on(gpu, 1, 1, 1), walls = [];
+  work.putAll(new Float32Array(1), new Float32Array(1));
+  for (let n = 0; n < 9; n++) walls.push((await work.launch(kernel)).wall);
+  work.free();
+  return quantile(walls, 0.5);
+}
+
 /** The largest n, in doublings, at which one launch of none of the kernels is expected to take long. */
-export async function chooseSize(gpu, kernels, next = () => {}) {
+export async function chooseSize(gpu, kernels, cost, next) {
   for (let n = 64; ; n *= 2) {
     const work = await Work.on(gpu, n, n, n);
     let slowest = 0;
     for (const kernel of kernels) {
       await next();
       await work.launch(kernel); // the first is slow in other ways
-      slowest = Math.max(slowest, (await work.launch(kernel)).wall);
+      const { seconds } = await work.launch(kernel);
+      slowest = Math.max(slowest, gpu.clock === "stamps" ? seconds : seconds - cost);
     }
     work.free();
     // Twice the size takes eight times as long, and more where a cache is outgrown.
@@ -239,27 +249,25 @@ export async function chooseSize(gpu, kernels, next = () => {}) {
   }
 }
 
-/** How many launches are timed together: the stamps of some browsers are rounded to 0.1 ms, and a wait costs a wall clock more. */
-export async function launchesFor(work, kernel) {
-  await work.launch(kernel);
-  const { wall } = await work.launch(kernel), { seconds } = await work.launch(kernel, 4);
-  const each = Math.max(Math.min(wall, seconds / 4), 1e-6), enough = work.gpu.clock === "stamps" ? 0.04 : 0.15;
-  return Math.max(1, Math.min(Math.ceil(enough / each), Math.floor(0.3 / each), 1000));
+/** How many launches are timed together: stamps may be rounded to 0.1 ms, and the wall's clock holds the cost of a wait. */
+export async function launchesFor(work, kernel, cost) {
+  const enough = work.gpu.clock === "stamps" ? 0.04 : Math.min(1, Math.max(0.15, 20 * cost));
+  for (let count = 1; ; ) {
+    const { seconds } = await work.launch(kernel, count), more = enough / Math.max(seconds, 1e-6);
+    if (more < 1.2 || count >= 1000) return count;
+    count = Math.min(1000, Math.ceil(count * Math.min(4, more))); // in steps, since the first launches may mislead
+  }
 }
 
-/** Seconds of the wall from asking to having: of a launch that does nearly nothing, and of moving A and B there and C back. */
-export async function costs(gpu, kernel, work, A, B) {
-  const small = await Work.on(gpu, 1, 1, 1), launches = [];
-  small.put_all(new Float32Array(1), new Float32Array(1));
-  for (let n = 0; n < 9; n++) launches.push((await small.launch(kernel)).wall);
-  small.free();
+/** Seconds of the wall that it takes to move A and B to the GPU, and C back. */
+export async function transfers(gpu, work, A, B) {
   const { queue } = gpu.device, start = performance.now();
   queue.writeBuffer(work.A, 0, A);
   queue.writeBuffer(work.B, 0, B);
   await gpu.settled(queue.onSubmittedWorkDone());
   const middle = performance.now();
   await work.download();
-  return { launch: median(launches), upload: (middle - start) / 1000, download: (performance.now() - middle) / 1000 };
+  return { upload: (middle - start) / 1000, download: (performance.now() - middle) / 1000 };
 }
 
 /** What lies so far along the sorted numbers, 0 to 1, as NumPy's percentile has it. */
@@ -267,5 +275,3 @@ export function quantile(numbers, part) {
   const sorted = [...numbers].sort((a, b) => a - b), at = part * (sorted.length - 1), low = Math.floor(at);
   return sorted[low] + (at - low) * (sorted[Math.min(low + 1, sorted.length - 1)] - sorted[low]);
 }
-
-export const median = (numbers) => quantile(numbers, 0.5);

@@ -9,7 +9,7 @@ export class Stopped extends Error {}
 export function figures(times, n) {
   const [seconds, low, high] = [0.5, 0.25, 0.75].map((part) => quantile(times, part));
   const rate = (each) => (2 * n ** 3) / each / 1e9;
-  return { seconds, rate: rate(seconds), from: rate(high), to: rate(low), spread: (high - low) / seconds / 2 };
+  return { seconds, rate: rate(seconds), from: rate(high), to: rate(low), spread: (high - low) / seconds / 2, rounds: times.length };
 }
 
 /** How a kernel's figures stand beside another's: a ratio of rates, or null where their middle halves overlap. */

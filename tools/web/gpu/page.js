@@ -73,13 +73,15 @@ class Chart {
     const all = [...this.rows.values()].filter((row) => row.figures), most = Math.max(...all.map((row) => row.figures.to));
     let before = null;
     for (const row of all) {
-      const { rate, from, to, spread } = row.figures, [bar, line] = row.drawn.children;
+      const { rate, from, to, spread, rounds } = row.figures, [bar, line] = row.drawn.children;
       bar.style.width = `${(100 * rate) / most}%`;
-      Object.assign(line.style, { left: `${(100 * from) / most}%`, width: `${(100 * (to - from)) / most}%` });
       row.rate.textContent = number(rate);
-      row.spread.textContent = percent(spread);
-      const ratio = before && beside(row.figures, before);
-      row.beside.textContent = !before ? "" : ratio === null ? texts.undecided : filled(texts.times, { ratio: number(ratio) });
+      if (rounds > 2) { // fewer have no middle half
+        Object.assign(line.style, { left: `${(100 * from) / most}%`, width: `${(100 * (to - from)) / most}%` });
+        row.spread.textContent = percent(spread);
+        const ratio = before && beside(row.figures, before);
+        row.beside.textContent = !before ? "" : ratio === null ? texts.undecided : filled(texts.times, { ratio: ratio < 10 ? ratio.toFixed(2) : number(ratio) });
+      }
       before = row.figures;
     }
   }
@@ -87,11 +89,11 @@ class Chart {
 
 /** A list of facts: the GPU, the size, the clock, and what is in no bar. */
 function factsOf(gpu, { size, clock, launch, upload, download, least }, contestants) {
-  const apart = (value) => `${seconds(value)} (${texts.apart})`;
+  const apart = (value, words = texts.apart) => `${seconds(value)} (${words})`;
   const bytes = `${number((8 * size * size) / 1e6)} MB`;
   const rows = {
     gpu: gpu.name || texts.unnamed, size: filled(texts.sides, { size }), clock: texts.clocks[clock],
-    launch: apart(launch), upload: `${bytes}: ${apart(upload)}`, download: `${number((4 * size * size) / 1e6)} MB: ${apart(download)}`,
+    launch: apart(launch, clock === "stamps" ? texts.apart : texts.shared), upload: `${bytes}: ${apart(upload)}`, download: `${number((4 * size * size) / 1e6)} MB: ${apart(download)}`,
   };
   const list = el("dl", { class: "gpu-facts" }, ...Object.entries(rows).map(([key, value]) => el("div", {}, el("dt", {}, texts.facts[key]), el("dd", {}, value))));
   const few = !gpu.software && contestants.length > 1 && least.blocks < 64;
@@ -132,7 +134,10 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
           gpu = opened;
           if (gpu.software) shown.prepend(el("p", { class: "gpu-note" }, filled(texts.software, { gpu: gpu.name })));
         },
-        phase: (key, values) => { status.textContent = filled(texts.status[key], values); },
+        phase: (key, values) => {
+          status.textContent = filled(texts.status[key], values);
+          if (key === "none") shown.replaceChildren();
+        },
         state: (one, key, values) => chart.state(one, key, values),
         report: (one, found) => {
           const { kind, detail } = told(found.findings[0]);
@@ -250,7 +255,7 @@ function own(place) {
     task.textContent = texts.own.tasks[name];
     const { parameters } = stepOf(name).choices[0];
     constants.textContent = filled(texts.own.constants, { constants: Object.entries(parameters).map(([key, value]) => `${key} = ${value}`).join(", ") });
-    hints.replaceChildren(...texts.own.hint[name].map((html) => el("details", {}, el("summary", {}, texts.own.hints), el("p", { html }))));
+    hints.replaceChildren(...texts.own.hint[name].map((html, n) => el("details", {}, el("summary", {}, texts.own.hints[n]), el("p", { html }))));
     keeps.textContent = "";
     solution.open = false;
     says.hidden = true;

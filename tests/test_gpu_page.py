@@ -6,7 +6,6 @@ bare page; those marked `bulk` open the web edition itself.
 
 import functools
 import http.server
-import itertools
 import json
 import re
 import threading
@@ -178,13 +177,18 @@ def test_a_loop_without_an_end_is_named_with_its_line(judged):
     assert source.splitlines()[finding["line"] - 1].strip().startswith("for (var k")
 
 
+def test_a_loop_is_counted_under_a_name_that_the_source_has_not(judged):
+    source = changed("naive", "k++", "k += 0u").replace("@compute", "var<private> loop_cut: f32;\n@compute")
+    source = source.replace("for (", "@diagnostic(off, derivative_uniformity) for (")
+    assert judged("naive", source)["findings"][0]["kind"] == "hang"
+
+
 def test_what_does_not_compile_is_told_with_the_line_of_ones_own_text(judged):
     source = changed("tiled", "acc += ", "ac += ")
     [error, *_] = judged("tiled", source)["findings"][0]["errors"]
     assert "ac" in error["message"] and source.splitlines()[error["line"] - 1].strip().startswith("ac +=")
 
 
-HEAD = gpu_page.source("naive").split("@compute")[0]
 RIGHT = {
     "a while loop": ("naive", "for (var k = 0u; k < K; k++) {", "var k = 0u; while (k < K) {", "B[k * N + col];", "B[k * N + col]; k++;"),
     "fma": ("tiled", "acc += As[ty][k] * Bs[k][tx];", "acc = fma(As[ty][k], Bs[k][tx], acc);"),
@@ -201,7 +205,7 @@ RIGHT = {
 def test_a_right_kernel_in_another_style_passes(judged, what):
     step, *changes = RIGHT[what]
     source = gpu_page.source(step)
-    for old, new in itertools.batched(changes, 2) if hasattr(itertools, "batched") else zip(changes[::2], changes[1::2], strict=True):
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
         assert old in source
         source = source.replace(old, new, 1)
     report = judged(step, source)
@@ -219,3 +223,290 @@ def test_a_rung_is_right_with_its_loops_counted(judged, step):
 def test_an_exercise_that_nobody_filled_in_is_not_yet_done(judged, name):
     [finding] = judged(name, gpu_page.stub(name))["findings"]
     assert finding["kind"] == "not yet"
+
+
+def test_launches_are_those_of_the_ladder(chromium, bare):
+    page = chromium.new_page()
+    page.goto(bare[1] + "empty.html")
+    shapes = [(1, 1, 1), (33, 17, 5), (128, 129, 8), (1000, 7, 3)]
+    for about in gpu_page.steps()["steps"]:
+        step = ladder.STEPS[about["name"]]
+        for choice in about["choices"]:
+            groups = page.evaluate(
+                f"async ([kernel, shapes]) => {{ {IMPORTS} return shapes.map(([M, N]) => run.grid(kernel, M, N)); }}",
+                [dict(step=about, choice=choice), shapes],
+            )
+            assert groups == [[*step.grid(choice["parameters"], M, N), 1] for M, N, _ in shapes]
+            assert choice["threads"] == np.prod(step.block(choice["parameters"]))
+    page.close()
+
+
+def test_medians_halves_and_what_is_undecided(chromium, bare):
+    page = chromium.new_page()
+    page.goto(bare[1] + "empty.html")
+    found = page.evaluate(
+        """async () => {
+            const { figures, beside } = await import('/_static/gpu/contest.js');
+            const one = figures([4e-3, 1e-3, 2e-3, 3e-3, 5e-3], 100), same = figures([2.5e-3], 100), fast = figures([1e-3], 100);
+            return { one, same: beside(same, one), fast: beside(fast, one), slow: beside(one, fast) };
+        }"""
+    )
+    low, median, high = np.percentile([1e-3, 2e-3, 3e-3, 4e-3, 5e-3], (25, 50, 75))
+    one = found["one"]
+    assert one["seconds"] == pytest.approx(median) and one["rate"] == pytest.approx(2e6 / median / 1e9)
+    assert (one["from"], one["to"]) == pytest.approx((2e6 / high / 1e9, 2e6 / low / 1e9))
+    assert one["spread"] == pytest.approx((high - low) / median / 2)
+    assert found["same"] is None and found["fast"] == pytest.approx(3) and found["slow"] == pytest.approx(1 / 3)
+    page.close()
+
+
+# ------------------------------------------------------------------------------------------- what a reader sees and does
+
+ARENA = "document.querySelector('[data-gpu={}] .gpu-arena').dataset.state"
+
+
+def ended(page, part="ladder"):
+    """Wait until that part's contest is over. Returns how it ended, and what it says then."""
+    page.wait_for_function(f"![undefined, 'running'].includes({ARENA.format(part)})")
+    place = page.locator(f"[data-gpu={part}]")
+    return page.evaluate(ARENA.format(part)), place.locator(".gpu-status").inner_text()
+
+
+def ready(page, part="ladder"):
+    page.wait_for_selector(f"[data-gpu={part}][data-ready]")
+    return page.locator(f"[data-gpu={part}]")
+
+
+def words(language="en"):
+    return gpu_page.TEXTS[language]
+
+
+def begins(text):
+    """The words before the first gap of a text with gaps."""
+    return text.partition("{")[0]
+
+
+def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
+    page = opened(bare[1] + "bare.html", 375)
+    ladder_place = ready(page)
+    button = ladder_place.locator(".gpu-go")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.inner_text() == words()["stop"] and page.locator(".gpu-go:disabled").count() == 2
+    how, said = ended(page)
+    assert how == "done" and said.startswith("Done. 7 of 7 kernels are right."), said
+    rows = ladder_place.get_by_role("row").all_inner_texts()
+    assert [next(name for name in STEPS if name in row) for row in rows[1:]] == list(STEPS)
+    assert ladder_place.locator(".gpu-idea").all_inner_texts() == [ladder.STEPS[name].idea for name in STEPS]
+    widths = ladder_place.locator(".gpu-drawn i").evaluate_all("all => all.map(bar => parseFloat(bar.style.width))")
+    assert len(widths) == 7 and all(0 < width <= 100 for width in widths)
+    facts = ladder_place.locator(".gpu-facts").inner_text()
+    assert "swiftshader" in facts and facts.count(words()["apart"]) in (2, 3) and "float32" in facts
+    assert words()["software"].partition("(")[0] in ladder_place.inner_text()
+    assert page.locator(".gpu-go:disabled").count() == 0 and button.inner_text() == words()["go"]["ladder"]
+    assert page.evaluate("document.activeElement.className") == "gpu-go"
+
+
+def test_the_button_stops_it(opened, bare):
+    page = opened(bare[1] + "bare.html")
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    page.wait_for_selector("[data-gpu=rung] tr[data-state=checking]")
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung") == ("stopped", words()["status"]["stopped"])
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+    assert [name for name in STEPS if name in place.locator("table").inner_text()] == ["coalesced", "tiled"]
+
+
+KEEP = """const ask = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (...how) { return (window.device = await ask.apply(this, how)); }"""
+NEVER = (
+    KEEP
+    + """; const map = GPUBuffer.prototype.mapAsync;
+    GPUBuffer.prototype.mapAsync = function (...how) { return window.stuck ? new Promise(() => {}) : map.apply(this, how); }
+    const wait = window.setTimeout; window.setTimeout = (go, after) => wait(go, window.stuck && after === 10000 ? 100 : after);"""
+)
+
+
+@pytest.mark.parametrize(
+    "kind, before",
+    [
+        ("no WebGPU", "delete Navigator.prototype.gpu"),
+        ("no adapter", "GPU.prototype.requestAdapter = async () => null"),
+        ("no device", "GPUAdapter.prototype.requestDevice = async () => { throw new Error('busy') }"),
+        ("not secure", "Object.defineProperty(window, 'isSecureContext', { value: false })"),
+        ("memory", "GPUDevice.prototype.popErrorScope = async () => ({ message: 'none left' })"),
+        ("refused", "let n = 0; GPUDevice.prototype.popErrorScope = async () => (n++ % 2 ? { message: 'no' } : null)"),
+    ],
+)
+@pytest.mark.parametrize("folder, language", [("", "en"), ("zh_CN/", "zh_CN")])
+def test_a_device_that_is_not_there_is_told_with_a_remedy(opened, bare, kind, before, folder, language):
+    page = opened(bare[1] + folder + "bare.html", before=before)
+    ready(page, "rung").locator(".gpu-go").click()
+    how, said = ended(page, "rung")
+    assert how == "trouble" and said.startswith(begins(words(language)["trouble"][kind])), said
+    assert "{" not in said and page.locator("[data-gpu=rung] table").count() == 0
+
+
+@pytest.mark.parametrize("kind, before, does", [("lost", KEEP, "device.destroy()"), ("slow", NEVER, "stuck = true")])
+def test_a_device_that_is_lost_or_slow_ends_the_run_in_words_and_the_next_one_goes(opened, bare, kind, before, does):
+    page = opened(bare[1] + "bare.html", before=before)
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    page.wait_for_selector("[data-gpu=rung] tr[data-timed]")
+    page.evaluate(does)
+    how, said = ended(page, "rung")
+    told = words()["trouble"][kind].replace("{name}", "tiled").replace("{seconds}", "10")
+    others = told.replace("tiled", "coalesced")
+    assert how == "trouble" and said.startswith((begins(told), begins(others))) and "{" not in said, said
+    page.evaluate("stuck = false")
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+
+
+def test_a_page_that_is_opened_as_a_file_says_what_to_do(opened, bare):
+    page = opened(f"file://{bare[0]}/bare.html")
+    page.wait_for_selector("[data-gpu][data-missing]")
+    assert page.locator(".gpu-missing:visible").count() == 3 and page.locator(".gpu-go").count() == 0
+    assert "python -m http.server" in page.locator(".gpu-missing").first.inner_text()
+
+
+def test_a_kernel_is_written_refused_and_kept(opened, bare):
+    page = opened(bare[1] + "bare.html", 375)
+    place, text = ready(page, "own"), page.get_by_label(words()["own"]["editor"])
+    assert text.input_value() == gpu_page.stub("naive")
+    go, verdict = place.locator(".gpu-go"), place.locator(".gpu-verdict")
+    go.click()
+    assert ended(page, "own") == ("done", words()["status"]["none"])
+    assert verdict.inner_text() == words()["report"]["not yet"].format(name="naive")
+    wrong = changed("naive", "acc +=", "acc =")
+    text.fill(wrong)
+    go.click()
+    ended(page, "own")
+    assert verdict.inner_text().startswith("✗ naive is wrong.\n  K is cut: ") and place.locator("table").count() == 0
+    text.fill(changed("naive", "acc +=", "ac +="))
+    go.click()
+    ended(page, "own")
+    assert verdict.inner_text().startswith("✗ naive is wrong.\n  does not compile: ")
+    line = 1 + wrong[: wrong.index("acc = A[")].count("\n")
+    assert place.locator(".gpu-numbers .gpu-wrong").inner_text().strip() == str(line)
+    verdict.get_by_role("button", name=f"line {line}").click()
+    assert page.evaluate("getSelection().toString()").strip().startswith("ac +=")
+    page.get_by_label("tiled").check()
+    assert text.input_value() == gpu_page.stub("tiled")
+    page.reload()
+    ready(page, "own")
+    assert "ac +=" in text.input_value()
+    place.locator(".gpu-again").click()
+    assert text.input_value() == gpu_page.stub("naive")
+    page.reload()
+    ready(page, "own")
+    assert text.input_value() == gpu_page.stub("naive")
+
+
+def test_a_right_kernel_is_timed_beside_the_courses(opened, bare):
+    page = opened(bare[1] + "zh_CN/bare.html")
+    place, text = ready(page, "own"), page.get_by_label(words("zh_CN")["own"]["editor"])
+    page.get_by_label("tiled").check()
+    text.fill(gpu_page.source("tiled"))
+    place.locator(".gpu-go").click()
+    assert ended(page, "own")[0] == "done"
+    assert place.locator(".gpu-verdict").inner_text().startswith("✓ tiled 正确：")
+    assert place.locator("tr[data-timed]").count() == 2
+    place.get_by_text(words("zh_CN")["own"]["solution"]).click()
+    page.wait_for_function(
+        "document.querySelector('[data-gpu=own] details[open] pre').textContent.includes('workgroupBarrier')"
+    )
+
+
+def test_a_browser_that_keeps_nothing_is_told(opened, bare):
+    page = opened(bare[1] + "bare.html", before="Storage.prototype.setItem = () => { throw new Error('full') }")
+    ready(page, "own")
+    page.get_by_label(words()["own"]["editor"]).fill("fn")
+    assert page.locator(".gpu-kept").inner_text() == words()["own"]["unkept"]
+
+
+# ---------------------------------------------------------------------------------------------------- words and files
+
+
+def leaves(texts, above=""):
+    """Every place of a word in the texts, with the gaps that it has."""
+    if isinstance(texts, str):
+        yield above, tuple(sorted(re.findall(r"\{\w+\}", texts)))
+    else:
+        for key, value in texts.items() if isinstance(texts, dict) else enumerate(texts):
+            yield from leaves(value, f"{above}/{key}")
+
+
+def test_both_languages_have_the_same_words_and_gaps():
+    english, chinese = (set(leaves(words(language))) for language in ("en", "zh_CN"))
+    ideas = {(f"/ideas/{name}", ()) for name in STEPS}  # the English ones are the ladder's
+    assert chinese - english == ideas and english - chinese == set()
+
+
+def test_every_finding_has_its_words_and_its_name_in_the_glossary():
+    named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
+    named |= {"wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
+    for language in ("en", "zh_CN"):
+        kinds, messages = words(language)["kinds"], words(language)["messages"]
+        assert named <= kinds.keys() and len(named) > 20
+        told = {key.partition("/")[0] for key in messages}
+        assert kinds.keys() - {"not yet"} == told
+        for kind, name in kinds.items():
+            assert name == (kind if language == "en" else f"{rows[kind]}（{kind}）")
+
+
+def test_the_page_holds_the_kernels_themselves(bare):
+    folder = bare[0] / "_static" / "gpu"
+    for step in STEPS:
+        assert (folder / f"{step}.wgsl").read_bytes() == (gpu_page.KERNELS / f"{step}.wgsl").read_bytes()
+    told = json.loads((folder / "steps.json").read_text("utf-8"))["steps"]
+    assert [each["name"] for each in told] == list(STEPS)
+    assert [each["page"] for each in told] == [f"{page}" for page in (
+        "02_naive", "03_coalescing", "04_tiling", "05_work_per_thread", "06_register_blocking", "09_wide_loads", "10_prefetching"
+    )]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- in the web edition
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("folder", ["", "zh_CN/"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_the_book_everybody_can_read_each_state_on_a_phone_and_a_screen(opened, site, folder, scheme):  # noqa: F811
+    page = opened(site[1] + folder + "your_gpu.html", 375, scheme)
+    ready(page)
+    own = ready(page, "own")
+    assert faults(page) == []
+    page.locator("[data-gpu=ladder] .gpu-go").click()
+    page.wait_for_selector("tr[data-timed]")
+    assert faults(page) == []
+    assert ended(page)[0] == "done"
+    page.locator("#gpu-editor").fill(changed("naive", "acc +=", "ac +="))
+    own.locator(".gpu-go").click()
+    assert ended(page, "own")[0] == "done"
+    for width in (375, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert faults(page) == []
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("folder", ["", "zh_CN/"])
+def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folder):  # noqa: F811
+    page = opened(site[1] + folder + "index.html")
+    page.locator("article p a").first.click()
+    page.wait_for_url(re.compile(f"/{folder}your_gpu.html$"))
+    for about in gpu_page.steps()["steps"]:
+        if not (site[0] / folder / f"{about['page']}.html").exists():
+            continue
+        page.goto(f"{site[1]}{folder}{about['page']}.html")
+        place = ready(page, "rung")
+        assert place.count() == 1 and about["name"] in place.locator(".gpu-go").inner_text()
+        before = place.evaluate("place => place.closest('section').querySelectorAll('.cell_output img').length")
+        assert before >= 1, "no chart stands in that section"
+    page.locator("[data-gpu=rung] .gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400

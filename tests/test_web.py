@@ -15,8 +15,11 @@ from test_browser import browser  # noqa: F401
 
 pytestmark = pytest.mark.bulk
 PAGES = [
-    *("index", "glossary", *(path.stem for path in web.pages(web.FOLDER))),
-    *(f"zh_CN/{name}" for name in ("index", "glossary", *(path.stem for path in web.pages(web.FOLDER / "zh_CN")))),
+    *("index", "your_gpu", "glossary", *(path.stem for path in web.pages(web.FOLDER))),
+    *(
+        f"zh_CN/{name}"
+        for name in ("index", "your_gpu", "glossary", *(path.stem for path in web.pages(web.FOLDER / "zh_CN")))
+    ),
 ]
 
 

@@ -27,7 +27,9 @@ LEFT_OUT = {
     "naive": "    // your turn: which element is mine? is it in C? its sum\n",
     "tiled": "// your turn: stage, wait, multiply, wait",
 }
-CHART = re.compile(r'ladder_chart\(.*?measure_ladder\(upto="(\w+)"\)|measure_ladder\(upto="(\w+)"\).*ladder_chart\(', re.S)
+CHART = re.compile(
+    r'ladder_chart\(.*?measure_ladder\(upto="(\w+)"\)|measure_ladder\(upto="(\w+)"\).*ladder_chart\(', re.S
+)
 
 
 def source(name):

@@ -123,7 +123,14 @@ def make_sources(language):
     (source / "glossary.md").write_text(GLOSSARY.read_text("utf-8"), encoding="utf-8")
     (source / "index.md").write_text(front(readme, here), encoding="utf-8")
     (source / "terms.txt").write_text("\n".join(f"{term} 10000" for term in terms(CHINESE)), encoding="utf-8")
-    both = ["index", "glossary", gpu_page.PAGE, "search", "genindex", *(path.stem for path in pages(LANGUAGES["zh_CN"][0]))]
+    both = [
+        "index",
+        "glossary",
+        gpu_page.PAGE,
+        "search",
+        "genindex",
+        *(path.stem for path in pages(LANGUAGES["zh_CN"][0])),
+    ]
     about = dict(language=language, folder=str(folder.relative_to(ROOT)), repository=repository(), both=both)
     (source / "course.json").write_text(json.dumps(about), encoding="utf-8")
     return source

@@ -23,16 +23,17 @@ export const withoutComments = (source) =>
 /** The source with a count in each loop, which ends it after ROUNDS rounds and notes its line. No line moves. */
 export function bounded(source) {
   const code = withoutComments(source);
-  let text = "", done = 0;
-  for (const { 0: word, index } of code.matchAll(/\b(for|while|loop)\b/g)) {
-    let at = index + word.length;
+  let text = "", done = 0, own = "loop_cut"; // no name of the source's own
+  while (code.includes(own)) own += "_";
+  for (const { 0: head, index } of code.matchAll(/(@\w+\s*\([^)]*\)\s*)*\b(for|while|loop)\b/g)) {
+    let at = index + head.length;
     for (let depth = 0; at < code.length && (depth > 0 || code[at] !== "{"); at++) depth += (code[at] === "(") - (code[at] === ")");
-    const line = code.slice(0, index).split("\n").length, rounds = `rounds_${index}`;
+    const line = code.slice(0, at).split("\n").length, rounds = `${own}_${index}`;
     text += `${source.slice(done, index)}var ${rounds} = 0u; ${source.slice(index, at + 1)}`;
-    text += ` ${rounds}++; if (${rounds} > ${ROUNDS}u) { loop_cut = ${line}u; break; }`;
+    text += ` ${rounds}++; if (${rounds} > ${ROUNDS}u) { ${own} = ${line}u; break; }`;
     done = at + 1;
   }
-  return `${text}${source.slice(done)}\n@group(0) @binding(4) var<storage, read_write> loop_cut: u32;\n`;
+  return `${text}${source.slice(done)}\n@group(0) @binding(4) var<storage, read_write> ${own}: u32;\n`;
 }
 
 export class Gpu {

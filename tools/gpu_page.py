@@ -45,7 +45,7 @@ def stub(name):
 
 
 def choice(step, device):
-    """The step's parameters for that device, what its block needs, its tile, and stages of ragged shapes for a check."""
+    """The step's parameters for that device, what its block needs, its tile, and a check's ragged shapes in stages."""
     p = ladder.parameters(step, device, {})
     x, y = step.block(p)
     k = SimpleNamespace(step=step.name, parameters=p, device=None)

@@ -1,6 +1,6 @@
 // A contest on one GPU: build, check, choose a size, time in turns. What happens is told to `tell`, which draws it.
 import { check, draw, spot } from "./check.js";
-import { Gpu, Trouble, Work, chooseSize, grid, launchCost, launchesFor, quantile, transfers } from "./run.js";
+import { CANARY, Gpu, Trouble, Work, chooseSize, grid, launchCost, launchesFor, quantile, transfers } from "./run.js";
 
 /** A reader pressed the stop button. */
 export class Stopped extends Error {}
@@ -37,12 +37,13 @@ export async function contest(contestants, tell) {
     const launch = await launchCost(gpu, racers[0].kernel);
     const size = await chooseSize(gpu, racers.map(({ kernel }) => kernel), launch, next), shape = [size, size, size];
     work = await Work.on(gpu, ...shape);
-    const A = draw(size * size), B = draw(size * size);
+    const [A, B] = [draw(size * size), draw(size * size)], mark = new Float32Array(size * size).fill(CANARY);
     tell.phase("spot");
+    work.putAll(A, B);
     for (const one of [...racers]) {
       now = one.of;
       tell.state(now, "spot");
-      work.putAll(A, B);
+      work.put("C", mark, CANARY);
       await work.launch(one.kernel);
       if (await spot(A, B, await work.download(), shape, next)) continue;
       tell.report(now, { right: false, findings: [{ kind: "wrong at one size", shape: shape.join(" x ") }] });
@@ -57,8 +58,10 @@ export async function contest(contestants, tell) {
     let clock = null;
     for (let round = 0; round < rounds; round++) {
       if (clock !== gpu.clock) { // at first, and where the GPU's clock turns out to be none: all is timed by one clock
-        for (const one of racers) Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
-        clock = gpu.clock;
+        do {
+          clock = gpu.clock;
+          for (const one of racers) Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
+        } while (clock !== gpu.clock);
         round = 0;
         tell.facts({ size, clock, rounds, least, launch, ...moved });
         tell.phase("timing", { rounds });

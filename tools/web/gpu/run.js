@@ -241,8 +241,7 @@ export async function chooseSize(gpu, kernels, cost, next) {
     for (const kernel of kernels) {
       await next();
       await work.launch(kernel); // the first is slow in other ways
-      const { seconds } = await work.launch(kernel);
-      slowest = Math.max(slowest, gpu.clock === "stamps" ? seconds : seconds - cost);
+      slowest = Math.max(slowest, (await work.launch(kernel)).wall - cost); // by the one clock that never stands still
     }
     work.free();
     // Twice the size takes eight times as long, and more where a cache is outgrown.
@@ -255,6 +254,8 @@ export async function launchesFor(work, kernel, cost) {
   const enough = work.gpu.clock === "stamps" ? 0.04 : Math.min(1, Math.max(0.15, 20 * cost));
   for (let count = 1; ; ) {
     const { seconds } = await work.launch(kernel, count), more = enough / Math.max(seconds, 1e-6);
+    // So many launches take the GPU some time; where its clock has not moved, it has none.
+    if (count >= 1000 && seconds < 0.001) work.gpu.clock = "wall";
     if (more < 1.2 || count >= 1000) return count;
     count = Math.min(1000, Math.ceil(count * Math.min(4, more))); // in steps, since the first launches may mislead
   }

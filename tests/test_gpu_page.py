@@ -215,6 +215,14 @@ def test_a_right_kernel_in_another_style_passes(judged, what):
     assert report["right"], report["findings"]
 
 
+def test_a_tile_with_one_barrier_is_right_here_perhaps_and_said_to_be_unsafe(judged):
+    assert judged("tiled", gpu_page.source("tiled"), shapes=[(5, 6, 7)])["barriers"] is None
+    report = judged("prefetched", gpu_page.source("prefetched"), shapes=[(5, 6, 7)])
+    assert report["right"] and report["barriers"] == 1  # of two halves, each of which the other's barrier guards
+    unused = "var<workgroup> tile: array<f32, 4>;\n" + gpu_page.source("naive")
+    assert judged("naive", unused, shapes=[(5, 6, 7)])["barriers"] is None
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rung_is_right_with_its_loops_counted(judged, step):
     """A reader's kernel is: the count must neither refuse nor cut a loop of a right one."""

@@ -86,7 +86,7 @@ export async function check(gpu, one, next, stages) {
   // What a reader wrote may go round for ever: so its loops are counted. Where that does not compile, it goes without.
   const watched = await gpu.build(one, true).then((built) => Object.assign(built, { watched: true }), () => kernel);
   const report = await tried(gpu, watched, next, stages ?? kernel.choice.stages);
-  if (report.right && barriers(one.source) === 1 && /var\s*<\s*workgroup\s*>/.test(withoutComments(one.source))) report.warning = true;
+  if (report.right) report.barriers = tooFewBarriers(one.source);
   const nothing = ["zeros", "nothing stored"].includes(report.findings[0]?.kind);
   if (nothing && one.source.includes(PLACEHOLDER)) report.findings = [{ kind: "not yet" }];
   return report;
@@ -129,7 +129,12 @@ export async function spot(A, B, found, [M, N, K], next) {
   return found.subarray(M * N, M * N + GUARD).every((value) => value === CANARY);
 }
 
-const barriers = (source) => [...withoutComments(source).matchAll(/\bworkgroupBarrier\s*\(/g)].length;
+/** How many barriers there are, if less than two and workgroup memory is used; else null. No more can be seen in a text. */
+function tooFewBarriers(source) {
+  const code = withoutComments(source), count = code.match(/\bworkgroupBarrier\s*\(/g)?.length ?? 0;
+  const names = [...code.matchAll(/var\s*<\s*workgroup\s*>\s*(\w+)/g)].map(([, name]) => name);
+  return count < 2 && names.some((name) => code.split(new RegExp(`\\b${name}\\b`)).length > 2) ? count : null;
+}
 
 /** What the wrong elements of all launches have in common: the first suspicion that fits. */
 async function diagnose(gpu, kernel, launches, next) {
@@ -188,9 +193,9 @@ const SUSPICIONS = [
     const turned = ({ C, N, ...launch }, self) => range(C.length).every((at) => self.near(at, (at % N) * N + Math.floor(at / N)));
     return square.length && square.every((launch) => turned(launch, launch)) && { kind: "transposed" };
   },
-  function oneBarrierTooFew({ kernel }) {
-    const { source } = kernel, count = barriers(source);
-    return count < 2 && /var\s*<\s*workgroup\s*>/.test(withoutComments(source)) && { kind: "race", count };
+  function lacksBarriers({ kernel }) {
+    const count = tooFewBarriers(kernel.source);
+    return count !== null && { kind: "race", count };
   },
   function sumsAPart({ bad, kernel }) {
     const depth = kernel.choice.tile[2];

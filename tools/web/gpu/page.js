@@ -230,7 +230,7 @@ function verdict(name, report, editor) {
   const quoted = (line) => [`  `, el("button", { type: "button", class: "gpu-line", onclick: () => editor.show(line) }, filled(texts.own.line, { line })), ` | ${(editor.text.split("\n")[line - 1] ?? "").trim()}\n`];
   if (report.right) {
     const [M, N, K] = report.largest;
-    return [`${filled(texts.report.right, { name, shapes: report.shapes, M, N, K })}\n${report.warning ? `${texts.report.warning}\n` : ""}`];
+    return [`${filled(texts.report.right, { name, shapes: report.shapes, M, N, K })}\n${(report.barriers ?? null) === null ? "" : `${filled(texts.report.warning, report)}\n`}`];
   }
   if (report.kind === "not yet") return [filled(texts.report["not yet"], { name })];
   const { detail } = report, errors = detail.errors ?? [];

@@ -9,7 +9,14 @@ export class Stopped extends Error {}
 export function figures(times, n) {
   const [seconds, low, high] = [0.5, 0.25, 0.75].map((part) => quantile(times, part));
   const rate = (each) => (2 * n ** 3) / each / 1e9;
-  return { seconds, rate: rate(seconds), from: rate(high), to: rate(low), spread: (high - low) / seconds / 2, rounds: times.length };
+  return {
+    seconds,
+    rate: rate(seconds),
+    from: rate(high),
+    to: rate(low),
+    spread: (high - low) / seconds / 2,
+    rounds: times.length,
+  };
 }
 
 /** How a kernel's figures stand beside another's: a ratio of rates, or null where their middle halves overlap. */
@@ -26,18 +33,28 @@ export async function contest(contestants, tell) {
   };
   tell.phase("opening");
   const gpu = await Gpu.open();
-  let now = contestants[0], work;
+  let now = contestants[0],
+    work;
   try {
     tell.gpu(gpu);
     tell.phase("checking");
-    const racers = await checked(gpu, contestants, tell, next, (one) => { now = one; });
+    const racers = await checked(gpu, contestants, tell, next, (one) => {
+      now = one;
+    });
     if (!racers.length) return tell.phase("none");
 
     tell.phase("sizing");
     const launch = await launchCost(gpu, racers[0].kernel);
-    const size = await chooseSize(gpu, racers.map(({ kernel }) => kernel), launch, next), shape = [size, size, size];
+    const size = await chooseSize(
+        gpu,
+        racers.map(({ kernel }) => kernel),
+        launch,
+        next,
+      ),
+      shape = [size, size, size];
     work = await Work.on(gpu, ...shape);
-    const [A, B] = [draw(size * size), draw(size * size)], mark = new Float32Array(size * size).fill(CANARY);
+    const [A, B] = [draw(size * size), draw(size * size)],
+      mark = new Float32Array(size * size).fill(CANARY);
     tell.phase("spot");
     work.putAll(A, B);
     for (const one of [...racers]) {
@@ -51,22 +68,26 @@ export async function contest(contestants, tell) {
     }
     if (!racers.length) return tell.phase("none");
 
-    const least = racers.map(({ kernel }) => ({ name: kernel.name, blocks: grid(kernel, size, size).reduce((a, b) => a * b) }))
+    const least = racers
+      .map(({ kernel }) => ({ name: kernel.name, blocks: grid(kernel, size, size).reduce((a, b) => a * b) }))
       .reduce((a, b) => (b.blocks < a.blocks ? b : a));
     const moved = await transfers(gpu, work, A, B);
     const rounds = gpu.software ? 5 : 9;
     let clock = null;
     for (let round = 0; round < rounds; round++) {
-      if (clock !== gpu.clock) { // at first, and where the GPU's clock turns out to be none: all is timed by one clock
+      if (clock !== gpu.clock) {
+        // at first, and where the GPU's clock turns out to be none: all is timed by one clock
         do {
           clock = gpu.clock;
-          for (const one of racers) Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
+          for (const one of racers)
+            Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
         } while (clock !== gpu.clock);
         round = 0;
         tell.facts({ size, clock, rounds, least, launch, ...moved });
         tell.phase("timing", { rounds });
       }
-      for (const one of round % 2 ? [...racers].reverse() : racers) { // so that nobody always comes after the same one
+      for (const one of round % 2 ? [...racers].reverse() : racers) {
+        // so that nobody always comes after the same one
         await next();
         now = one.of;
         tell.state(now, "timing");
@@ -89,15 +110,17 @@ export async function contest(contestants, tell) {
   }
 }
 
-/** Those that are right, built. One that does not compile, or is wrong, is told; a reader's own one ends the contest. */
+/** Those that are right, built. What is wrong, or does not compile, is told; a reader's own then ends the contest. */
 async function checked(gpu, contestants, tell, next, begin) {
-  const racers = [], total = contestants.length;
+  const racers = [],
+    total = contestants.length;
   for (const [at, one] of contestants.toSorted((a, b) => !!b.own - !!a.own).entries()) {
     begin(one);
     tell.state(one, "building");
     await next();
     try {
-      const kernel = await gpu.build(one), shapes = kernel.choice.stages.flat().length;
+      const kernel = await gpu.build(one),
+        shapes = kernel.choice.stages.flat().length;
       let done = 0;
       tell.state(one, "checking");
       const report = await check(gpu, one, async (shape) => {

@@ -23,12 +23,16 @@ export const withoutComments = (source) =>
 /** The source with a count in each loop, which ends it after ROUNDS rounds and notes its line. No line moves. */
 export function bounded(source) {
   const code = withoutComments(source);
-  let text = "", done = 0, own = "loop_cut"; // no name of the source's own
+  let text = "",
+    done = 0,
+    own = "loop_cut"; // no name of the source's own
   while (code.includes(own)) own += "_";
   for (const { 0: head, index } of code.matchAll(/(@\w+\s*\([^)]*\)\s*)*\b(for|while|loop)\b/g)) {
     let at = index + head.length;
-    for (let depth = 0; at < code.length && (depth > 0 || code[at] !== "{"); at++) depth += (code[at] === "(") - (code[at] === ")");
-    const line = code.slice(0, at).split("\n").length, rounds = `${own}_${index}`;
+    for (let depth = 0; at < code.length && (depth > 0 || code[at] !== "{"); at++)
+      depth += (code[at] === "(") - (code[at] === ")");
+    const line = code.slice(0, at).split("\n").length,
+      rounds = `${own}_${index}`;
     text += `${source.slice(done, index)}var ${rounds} = 0u; ${source.slice(index, at + 1)}`;
     text += ` ${rounds}++; if (${rounds} > ${ROUNDS}u) { ${own} = ${line}u; break; }`;
     done = at + 1;
@@ -42,12 +46,20 @@ export class Gpu {
     if (!navigator.gpu) throw new Trouble("no WebGPU");
     const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
     if (!adapter) throw new Trouble("no adapter");
-    const wanted = ["maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX", "maxComputeWorkgroupSizeY"];
+    const wanted = [
+      "maxComputeWorkgroupStorageSize",
+      "maxComputeInvocationsPerWorkgroup",
+      "maxComputeWorkgroupSizeX",
+      "maxComputeWorkgroupSizeY",
+    ];
     try {
-      return new Gpu(adapter, await adapter.requestDevice({
-        requiredFeatures: ["timestamp-query"].filter((name) => adapter.features.has(name)),
-        requiredLimits: Object.fromEntries(wanted.map((name) => [name, adapter.limits[name]])),
-      }));
+      return new Gpu(
+        adapter,
+        await adapter.requestDevice({
+          requiredFeatures: ["timestamp-query"].filter((name) => adapter.features.has(name)),
+          requiredLimits: Object.fromEntries(wanted.map((name) => [name, adapter.limits[name]])),
+        }),
+      );
     } catch (error) {
       throw new Trouble("no device", { message: error.message });
     }
@@ -59,7 +71,9 @@ export class Gpu {
     this.name = description || [vendor, architecture].filter(Boolean).join(" ");
     this.software = isFallbackAdapter ?? /swiftshader|llvmpipe/i.test(this.name);
     this.clock = device.features.has("timestamp-query") ? "stamps" : "wall";
-    this.gone = device.lost.then(({ message }) => { throw (this.lost = new Trouble("lost", { message })); });
+    this.gone = device.lost.then(({ message }) => {
+      throw (this.lost = new Trouble("lost", { message }));
+    });
     this.gone.catch(() => {}); // who waits for it gets it
     const types = ["read-only-storage", "read-only-storage", "storage", "uniform", "storage"];
     const entries = types.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } }));
@@ -67,10 +81,12 @@ export class Gpu {
     this.layout = device.createPipelineLayout({ bindGroupLayouts: [this.groups] });
   }
 
-  /** What the promise brings; or Trouble, if the device is lost first, or the time is over: then the device goes, too. */
+  /** What the promise brings; Trouble if the device is lost first, or the time is over: then the device goes, too. */
   async settled(promise, seconds = SECONDS) {
     let timer;
-    const late = new Promise((_, refuse) => { timer = setTimeout(() => refuse(new Trouble("slow", { seconds })), 1000 * seconds); });
+    const late = new Promise((_, refuse) => {
+      timer = setTimeout(() => refuse(new Trouble("slow", { seconds })), 1000 * seconds);
+    });
     try {
       return await Promise.race([promise, this.gone, late]);
     } catch (error) {
@@ -89,7 +105,8 @@ export class Gpu {
     if (this.lost) throw this.lost;
     for (const filter of ["validation", "out-of-memory"]) this.device.pushErrorScope(filter);
     const answer = ask();
-    const memory = this.device.popErrorScope(), validation = this.device.popErrorScope();
+    const memory = this.device.popErrorScope(),
+      validation = this.device.popErrorScope();
     if (await this.settled(memory)) throw new Trouble("memory");
     const fault = await this.settled(validation);
     if (fault) throw new Trouble("refused", { message: fault.message });
@@ -98,21 +115,30 @@ export class Gpu {
 
   /** A step of the ladder, or one's own kernel with a step's launch. Trouble "does not compile", with lines, if not. */
   async build({ name, source, step }, watched = false) {
-    const choice = step.choices.findLast(({ shared_bytes, threads }) =>
-      shared_bytes <= this.device.limits.maxComputeWorkgroupStorageSize &&
-      threads <= this.device.limits.maxComputeInvocationsPerWorkgroup);
+    const choice = step.choices.findLast(
+      ({ shared_bytes, threads }) =>
+        shared_bytes <= this.device.limits.maxComputeWorkgroupStorageSize &&
+        threads <= this.device.limits.maxComputeInvocationsPerWorkgroup,
+    );
     if (!choice) throw new Trouble("too small");
     // On the first line, so that the compiler's line numbers are those of the source.
-    const constants = Object.entries(choice.parameters).map(([key, value]) => `const ${key} = ${value}; `).join("");
+    const constants = Object.entries(choice.parameters)
+      .map(([key, value]) => `const ${key} = ${value}; `)
+      .join("");
     const entries = [...withoutComments(source).matchAll(/@compute\b[^{]*?\bfn\s+(\w+)/g)];
     if (entries.length !== 1) throw new Trouble("does not compile", { entries: entries.length, errors: [] });
     this.device.pushErrorScope("validation");
     const module = this.device.createShaderModule({ code: constants + (watched ? bounded(source) : source) });
-    const asked = this.device.createComputePipelineAsync({ layout: this.layout, compute: { module, entryPoint: entries[0][1] } });
+    const asked = this.device.createComputePipelineAsync({
+      layout: this.layout,
+      compute: { module, entryPoint: entries[0][1] },
+    });
     asked.catch(() => {});
     const { messages } = await this.settled(module.getCompilationInfo());
     await this.device.popErrorScope();
-    const errors = messages.filter(({ type }) => type === "error").map(({ message, lineNum }) => ({ message, line: lineNum }));
+    const errors = messages
+      .filter(({ type }) => type === "error")
+      .map(({ message, lineNum }) => ({ message, line: lineNum }));
     if (errors.length) throw new Trouble("does not compile", { errors });
     try {
       return { name, source, step, choice, pipeline: await this.settled(asked) };
@@ -129,7 +155,8 @@ export class Gpu {
 
 /** Workgroups along x, y and z that cover C, and no more. */
 export function grid({ step, choice: { tile } }, M, N) {
-  const down = Math.ceil(M / tile[0]), across = Math.ceil(N / tile[1]);
+  const down = Math.ceil(M / tile[0]),
+    across = Math.ceil(N / tile[1]);
   return step.x_along === "rows" ? [down, across, 1] : [across, down, 1];
 }
 
@@ -141,7 +168,8 @@ export class Work {
 
   constructor(gpu, M, N, K) {
     Object.assign(this, { gpu, M, N, K });
-    const { device } = gpu, { STORAGE, COPY_SRC, COPY_DST, UNIFORM, MAP_READ, QUERY_RESOLVE } = GPUBufferUsage;
+    const { device } = gpu,
+      { STORAGE, COPY_SRC, COPY_DST, UNIFORM, MAP_READ, QUERY_RESOLVE } = GPUBufferUsage;
     const buffer = (size, usage) => device.createBuffer({ size, usage });
     // In fours, for kernels that load four numbers at a time.
     const matrix = (size) => buffer(Math.ceil((size + GUARD) / 4) * 16, STORAGE | COPY_SRC | COPY_DST);
@@ -153,13 +181,17 @@ export class Work {
     this.stamps = buffer(16, QUERY_RESOLVE | COPY_SRC);
     this.queries = gpu.clock === "stamps" ? device.createQuerySet({ type: "timestamp", count: 2 }) : null;
     device.queue.writeBuffer(this.sizes, 0, new Uint32Array([M, N, K, 0]));
-    const entries = [this.A, this.B, this.C, this.sizes, this.cut].map((buffer, binding) => ({ binding, resource: { buffer } }));
+    const entries = [this.A, this.B, this.C, this.sizes, this.cut].map((buffer, binding) => ({
+      binding,
+      resource: { buffer },
+    }));
     this.bound = device.createBindGroup({ layout: gpu.groups, entries });
   }
 
   /** Put a matrix into its buffer, and its guard behind it. */
   put(name, X, behind) {
-    const { queue } = this.gpu.device, left = this[name].size / 4 - X.length;
+    const { queue } = this.gpu.device,
+      left = this[name].size / 4 - X.length;
     queue.writeBuffer(this[name], 0, X);
     queue.writeBuffer(this[name], 4 * X.length, new Float32Array(left).fill(behind));
   }
@@ -172,21 +204,26 @@ export class Work {
     this.gpu.device.queue.writeBuffer(this.cut, 0, new Uint32Array(4));
   }
 
-  /** Launch so many times, and wait. Seconds: by the GPU's own stamps around all launches if it has them, and the wall's. */
+  /** Launch so many times, and wait. Seconds of all: by the GPU's own stamps if it has some; and by the wall. */
   async launch(kernel, count = 1, groups = grid(kernel, this.M, this.N)) {
-    const { device } = this.gpu, stamped = this.queries && this.gpu.clock === "stamps";
+    const { device } = this.gpu,
+      stamped = this.queries && this.gpu.clock === "stamps";
     const start = await this.gpu.scoped(() => {
       const encoder = device.createCommandEncoder();
-      const pass = encoder.beginComputePass(stamped && {
-        timestampWrites: { querySet: this.queries, beginningOfPassWriteIndex: 0, endOfPassWriteIndex: 1 },
-      } || {});
+      const pass = encoder.beginComputePass(
+        (stamped && {
+          timestampWrites: { querySet: this.queries, beginningOfPassWriteIndex: 0, endOfPassWriteIndex: 1 },
+        }) ||
+          {},
+      );
       pass.setPipeline(kernel.pipeline);
       pass.setBindGroup(0, this.bound);
       for (let n = 0; n < count; n++) pass.dispatchWorkgroups(...groups);
       pass.end();
       if (stamped) encoder.resolveQuerySet(this.queries, 0, 2, this.stamps, 0);
       encoder.copyBufferToBuffer(stamped ? this.stamps : this.cut, 0, this.few, 0, 16);
-      const commands = encoder.finish(), now = performance.now();
+      const commands = encoder.finish(),
+        now = performance.now();
       device.queue.submit([commands]);
       this.asked = this.few.mapAsync(GPUMapMode.READ);
       this.asked.catch(() => {});
@@ -204,7 +241,8 @@ export class Work {
 
   /** What lies in a buffer now. */
   async download(name = "C") {
-    const from = this[name], { device } = this.gpu;
+    const from = this[name],
+      { device } = this.gpu;
     await this.gpu.scoped(() => {
       const encoder = device.createCommandEncoder();
       encoder.copyBufferToBuffer(from, 0, this.read, 0, from.size);
@@ -224,9 +262,10 @@ export class Work {
   }
 }
 
-/** Seconds of the wall from asking for a launch that does nearly nothing to having waited for it: the median of some. */
+/** Seconds of the wall from asking for a launch that does nearly nothing to its end: the median of some. */
 export async function launchCost(gpu, kernel) {
-  const work = await Work.on(gpu, 1, 1, 1), walls = [];
+  const work = await Work.on(gpu, 1, 1, 1),
+    walls = [];
   work.putAll(new Float32Array(1), new Float32Array(1));
   for (let n = 0; n < 9; n++) walls.push((await work.launch(kernel)).wall);
   work.free();
@@ -249,11 +288,12 @@ export async function chooseSize(gpu, kernels, cost, next) {
   }
 }
 
-/** How many launches are timed together: stamps may be rounded to 0.1 ms, and the wall's clock holds the cost of a wait. */
+/** How many launches are timed together: stamps may be rounded to 0.1 ms, and the wall's clock holds a wait. */
 export async function launchesFor(work, kernel, cost) {
   const enough = work.gpu.clock === "stamps" ? 0.04 : Math.min(1, Math.max(0.15, 20 * cost));
-  for (let count = 1; ; ) {
-    const { seconds } = await work.launch(kernel, count), more = enough / Math.max(seconds, 1e-6);
+  for (let count = 1; ;) {
+    const { seconds } = await work.launch(kernel, count),
+      more = enough / Math.max(seconds, 1e-6);
     // So many launches take the GPU some time; where its clock has not moved, it has none.
     if (count >= 1000 && seconds < 0.001) work.gpu.clock = "wall";
     if (more < 1.2 || count >= 1000) return count;
@@ -263,7 +303,8 @@ export async function launchesFor(work, kernel, cost) {
 
 /** Seconds of the wall that it takes to move A and B to the GPU, and C back. */
 export async function transfers(gpu, work, A, B) {
-  const { queue } = gpu.device, start = performance.now();
+  const { queue } = gpu.device,
+    start = performance.now();
   queue.writeBuffer(work.A, 0, A);
   queue.writeBuffer(work.B, 0, B);
   await gpu.settled(queue.onSubmittedWorkDone());
@@ -274,6 +315,8 @@ export async function transfers(gpu, work, A, B) {
 
 /** What lies so far along the sorted numbers, 0 to 1, as NumPy's percentile has it. */
 export function quantile(numbers, part) {
-  const sorted = [...numbers].sort((a, b) => a - b), at = part * (sorted.length - 1), low = Math.floor(at);
+  const sorted = [...numbers].sort((a, b) => a - b),
+    at = part * (sorted.length - 1),
+    low = Math.floor(at);
   return sorted[low] + (at - low) * (sorted[Math.min(low + 1, sorted.length - 1)] - sorted[low]);
 }

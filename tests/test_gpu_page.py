@@ -258,9 +258,17 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
     found = page.evaluate(
         """async () => {
             const { figures, beside } = await import('/_static/gpu/contest.js');
-            const times = [[4e-3, 1e-3, 2e-3, 3e-3, 5e-3], [2.5e-3], [1e-3]];
-            const [one, same, fast] = times.map((some) => figures(some, 100));
-            return { one, same: beside(same, one), fast: beside(fast, one), slow: beside(one, fast) };
+            const one = figures([4e-3, 1e-3, 2e-3, 3e-3, 5e-3], 100);
+            const nine = [10, 10.1, 10.2, 9.9, 9.8, 10, 10.3, 9.7, 10], base = figures(nine, 100);
+            const drift = [10, 11, 12, 13, 14, 15, 16, 17, 18];
+            const other = (change) => beside(figures(nine.map(change), 100), base);
+            return {
+                one,
+                twice: other((time) => time / 2), half: other((time) => 2 * time),
+                within: other((time) => time / 1.04), once: other((time, at) => (at ? time / 2 : time)),
+                overlaps: beside(figures(drift.map((time) => time / 1.1), 100), figures(drift, 100)),
+                few: beside(figures([1], 100), figures([2], 100)),
+            };
         }"""
     )
     low, median, high = np.percentile([1e-3, 2e-3, 3e-3, 4e-3, 5e-3], (25, 50, 75))
@@ -268,7 +276,8 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
     assert one["seconds"] == pytest.approx(median) and one["rate"] == pytest.approx(2e6 / median / 1e9)
     assert (one["from"], one["to"]) == pytest.approx((2e6 / high / 1e9, 2e6 / low / 1e9))
     assert one["spread"] == pytest.approx((high - low) / median / 2)
-    assert found["same"] is None and found["fast"] == pytest.approx(3) and found["slow"] == pytest.approx(1 / 3)
+    assert found["twice"] == pytest.approx(2) and found["half"] == pytest.approx(1 / 2)
+    assert [found[name] for name in ("within", "once", "overlaps", "few")] == [None] * 4
     page.close()
 
 

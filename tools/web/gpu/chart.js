@@ -1,5 +1,5 @@
 // The chart: a table whose rows have bars, so that who sees it and who hears it get the same.
-import { beside } from "./contest.js";
+import { ROUNDS, beside } from "./contest.js";
 import { filled, made, number, percent, seconds, texts } from "./words.js";
 
 export class Chart {
@@ -52,16 +52,17 @@ export class Chart {
     const part = (rate) => `${(100 * rate) / most}%`;
     let before = null;
     for (const row of this.timed) {
-      const { rate, from, to, spread, rounds } = row.figures;
+      const { rate, from, to, spread, times } = row.figures;
       const [bar, line] = row.querySelector(".gpu-drawn").children;
       row.dataset.timed = "";
       row.querySelector(".gpu-rate").textContent = number(rate);
       bar.style.width = part(rate);
-      if (rounds > 2) {
+      if (times.length > 2) {
         // Fewer have no middle half.
         Object.assign(line.style, { left: part(from), width: part(to - from) });
         row.querySelector(".gpu-spread").textContent = percent(spread);
-        if (before) row.querySelector(".gpu-beside").textContent = compared(beside(row.figures, before));
+        if (before && times.length === ROUNDS && before.times.length === ROUNDS)
+          row.querySelector(".gpu-beside").textContent = compared(beside(row.figures, before));
       }
       before = row.figures;
     }

@@ -5,22 +5,25 @@ import { CANARY, Gpu, Trouble, Work, chooseSize, grid, launchCost, launchesFor, 
 /** A reader pressed the stop button. */
 export class Stopped extends Error {}
 
+// A contest is decided as in helpers/clock: who is ahead is so in each of nine rounds, by a margin.
+export const ROUNDS = 9;
+const MARGIN = 0.05;
+
 /** Median seconds, the middle half, and rates made from them; `spread` is half the middle half, as a share. */
 export function figures(times, n) {
   const [seconds, low, high] = [0.5, 0.25, 0.75].map((part) => quantile(times, part));
   const rate = (each) => (2 * n ** 3) / each / 1e9;
-  return {
-    seconds,
-    rate: rate(seconds),
-    from: rate(high),
-    to: rate(low),
-    spread: (high - low) / seconds / 2,
-    rounds: times.length,
-  };
+  return { times, seconds, rate: rate(seconds), from: rate(high), to: rate(low), spread: (high - low) / seconds / 2 };
 }
 
-/** How a kernel's figures stand beside another's: a ratio of rates, or null where their middle halves overlap. */
-export const beside = (mine, other) => (mine.from <= other.to && other.from <= mine.to ? null : mine.rate / other.rate);
+/** How many times as fast as another it was, round by round, in the middle; null if that is undecided. */
+export function beside(mine, other) {
+  const ratios = mine.times.map((time, round) => other.times[round] / time);
+  const apart = mine.from > other.to || other.from > mine.to;
+  const ahead = ratios.every((ratio) => ratio >= 1 + MARGIN);
+  const behind = ratios.every((ratio) => ratio <= 1 / (1 + MARGIN));
+  return ratios.length >= ROUNDS && apart && (ahead || behind) ? quantile(ratios, 0.5) : null;
+}
 
 /**
  * Run it. `contestants`: {name, source, step, own}. `tell`: {gpu(gpu), phase(name, values), state(one, name, values),
@@ -72,9 +75,8 @@ export async function contest(contestants, tell) {
       .map(({ kernel }) => ({ name: kernel.name, blocks: grid(kernel, size, size).reduce((a, b) => a * b) }))
       .reduce((a, b) => (b.blocks < a.blocks ? b : a));
     const moved = await transfers(gpu, work, A, B);
-    const rounds = gpu.software ? 5 : 9;
     let clock = null;
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       if (clock !== gpu.clock) {
         // at first, and where the GPU's clock turns out to be none: all is timed by one clock
         do {
@@ -83,8 +85,8 @@ export async function contest(contestants, tell) {
             Object.assign(one, { times: [], launches: await launchesFor(work, one.kernel, launch) });
         } while (clock !== gpu.clock);
         round = 0;
-        tell.facts({ size, clock, rounds, least, launch, ...moved });
-        tell.phase("timing", { rounds });
+        tell.facts({ size, clock, least, launch, ...moved });
+        tell.phase("timing", { rounds: ROUNDS });
       }
       for (const one of round % 2 ? [...racers].reverse() : racers) {
         // so that nobody always comes after the same one
@@ -92,13 +94,13 @@ export async function contest(contestants, tell) {
         now = one.of;
         tell.state(now, "timing");
         one.times.push((await work.launch(one.kernel, one.launches)).seconds / one.launches);
-        tell.figures(now, figures(one.times, size));
+        tell.figures(now, figures([...one.times], size));
       }
       if (clock !== gpu.clock) round = -1;
-      tell.progress((round + 1) / rounds);
+      tell.progress((round + 1) / ROUNDS);
     }
     for (const one of racers) tell.state(one.of, "right");
-    tell.phase("done", { right: racers.length, all: contestants.length, size, rounds });
+    tell.phase("done", { right: racers.length, all: contestants.length, size, rounds: ROUNDS });
     return { size, clock, racers };
   } catch (error) {
     if (error instanceof Trouble) error.detail = { name: now.name, ...error.detail };

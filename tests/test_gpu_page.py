@@ -48,13 +48,20 @@ def bare(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chromium():
+def chromium(bare):
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine; add it: sudo apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=SOFTWARE)
+        page = running.new_page()
+        page.goto(bare[1] + "empty.html")
+        there = page.evaluate("navigator.gpu?.requestAdapter().then(Boolean)")
+        page.close()
+        if not there:
+            running.close()
+            pytest.skip("this Chromium has no WebGPU in software: SwiftShader")
         yield running
         running.close()
 
@@ -89,8 +96,6 @@ def judged(chromium, bare):
     page = chromium.new_page()
     page.set_default_timeout(300_000)
     page.goto(bare[1] + "empty.html")
-    if not page.evaluate("navigator.gpu?.requestAdapter().then(Boolean)"):
-        pytest.skip("this Chromium has no WebGPU in software: SwiftShader")
 
     def judge(step, source=None, shapes=None, choice=None):
         [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == step]
@@ -385,6 +390,23 @@ def test_a_device_that_is_lost_or_slow_ends_the_run_in_words_and_the_next_one_go
     page.evaluate("mend()")
     place.locator(".gpu-go").click()
     assert ended(page, "rung")[0] == "done"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["GPUSupportedFeatures.prototype.has = () => false", "GPUCommandEncoder.prototype.resolveQuerySet = () => {}"],
+    ids=["no clock", "a clock that stands still"],
+)
+def test_without_a_clock_of_the_gpu_the_wall_is_the_clock_and_said_to_be(opened, bare, before):
+    page = opened(bare[1] + "bare.html", before=before)
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    how, said = ended(page, "rung")
+    facts = place.locator(".gpu-facts").inner_text()
+    assert how == "done", said
+    assert words()["clocks"]["wall"] in facts and facts.count(words()["shared"]) == 1
+    rates = [float(rate) for rate in place.locator(".gpu-rate").all_inner_texts()]
+    assert len(rates) == 2 and all(0 < rate < 1000 for rate in rates)
 
 
 def test_a_page_that_is_opened_as_a_file_says_what_to_do(opened, bare):

@@ -292,11 +292,11 @@ export async function chooseSize(gpu, kernels, cost, next) {
 export async function launchesFor(work, kernel, cost) {
   const enough = work.gpu.clock === "stamps" ? 0.04 : Math.min(1, Math.max(0.15, 20 * cost));
   for (let count = 1; ;) {
-    const { seconds } = await work.launch(kernel, count),
-      more = enough / Math.max(seconds, 1e-6);
-    // So many launches take the GPU some time; where its clock has not moved, it has none.
-    if (count >= 1000 && seconds < 0.001) work.gpu.clock = "wall";
-    if (more < 1.2 || count >= 1000) return count;
+    const { seconds, wall } = await work.launch(kernel, count);
+    // Where the GPU's clock has not moved all that time, it has none.
+    if (seconds < 0.001 && wall - cost > 0.2) work.gpu.clock = "wall";
+    const more = enough / Math.max(seconds, 1e-6);
+    if (more < 1.2 || count >= 1000 || wall - cost > Math.max(0.2, enough)) return count;
     count = Math.min(1000, Math.ceil(count * Math.min(4, more))); // in steps, since the first launches may mislead
   }
 }

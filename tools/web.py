@@ -18,6 +18,7 @@ import sys
 from html import escape
 from pathlib import Path
 
+import gpu_page
 import nbformat
 from glossary import CHINESE, GLOSSARY, terms
 from latex2mathml.converter import convert
@@ -27,6 +28,7 @@ from PIL import Image
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": (FOLDER, "README.md"), "zh_CN": (FOLDER / "zh_CN", "README.zh-CN.md")}
 LINK = re.compile(r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)')
+SELF = re.compile(r"\[([^\[\]]+)\]\(https://[\w-]+\.github\.io/[\w-]+/(?:zh_CN/)?(\w+\.html)\)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
@@ -79,10 +81,11 @@ def web_output(output, file):
         }
 
 
-def web_page(path, here, figures):
+def web_page(path, here, figures, language):
     """The notebook as Sphinx is given it."""
-    notebook = read(path)
+    notebook, cells, rung = read(path), [], gpu_page.rung_of(path)
     for number, cell in enumerate(notebook.cells):
+        cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = web_prose(without_badges(cell.source) if number == 0 else cell.source, here)
         else:
@@ -90,13 +93,20 @@ def web_page(path, here, figures):
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
             for place, output in enumerate(cell.outputs):
                 web_output(output, figures / f"{path.stem}-{cell.id}-{place}.png")
+            if rung and gpu_page.charted(cell.source) == rung:
+                cells.append(nbformat.v4.new_markdown_cell(gpu_page.beside_the_chart(language, rung), id="on-your-gpu"))
+    notebook.cells = cells
     return as_text(nbformat.from_dict(notebook))
 
 
 def front(readme, here):
-    """The first page: the README without badges and languages, and the list of pages that Sphinx wants."""
+    """The first page: the README without badges and languages, and the list of pages that Sphinx wants.
+
+    A link to the web edition itself leads to its page beside this one.
+    """
     text = re.sub(r"^\[(?:!\[|English\]|简体中文\]).*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
-    listed = "\n".join([path.stem for path in here] + ["glossary"])
+    listed = "\n".join([path.stem for path in here] + [gpu_page.PAGE, "glossary"])
+    text = SELF.sub(r'<a href="\2">\1</a>', text)
     return f"{web_prose(text, here)}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
 
 
@@ -107,11 +117,20 @@ def make_sources(language):
     shutil.rmtree(source, ignore_errors=True)
     (source / "figures").mkdir(parents=True)
     for path in here:
-        (source / path.name).write_text(web_page(path, here, source / "figures"), encoding="utf-8")
+        (source / path.name).write_text(web_page(path, here, source / "figures", language), encoding="utf-8")
+    (source / f"{gpu_page.PAGE}.md").write_text(web_prose(gpu_page.page(language), here), encoding="utf-8")
+    gpu_page.copy_to(source / "figures" / "gpu", language)
     (source / "glossary.md").write_text(GLOSSARY.read_text("utf-8"), encoding="utf-8")
     (source / "index.md").write_text(front(readme, here), encoding="utf-8")
     (source / "terms.txt").write_text("\n".join(f"{term} 10000" for term in terms(CHINESE)), encoding="utf-8")
-    both = ["index", "glossary", "search", "genindex", *(path.stem for path in pages(LANGUAGES["zh_CN"][0]))]
+    both = [
+        "index",
+        "glossary",
+        gpu_page.PAGE,
+        "search",
+        "genindex",
+        *(path.stem for path in pages(LANGUAGES["zh_CN"][0])),
+    ]
     about = dict(language=language, folder=str(folder.relative_to(ROOT)), repository=repository(), both=both)
     (source / "course.json").write_text(json.dumps(about), encoding="utf-8")
     return source

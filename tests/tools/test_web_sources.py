@@ -37,5 +37,11 @@ def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
     assert web.web_prose(f"see {link}, `{link}`", HERE) == f'see <a href="{address}">a</a>, `{link}`'
 
 
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_the_first_page_leads_to_the_page_that_runs_on_the_readers_gpu(readme):
+    first = web.front(readme, HERE).split("\n\n")[1]
+    assert '<a href="your_gpu.html">' in first and "https://" not in first
+
+
 def test_a_link_to_a_page_that_is_not_translated_leads_to_the_english_one():
     assert web.web_prose("[a](04_tiling.ipynb)", HERE[:2]) == '<a href="../04_tiling.html">a</a>'

@@ -14,3 +14,8 @@ addEventListener("afterprint", () => { root.dataset.theme = theme; });
 // What says whether a kernel is right begins with one of these signs.
 for (const words of document.querySelectorAll("article .cell_output pre"))
   if (/^[✓✗…]/.test(words.textContent)) words.classList.add("verdict");
+// What runs on the reader's GPU is fetched only where a page has a place for it; and never for a page that is a file.
+const places = document.querySelectorAll("[data-gpu]");
+const missing = () => places.forEach((place) => { place.dataset.missing = ""; });
+if (location.protocol === "file:") missing();
+else if (places.length) import(new URL("gpu/page.js", document.currentScript.src)).then(({ mount }) => mount(places)).catch(missing);

@@ -1,0 +1,555 @@
+"""The page "Run the ladder on your GPU", in headless Chromium: its kernels, its verdicts, each state that one may see.
+
+Chromium computes with the processor here (SwiftShader), so any machine will do. Most tests open the page's parts on a
+bare page; those marked `bulk` open the web edition itself.
+"""
+
+import functools
+import http.server
+import json
+import re
+import threading
+
+import gpu_page
+import numpy as np
+import pytest
+import web
+from launch.test_webgpu import sixty_shapes
+from test_browser import CHROMIUM, FLAGS
+from test_web import Quiet, faults, ours, site  # noqa: F401
+
+from helpers import ladder
+
+STEPS = ladder.steps("WebGPU")
+SOFTWARE = [flag for flag in FLAGS if flag != "--disable-gpu"]
+SOFTWARE += ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+BARE = """<!doctype html><html lang="{}"><title>bare</title><link rel="icon" href="data:,">
+<link rel="stylesheet" href="_static/course.css">
+<script defer src="_static/course.js"></script><article>{}</article></html>"""
+IMPORTS = "const run = await import('/_static/gpu/run.js'), judge = await import('/_static/gpu/check.js');"
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """(folder, address) of a page with all three parts, served; zh_CN/ has the Chinese one."""
+    home = tmp_path_factory.mktemp("bare")
+    for language, folder in (("en", home), ("zh_CN", home / "zh_CN")):
+        gpu_page.copy_to(folder / "_static" / "gpu", language)
+        for name in ("course.css", "course.js"):
+            (folder / "_static" / name).write_bytes((web.ROOT / "tools" / "web" / "static" / name).read_bytes())
+        parts = [("ladder", {}), ("own", {}), ("rung", {"step": "tiled"})]
+        places = "\n".join(gpu_page.place(language, part, **data) for part, data in parts)
+        (folder / "bare.html").write_text(BARE.format(language.replace("_", "-"), places), encoding="utf-8")
+    (home / "empty.html").write_text(BARE.format("en", ""), encoding="utf-8")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield home, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium(bare):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine; add it: sudo apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=SOFTWARE)
+        page = running.new_page()
+        page.goto(bare[1] + "empty.html")
+        there = page.evaluate("navigator.gpu?.requestAdapter().then(Boolean)")
+        page.close()
+        if not there:
+            running.close()
+            pytest.skip("this Chromium has no WebGPU in software: SwiftShader")
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """A function that opens an address in a tab of its own. Afterwards: no error, no request to another host."""
+    said, left, contexts = [], [], []
+
+    def open_page(address, width=1400, scheme="light", before=None):
+        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(120_000)
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        home = re.match(r"https?://[^/]+/|file://", address)[0]
+        page.on("request", lambda request: left.append(request.url) if not ours(request.url, home) else None)
+        if before:
+            page.add_init_script(before)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == [] and left == []
+
+
+@pytest.fixture(scope="module")
+def judged(chromium, bare):
+    """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict."""
+    page = chromium.new_page()
+    page.set_default_timeout(300_000)
+    page.goto(bare[1] + "empty.html")
+
+    def judge(step, source=None, shapes=None, choice=None):
+        [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == step]
+        if choice is not None:
+            about["choices"] = [about["choices"][choice]]
+        asked = dict(name=step, source=source or gpu_page.source(step), step=about, own=source is not None)
+        return page.evaluate(
+            f"""async ([one, stages]) => {{
+                {IMPORTS}
+                const gpu = await run.Gpu.open();
+                try {{ return await judge.check(gpu, one, async () => {{}}, stages ?? undefined); }}
+                catch (error) {{ return {{ findings: [{{ kind: error.kind ?? String(error), ...error.detail }}] }}; }}
+                finally {{ gpu.close(); }}
+            }}""",
+            [asked, shapes and [shapes]],
+        )
+
+    yield judge
+    page.close()
+
+
+# ------------------------------------------------------------------------------------------------ the kernels, judged
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_rung_is_right_at_ragged_shapes(judged, step):
+    assert judged(step, shapes=sixty_shapes()[:12])["right"]
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("step", STEPS)
+def test_a_rung_is_right_at_sixty_ragged_shapes(judged, step):
+    report = judged(step, shapes=sixty_shapes())
+    assert report["right"] and report["shapes"] == 60
+
+
+@pytest.mark.parametrize("step", ["vectorized", "prefetched"])
+def test_a_rung_is_right_with_the_sizes_of_small_devices(judged, step):
+    about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
+    assert len(about["choices"]) == 2 and about["choices"][0]["shared_bytes"] <= 16 * 1024
+    assert judged(step, choice=0, shapes=sixty_shapes()[:9])["right"]
+
+
+# (what, step, old, new, the verdict's name)
+WRONG = [
+    ("zeros", "naive", "C[row * N + col] = acc", "C[row * N + col] = 0.0 * acc", "zeros"),
+    ("nothing", "naive", "C[row * N + col] = acc;", "", "nothing stored"),
+    ("adds", "naive", "var acc = 0.0;", "var acc = C[row * N + col];", "adds to C"),
+    ("no guard", "naive", "if (row < M && col < N)", "if (row < M)", "out of bounds"),
+    ("guard of K", "tiled", "if (k0 + ty < K && col < N) {", "if (col < N) {", "out of bounds"),
+    ("last rows", "naive", "if (row < M && col", "if (row + 1 < M && col", "unwritten"),
+    ("swapped", "naive", "let row = id.x; let col = id.y;", "let row = id.y; let col = id.x;", "x and y swapped"),
+    ("turned", "naive", "C[row * N + col]", "C[col * M + row]", "transposed"),
+    ("= for +=", "naive", "acc +=", "acc =", "K is cut"),
+    ("k from 1", "coalesced", "k = 0u", "k = 1u", "K is cut"),
+    ("a tile less", "tiled", "k0 < K;", "k0 + TILE <= K;", "K is cut"),
+    ("next row", "naive", "A[row * K + k]", "A[((row + 1) % M) * K + k]", "wrong row"),
+    ("next column", "naive", "B[k * N + col]", "B[k * N + (col + 1) % N]", "wrong column"),
+    ("row length", "naive", "A[row * K + k]", "A[row * N + k]", "wrong index|out of bounds"),
+    ("tile turned", "tiled", "acc += As[ty][k] * Bs[k][tx]", "acc += As[ty][k] * Bs[tx][k]", "wrong index"),
+    ("starts at one", "naive", "var acc = 0.0;", "var acc = 1.0;", "wrong start"),
+    ("adds up", "naive", "A[row * K + k] * B", "A[row * K + k] + B", "wrong operator"),
+    ("at the edge", "naive", "col] = acc;", "col] = select(acc, 2.0 * acc, row + 1 == M);", "edge"),
+    ("no first barrier", "tiled", "        workgroupBarrier();\n\n        // 3.", "\n\n        // 3.", "race"),
+    ("for ever", "naive", "k++", "k += 0u", "hang"),
+    ("leaves", "tiled", "var acc = 0.0;", "var acc = 0.0; if (row >= M) { return; }", "does not compile"),
+]  # fmt: skip
+
+
+def changed(step, old, new):
+    source = gpu_page.source(step)
+    assert source.count(old) >= 1
+    return source.replace(old, new, 1)
+
+
+@pytest.mark.parametrize("what, step, old, new, kind", WRONG, ids=[case[0] for case in WRONG])
+def test_a_wrong_kernel_is_refused_by_name(judged, what, step, old, new, kind):
+    report = judged(step, changed(step, old, new))
+    assert not report.get("right") and re.fullmatch(kind, report["findings"][0]["kind"]), report
+
+
+def test_a_loop_without_an_end_is_named_with_its_line(judged):
+    source = changed("naive", "k++", "k += 0u")
+    [finding] = judged("naive", source)["findings"]
+    assert source.splitlines()[finding["line"] - 1].strip().startswith("for (var k")
+
+
+def test_a_loop_is_counted_under_a_name_that_the_source_has_not(judged):
+    source = changed("naive", "k++", "k += 0u").replace("@compute", "var<private> loop_cut: f32;\n@compute")
+    source = source.replace("for (", "@diagnostic(off, derivative_uniformity) for (")
+    assert judged("naive", source)["findings"][0]["kind"] == "hang"
+
+
+def test_what_does_not_compile_is_told_with_the_line_of_ones_own_text(judged):
+    source = changed("tiled", "acc += ", "ac += ")
+    [error, *_] = judged("tiled", source)["findings"][0]["errors"]
+    assert "ac" in error["message"] and source.splitlines()[error["line"] - 1].strip().startswith("ac +=")
+
+
+LOOP, SUM = "for (var k = 0u; k < K; k++) {", "B[k * N + col];"
+GUARDED = "if (k0 + ty < K && col < N) { Bs[ty][tx] = B[(k0 + ty) * N + col]; }"
+SELECTED = "Bs[ty][tx] = select(0.0, B[(k0 + ty) * N + col], k0 + ty < K && col < N);"
+RIGHT = {  # a step, and what is replaced by what
+    "a while loop": ("naive", (LOOP, "var k = 0u; while (k < K) {"), (SUM, f"{SUM} k++;")),
+    "a loop with a break": ("naive", (LOOP, "var k = 0u; loop { if (k == K) { break; }"), (SUM, f"{SUM} k++;")),
+    "backwards": ("coalesced", (LOOP, "for (var n = 0u; n < K; n++) { let k = K - 1 - n;")),
+    "leaves early": ("naive", ("if (row < M && col < N) {", "if (row >= M || col >= N) { return; } {")),
+    "its own names": ("naive", ("fn naive", "fn mine"), ("acc", "sum"), ("acc", "sum"), ("acc", "sum")),
+    "fma": ("tiled", ("acc += As[ty][k] * Bs[k][tx];", "acc = fma(As[ty][k], Bs[k][tx], acc);")),
+    "select": ("tiled", ("Bs[ty][tx] = 0.0;", ""), (GUARDED, SELECTED)),
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_a_right_kernel_in_another_style_passes(judged, what):
+    step, *changes = RIGHT[what]
+    source = gpu_page.source(step)
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new, 1)
+    report = judged(step, source)
+    assert report["right"], report["findings"]
+
+
+def test_a_tile_with_one_barrier_is_right_here_perhaps_and_said_to_be_unsafe(judged):
+    assert judged("tiled", gpu_page.source("tiled"), shapes=[(5, 6, 7)])["barriers"] is None
+    report = judged("prefetched", gpu_page.source("prefetched"), shapes=[(5, 6, 7)])
+    assert report["right"] and report["barriers"] == 1  # of two halves, each of which the other's barrier guards
+    unused = "var<workgroup> tile: array<f32, 4>;\n" + gpu_page.source("naive")
+    assert judged("naive", unused, shapes=[(5, 6, 7)])["barriers"] is None
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_rung_is_right_with_its_loops_counted(judged, step):
+    """A reader's kernel is: the count must neither refuse nor cut a loop of a right one."""
+    report = judged(step, gpu_page.source(step), shapes=sixty_shapes()[:5])
+    assert report["right"], report
+
+
+@pytest.mark.parametrize("name", gpu_page.LEFT_OUT)
+def test_an_exercise_that_nobody_filled_in_is_not_yet_done(judged, name):
+    [finding] = judged(name, gpu_page.stub(name))["findings"]
+    assert finding["kind"] == "not yet"
+
+
+def test_launches_are_those_of_the_ladder(chromium, bare):
+    page = chromium.new_page()
+    page.goto(bare[1] + "empty.html")
+    shapes = [(1, 1, 1), (33, 17, 5), (128, 129, 8), (1000, 7, 3)]
+    for about in gpu_page.steps()["steps"]:
+        step = ladder.STEPS[about["name"]]
+        for choice in about["choices"]:
+            groups = page.evaluate(
+                f"async ([kernel, shapes]) => {{ {IMPORTS} return shapes.map(([M, N]) => run.grid(kernel, M, N)); }}",
+                [dict(step=about, choice=choice), shapes],
+            )
+            assert groups == [[*step.grid(choice["parameters"], M, N), 1] for M, N, _ in shapes]
+            assert choice["threads"] == np.prod(step.block(choice["parameters"]))
+    page.close()
+
+
+def test_medians_halves_and_what_is_undecided(chromium, bare):
+    page = chromium.new_page()
+    page.goto(bare[1] + "empty.html")
+    found = page.evaluate(
+        """async () => {
+            const { figures, beside } = await import('/_static/gpu/contest.js');
+            const one = figures([4e-3, 1e-3, 2e-3, 3e-3, 5e-3], 100);
+            const nine = [10, 10.1, 10.2, 9.9, 9.8, 10, 10.3, 9.7, 10], base = figures(nine, 100);
+            const drift = [10, 11, 12, 13, 14, 15, 16, 17, 18];
+            const other = (change) => beside(figures(nine.map(change), 100), base);
+            return {
+                one,
+                twice: other((time) => time / 2), half: other((time) => 2 * time),
+                within: other((time) => time / 1.04), once: other((time, at) => (at ? time / 2 : time)),
+                overlaps: beside(figures(drift.map((time) => time / 1.1), 100), figures(drift, 100)),
+                few: beside(figures([1], 100), figures([2], 100)),
+            };
+        }"""
+    )
+    low, median, high = np.percentile([1e-3, 2e-3, 3e-3, 4e-3, 5e-3], (25, 50, 75))
+    one = found["one"]
+    assert one["seconds"] == pytest.approx(median) and one["rate"] == pytest.approx(2e6 / median / 1e9)
+    assert (one["from"], one["to"]) == pytest.approx((2e6 / high / 1e9, 2e6 / low / 1e9))
+    assert one["spread"] == pytest.approx((high - low) / median / 2)
+    assert found["twice"] == pytest.approx(2) and found["half"] == pytest.approx(1 / 2)
+    assert [found[name] for name in ("within", "once", "overlaps", "few")] == [None] * 4
+    page.close()
+
+
+# ------------------------------------------------------------------------------------------ what a reader sees and does
+
+ARENA = "document.querySelector('[data-gpu={}] .gpu-arena').dataset.state"
+
+
+def ended(page, part="ladder"):
+    """Wait until that part's contest is over. Returns how it ended, and what it says then."""
+    page.wait_for_function(f"![undefined, 'running'].includes({ARENA.format(part)})")
+    place = page.locator(f"[data-gpu={part}]")
+    return page.evaluate(ARENA.format(part)), place.locator(".gpu-status").inner_text()
+
+
+def ready(page, part="ladder"):
+    page.wait_for_selector(f"[data-gpu={part}][data-ready]")
+    return page.locator(f"[data-gpu={part}]")
+
+
+def words(language="en"):
+    return gpu_page.TEXTS[language]
+
+
+def begins(text):
+    """The words before the first gap of a text with gaps."""
+    return text.partition("{")[0]
+
+
+def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
+    page = opened(bare[1] + "bare.html", 375)
+    ladder_place = ready(page)
+    button = ladder_place.locator(".gpu-go")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.inner_text() == words()["stop"] and page.locator(".gpu-go:disabled").count() == 2
+    how, said = ended(page)
+    assert how == "done" and said.startswith("Done. 7 of 7 kernels are right."), said
+    rows = ladder_place.get_by_role("row").all_inner_texts()
+    assert [next(name for name in STEPS if name in row) for row in rows[1:]] == list(STEPS)
+    assert ladder_place.locator(".gpu-idea").all_inner_texts() == [ladder.STEPS[name].idea for name in STEPS]
+    widths = ladder_place.locator(".gpu-drawn i").evaluate_all("all => all.map(bar => parseFloat(bar.style.width))")
+    assert len(widths) == 7 and all(0 < width <= 100 for width in widths)
+    facts = ladder_place.locator(".gpu-facts").inner_text()
+    assert "swiftshader" in facts and facts.count(words()["apart"]) in (2, 3) and "float32" in facts
+    assert words()["software"].partition("(")[0] in ladder_place.inner_text()
+    assert page.locator(".gpu-go:disabled").count() == 0 and button.inner_text() == words()["go"]["ladder"]
+    assert page.evaluate("document.activeElement.className") == "gpu-go"
+
+
+def test_the_button_stops_it(opened, bare):
+    page = opened(bare[1] + "bare.html")
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    page.wait_for_selector("[data-gpu=rung] tr[data-state=checking]")
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung") == ("stopped", words()["status"]["stopped"])
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+    assert [name for name in STEPS if name in place.locator("table").inner_text()] == ["coalesced", "tiled"]
+
+
+@pytest.mark.parametrize(
+    "kind, before",
+    [
+        ("no WebGPU", "delete Navigator.prototype.gpu"),
+        ("no adapter", "GPU.prototype.requestAdapter = async () => null"),
+        ("no device", "GPUAdapter.prototype.requestDevice = async () => { throw new Error('busy') }"),
+        ("not secure", "Object.defineProperty(window, 'isSecureContext', { value: false })"),
+        ("memory", "GPUDevice.prototype.popErrorScope = async () => ({ message: 'none left' })"),
+        ("refused", "let n = 0; GPUDevice.prototype.popErrorScope = async () => (n++ % 2 ? { message: 'no' } : null)"),
+    ],
+)
+@pytest.mark.parametrize("folder, language", [("", "en"), ("zh_CN/", "zh_CN")])
+def test_a_device_that_is_not_there_is_told_with_a_remedy(opened, bare, kind, before, folder, language):
+    page = opened(bare[1] + folder + "bare.html", before=before)
+    ready(page, "rung").locator(".gpu-go").click()
+    how, said = ended(page, "rung")
+    assert how == "trouble" and said.startswith(begins(words(language)["trouble"][kind])), said
+    assert "{" not in said and page.locator("[data-gpu=rung] table").count() == 0
+
+
+# At the first bar `does` happens, once: the device goes, or no wait comes to its end and ten seconds are soon over.
+FIRST_BAR = """const ask = GPUAdapter.prototype.requestDevice, map = GPUBuffer.prototype.mapAsync;
+    const wait = window.setTimeout, never = new Promise(() => {{}});
+    let device, stuck = false, armed = true;
+    GPUAdapter.prototype.requestDevice = async function (...how) {{ return (device = await ask.apply(this, how)); }};
+    GPUBuffer.prototype.mapAsync = function (...how) {{ return stuck ? never : map.apply(this, how); }};
+    window.setTimeout = (go, after) => wait(go, stuck && after === 10000 ? 100 : after);
+    window.mend = () => {{ stuck = false; }};
+    new MutationObserver(() => {{
+        if (armed && document.querySelector('tr[data-timed]')) {{ armed = false; {does}; }}
+    }}).observe(document, {{ subtree: true, childList: true, attributes: true }});"""
+
+
+@pytest.mark.parametrize("kind, does", [("lost", "device.destroy()"), ("slow", "stuck = true")])
+def test_a_device_that_is_lost_or_slow_ends_the_run_in_words_and_the_next_one_goes(opened, bare, kind, does):
+    page = opened(bare[1] + "bare.html", before=FIRST_BAR.format(does=does))
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    how, said = ended(page, "rung")
+    told = [words()["trouble"][kind].replace("{seconds}", "10").replace("{name}", name) for name in STEPS]
+    assert how == "trouble" and said.startswith(tuple(map(begins, told))) and "{" not in said, said
+    assert place.locator("tr[data-timed]").count() == 1, "what was measured stays"
+    page.evaluate("mend()")
+    place.locator(".gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["GPUSupportedFeatures.prototype.has = () => false", "GPUCommandEncoder.prototype.resolveQuerySet = () => {}"],
+    ids=["no clock", "a clock that stands still"],
+)
+def test_without_a_clock_of_the_gpu_the_wall_is_the_clock_and_said_to_be(opened, bare, before):
+    page = opened(bare[1] + "bare.html", before=before)
+    place = ready(page, "rung")
+    place.locator(".gpu-go").click()
+    how, said = ended(page, "rung")
+    facts = place.locator(".gpu-facts").inner_text()
+    assert how == "done", said
+    assert words()["clocks"]["wall"] in facts and facts.count(words()["shared"]) == 1
+    rates = [float(rate) for rate in place.locator(".gpu-rate").all_inner_texts()]
+    assert len(rates) == 2 and all(0 < rate < 1000 for rate in rates)
+
+
+def test_a_page_that_is_opened_as_a_file_says_what_to_do(opened, bare):
+    page = opened(f"file://{bare[0]}/bare.html")
+    page.wait_for_selector("[data-gpu][data-missing]")
+    assert page.locator(".gpu-missing:visible").count() == 3 and page.locator(".gpu-go").count() == 0
+    assert "python -m http.server" in page.locator(".gpu-missing").first.inner_text()
+
+
+def test_a_kernel_is_written_refused_and_kept(opened, bare):
+    page = opened(bare[1] + "bare.html", 375)
+    place, text = ready(page, "own"), page.get_by_label(words()["own"]["editor"])
+    assert text.input_value() == gpu_page.stub("naive")
+    go, verdict = place.locator(".gpu-go"), place.locator(".gpu-verdict")
+    go.click()
+    assert ended(page, "own") == ("done", words()["status"]["none"])
+    assert verdict.inner_text() == words()["report"]["not yet"].format(name="naive")
+    wrong = changed("naive", "acc +=", "acc =")
+    text.fill(wrong)
+    go.click()
+    ended(page, "own")
+    assert verdict.inner_text().startswith("✗ naive is wrong.\n  K is cut: ") and place.locator("table").count() == 0
+    text.fill(changed("naive", "acc +=", "ac +="))
+    go.click()
+    ended(page, "own")
+    assert verdict.inner_text().startswith("✗ naive is wrong.\n  does not compile: ")
+    line = 1 + wrong[: wrong.index("acc = A[")].count("\n")
+    assert place.locator(".gpu-numbers .gpu-wrong").inner_text().strip() == str(line)
+    verdict.get_by_role("button", name=f"line {line}").click()
+    assert page.evaluate("getSelection().toString()").strip().startswith("ac +=")
+    page.get_by_label("tiled").check()
+    assert text.input_value() == gpu_page.stub("tiled")
+    page.reload()
+    ready(page, "own")
+    assert "ac +=" in text.input_value()
+    place.locator(".gpu-again").click()
+    assert text.input_value() == gpu_page.stub("naive")
+    page.reload()
+    ready(page, "own")
+    assert text.input_value() == gpu_page.stub("naive")
+
+
+def test_a_right_kernel_is_timed_beside_the_courses(opened, bare):
+    page = opened(bare[1] + "zh_CN/bare.html")
+    place, text = ready(page, "own"), page.get_by_label(words("zh_CN")["own"]["editor"])
+    page.get_by_label("tiled").check()
+    text.fill(gpu_page.source("tiled"))
+    place.locator(".gpu-go").click()
+    assert ended(page, "own")[0] == "done"
+    assert place.locator(".gpu-verdict").inner_text().startswith("✓ tiled 正确：")
+    assert place.locator("tr[data-timed]").count() == 2
+    place.get_by_text(words("zh_CN")["own"]["solution"]).click()
+    page.wait_for_function(
+        "document.querySelector('[data-gpu=own] details[open] pre').textContent.includes('workgroupBarrier')"
+    )
+
+
+def test_a_browser_that_keeps_nothing_is_told(opened, bare):
+    page = opened(bare[1] + "bare.html", before="Storage.prototype.setItem = () => { throw new Error('full') }")
+    ready(page, "own")
+    page.get_by_label(words()["own"]["editor"]).fill("fn")
+    assert page.locator(".gpu-kept").inner_text() == words()["own"]["unkept"]
+
+
+# ---------------------------------------------------------------------------------------------------- words and files
+
+
+def leaves(texts, above=""):
+    """Every place of a word in the texts, with the gaps that it has."""
+    if isinstance(texts, str):
+        yield above, tuple(sorted(re.findall(r"\{\w+\}", texts)))
+    else:
+        for key, value in texts.items() if isinstance(texts, dict) else enumerate(texts):
+            yield from leaves(value, f"{above}/{key}")
+
+
+def test_both_languages_have_the_same_words_and_gaps():
+    english, chinese = (set(leaves(words(language))) for language in ("en", "zh_CN"))
+    ideas = {(f"/ideas/{name}", ()) for name in STEPS}  # the English ones are the ladder's
+    assert chinese - english == ideas and english - chinese == set()
+
+
+def test_every_finding_has_its_words_and_its_name_in_the_glossary():
+    named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
+    named |= {"wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
+    for language in ("en", "zh_CN"):
+        kinds, messages = words(language)["kinds"], words(language)["messages"]
+        assert named <= kinds.keys() and len(named) > 20
+        told = {key.partition("/")[0] for key in messages}
+        assert kinds.keys() - {"not yet"} == told
+        for kind, name in kinds.items():
+            assert name == (kind if language == "en" else f"{rows[kind]}（{kind}）")
+
+
+def test_the_page_holds_the_kernels_themselves(bare):
+    folder = bare[0] / "_static" / "gpu"
+    for step in STEPS:
+        assert (folder / f"{step}.wgsl").read_bytes() == (gpu_page.KERNELS / f"{step}.wgsl").read_bytes()
+    told = json.loads((folder / "steps.json").read_text("utf-8"))["steps"]
+    assert [each["name"] for each in told] == list(STEPS)
+    pages = [each["page"].partition("_")[0] for each in told]
+    assert pages == ["02", "03", "04", "05", "06", "09", "10"]
+
+
+# ------------------------------------------------------------------------------------------------- in the web edition
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("folder", ["", "zh_CN/"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_the_book_everybody_can_read_each_state_on_a_phone_and_a_screen(opened, site, folder, scheme):  # noqa: F811
+    page = opened(site[1] + folder + "your_gpu.html", 375, scheme)
+    ready(page)
+    own = ready(page, "own")
+    assert faults(page) == []
+    page.locator("[data-gpu=ladder] .gpu-go").click()
+    page.wait_for_selector("tr[data-timed]")
+    assert faults(page) == []
+    assert ended(page)[0] == "done"
+    page.locator("#gpu-editor").fill(changed("naive", "acc +=", "ac +="))
+    own.locator(".gpu-go").click()
+    assert ended(page, "own")[0] == "done"
+    for width in (375, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert faults(page) == []
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("folder", ["", "zh_CN/"])
+def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folder):  # noqa: F811
+    page = opened(site[1] + folder + "index.html")
+    page.locator("article p a").first.click()
+    page.wait_for_url(re.compile(f"/{folder}your_gpu.html$"))
+    for about in gpu_page.steps()["steps"]:
+        if not (site[0] / folder / f"{about['page']}.html").exists():
+            continue
+        page.goto(f"{site[1]}{folder}{about['page']}.html")
+        place = ready(page, "rung")
+        assert place.count() == 1 and about["name"] in place.locator(".gpu-go").inner_text()
+        before = place.evaluate("place => place.closest('section').querySelectorAll('.cell_output img').length")
+        assert before >= 1, "no chart stands in that section"
+    page.locator("[data-gpu=rung] .gpu-go").click()
+    assert ended(page, "rung")[0] == "done"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400

@@ -1,0 +1,218 @@
+// The parts of the page: the whole ladder, one rung, one's own kernel. All words are in texts.json.
+import { Chart, factsOf } from "./chart.js";
+import { Stopped, contest } from "./contest.js";
+import { Editor, kept, verdict } from "./editor.js";
+import { Trouble } from "./run.js";
+import { filled, made, texts } from "./words.js";
+
+let steps, stubs; // of steps.json
+const sources = {}; // of kernels, by name: promises
+const buttons = new Set(); // one contest runs at a time on a page: these are disabled meanwhile
+
+async function fetched(name) {
+  const answer = await fetch(new URL(name, import.meta.url));
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  return name.endsWith(".json") ? answer.json() : answer.text();
+}
+
+const stepOf = (name) => steps.find((step) => step.name === name);
+const sourceOf = (name) =>
+  (sources[name] ??= fetched(`${name}.wgsl`).catch(() => {
+    delete sources[name]; // to be asked for again
+    throw new Trouble("files");
+  }));
+
+/** What went wrong, in words, with a remedy. */
+function troubleOf(error) {
+  if (!(error instanceof Trouble)) return filled(texts.trouble.unknown, { message: error.message });
+  return filled(texts.trouble[error.kind], { ...error.detail, message: error.detail.message || "–" });
+}
+
+/** A finding with its name, and with the place of its words: the compiler's own words tell three names apart. */
+function named(finding) {
+  if (!finding) return {};
+  const said = finding.errors?.[0]?.message ?? "";
+  let { kind, text } = finding;
+  if (/uniform control flow/.test(said)) kind = "divergent barrier";
+  if (/workgroup storage/i.test(said)) kind = "shared memory";
+  if (finding.count === null) text = "differs";
+  if (finding.entries !== undefined) text = "entries";
+  return { ...finding, kind, words: text ? `${kind}/${text}` : kind };
+}
+
+/**
+ * A button that runs a contest, and stops it; below it all that comes of it. `asked` gives the contestants at a press;
+ * `report` gets what is found of each, and null at the beginning.
+ */
+function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
+  const element = made(`<div class="gpu-arena">
+    <div class="gpu-controls"><button type="button" class="gpu-go">${label}</button>
+      <progress max="1" value="0" hidden aria-label="${texts.progress}"></progress></div>
+    <p role="status" class="gpu-status"></p><div class="gpu-shown"></div></div>`);
+  const [button, progress, status, shown] = ["button", "progress", ".gpu-status", ".gpu-shown"].map((part) =>
+    element.querySelector(part),
+  );
+  let running = null;
+  buttons.add(button);
+  button.addEventListener("click", () => (running ? (running.stop = true) : run()));
+
+  async function run() {
+    const mine = (running = { stop: false });
+    begin();
+    let chart, gpu, facts;
+    try {
+      const contestants = await asked();
+      chart = new Chart(contestants, toCourse);
+      facts = made("<div></div>");
+      shown.append(chart.element, made(`<p class="gpu-legend">${texts.legend}</p>`), facts);
+      await contest(contestants, {
+        stopped: () => mine.stop,
+        gpu: (opened) => {
+          gpu = opened;
+          if (!gpu.software) return;
+          shown.prepend(made(`<p class="gpu-note"></p>`));
+          shown.firstElementChild.textContent = filled(texts.software, { gpu: gpu.name });
+        },
+        phase: (key, values) => {
+          status.textContent = filled(texts.status[key], values);
+          if (key === "none") shown.replaceChildren(); // no bar will come
+        },
+        state: (one, key, values) => chart.state(one, key, values),
+        report: (one, found) => {
+          const finding = named(found.findings[0]);
+          chart.state(one, found.right ? "right" : "wrong", { kind: texts.kinds[finding.kind] });
+          report(one, { ...found, finding });
+        },
+        progress: (part) => (progress.value = part),
+        facts: (values) => facts.replaceChildren(factsOf(gpu, values, contestants)),
+        figures: (one, figures) => chart.figures(one, figures),
+      });
+      end("done");
+    } catch (error) {
+      const stopped = error instanceof Stopped;
+      chart?.stop(stopped ? null : (error.of ?? null));
+      if (!stopped && !chart?.timed.length) shown.replaceChildren();
+      status.textContent = stopped ? texts.status.stopped : troubleOf(error);
+      status.classList.toggle("gpu-trouble", !stopped);
+      end(stopped ? "stopped" : "trouble");
+    }
+  }
+
+  function begin() {
+    element.dataset.state = "running";
+    for (const other of buttons) other.disabled = other !== button; // this one keeps the focus, and stops it
+    button.textContent = texts.stop;
+    Object.assign(progress, { hidden: false, value: 0 });
+    shown.replaceChildren();
+    status.classList.remove("gpu-trouble");
+    report(null);
+  }
+
+  function end(how) {
+    running = null;
+    progress.hidden = true;
+    button.textContent = label;
+    for (const other of buttons) other.disabled = false;
+    element.dataset.state = how;
+  }
+
+  return element;
+}
+
+/** These rungs as contestants; each name leads to its page. */
+async function rungs(names) {
+  const one = async (name) => {
+    const step = stepOf(name);
+    return { name, title: `<a href="${step.page}.html">${name}</a>`, step, source: await sourceOf(name) };
+  };
+  return Promise.all(names.map(one));
+}
+
+const PARTS = {
+  ladder(place) {
+    place.replaceChildren(arena(texts.go.ladder, () => rungs(steps.map(({ name }) => name))));
+  },
+
+  /** This rung and the one before, beside the stored chart of a page. */
+  rung(place) {
+    const names = steps.map(({ name }) => name);
+    const at = names.indexOf(place.dataset.step);
+    const mine = names.slice(Math.max(0, at - 1), at + 1);
+    const title = `<p><strong>${texts.rung}</strong> · <a href="your_gpu.html">${texts.whole}</a></p>`;
+    const label = filled(texts.go.rung, { names: mine.join(texts.and) });
+    place.replaceChildren(
+      made(title),
+      arena(label, () => rungs(mine)),
+    );
+  },
+
+  own(place) {
+    const choice = (name) => `<label><input type="radio" name="gpu-which" value="${name}">${name}</label>`;
+    const element = made(`<div><fieldset class="gpu-which"><legend>${texts.own.which}</legend>
+        ${Object.keys(stubs).map(choice).join("")}</fieldset>
+      <p class="gpu-task"></p><label for="gpu-editor" class="gpu-label">${texts.own.editor}</label>
+      <p class="gpu-constants"></p><div class="gpu-hints"></div>
+      <details class="gpu-solution"><summary>${texts.own.solution}</summary><pre tabindex="0"></pre></details></div>`);
+    const part = (name) => element.querySelector(`.gpu-${name}`);
+    const says = made(`<pre class="gpu-verdict verdict" role="status" tabindex="0" hidden></pre>`);
+    const again = made(`<button type="button" class="gpu-again">${texts.own.again}</button>`);
+    const keeps = made(`<span class="gpu-kept"></span>`);
+    let name;
+    const editor = new Editor((text) => {
+      keeps.textContent = kept.write(name, text) ? texts.own.kept : texts.own.unkept;
+    });
+    const contestants = async () => [
+      { name, title: filled(texts.course, { name }), step: stepOf(name), source: await sourceOf(name) },
+      { name, title: texts.yours, step: stepOf(name), source: editor.text, own: true },
+    ];
+    const report = (one, found) => {
+      if (one && !one.own) return;
+      says.hidden = !found;
+      says.replaceChildren(...(found ? verdict(name, found, editor) : []));
+      const lines = [found?.finding.line, ...(found?.finding.errors ?? []).map(({ line }) => line)];
+      editor.number(lines.filter(Boolean));
+    };
+    const fight = arena(texts.go.own, contestants, { toCourse: true, report });
+
+    function choose(chosen) {
+      name = chosen;
+      editor.text = kept.read(name) ?? stubs[name];
+      part("task").textContent = texts.own.tasks[name];
+      const constants = Object.entries(stepOf(name).choices[0].parameters).map(([key, value]) => `${key} = ${value}`);
+      part("constants").textContent = filled(texts.own.constants, { constants: constants.join(", ") });
+      const hint = (text, n) => `<details><summary>${texts.own.hints[n]}</summary><p>${text}</p></details>`;
+      part("hints").innerHTML = texts.own.hint[name].map(hint).join("");
+      part("solution").open = false;
+      keeps.textContent = "";
+      says.hidden = true;
+    }
+
+    part("which").addEventListener("change", ({ target }) => choose(target.value));
+    part("solution").addEventListener("toggle", async ({ target }) => {
+      target.lastElementChild.textContent = await sourceOf(name).catch(troubleOf);
+    });
+    again.addEventListener("click", () => {
+      kept.write(name, null);
+      choose(name);
+    });
+    buttons.add(again);
+    part("label").after(editor.element);
+    part("constants").after(fight);
+    fight.querySelector(".gpu-controls").append(again, keeps);
+    fight.querySelector(".gpu-status").after(says);
+    element.querySelector("input").checked = true;
+    choose(Object.keys(stubs)[0]);
+    place.replaceChildren(element);
+  },
+};
+
+/** Fill these places of the page. Where a file cannot be fetched, what stands there says what to do. */
+export async function mount(places) {
+  const [words, book] = await Promise.all([fetched("texts.json"), fetched("steps.json")]);
+  Object.assign(texts, words);
+  ({ steps, stubs } = book);
+  for (const place of places) {
+    PARTS[place.dataset.gpu](place);
+    place.dataset.ready = "";
+  }
+}

@@ -9,11 +9,12 @@ Notebooks import from here by name, and what is special to one page from the roo
 
 import lazy_loader
 
-from . import devices
+from . import devices, stopping
 from .doctor import doctor
 
 devices.choose_cuda_target()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
+stopping.answer_in_one_line()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach(

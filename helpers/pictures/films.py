@@ -28,10 +28,12 @@ LOADED = (
     "for (const image of film.querySelectorAll('img')) image.style.width = '100%'; "
     f"film.style.maxWidth = '{FRAME * PIXELS:.0f}px'; slider.parentNode.style.display = 'block'; slider.oninput()"
 )
+# Without the attribute, JupyterLab takes the slider's arrow keys for its own, and folds cells.
 FILM = """<figure aria-label="{text}" style="margin: 0">
 <figcaption>{legend}</figcaption>
 <label style="display: none"><span></span>
-<input type="range" min="1" max="{last}" value="1" style="display: block; width: 100%" oninput="{show}"></label>
+<input type="range" data-lm-suppress-shortcuts="true" min="1" max="{last}" value="1"
+style="display: block; width: 100%" oninput="{show}"></label>
 {images}
 </figure>"""
 IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'

@@ -620,10 +620,12 @@ def first_adapter(name: str | None) -> Device:
             return proved_adapter(adapter)
         except Exception as error:  # a driver may fail in any way; each way means "not this one"
             problems.append(f"{adapter.info.device}: {str(error).strip().splitlines()[0][:200]}")
-    listed = ", ".join(one.info.device for one in webgpu_adapters()) or "none at all"
+    listed = ", ".join(one.info.device for one in webgpu_adapters())
+    if listed and not problems:
+        raise DeviceError(f"no WebGPU adapter is called {repr(name)[:80]}; there are: {listed}.")
+    called = f"called {repr(name)[:80]} " if name else ""
     raise DeviceError(
-        f"no WebGPU adapter {f'called {name!r} ' if name else ''}can run a kernel ({'; '.join(problems) or listed}). "
-        f"{webgpu_remedy()}"
+        f"no WebGPU adapter {called}can run a kernel ({'; '.join(problems) or 'none at all'}). {webgpu_remedy()}"
     )
 
 

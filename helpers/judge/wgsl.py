@@ -12,6 +12,14 @@ from .parts import without_comments
 from .report import Report
 from .touched import NOTHING, misses
 
+WAITS_UNDER = re.compile(r"\bif\b([^{;]*)\{[^{}]*\bworkgroupBarrier")
+
+
+def waits_around(code: str) -> bool:
+    """Whether the tiles are used between two of the waits, and before or after them, so round by round in turn."""
+    first, *between, last = code.split("workgroupBarrier") if "workgroupBarrier" in code else (code, "")
+    return all(re.search(r"\b[AB]s\b", part) for part in (first + last, "".join(between)))
+
 
 def wgsl_frame() -> str:
     """The course's `tiled` in WGSL with MY_LINES for what stands in its loop over the tiles."""
@@ -33,7 +41,7 @@ def judge_wgsl(my_lines: str) -> Report:
     except DeviceError as error:
         return Report("your kernel (WGSL)", (Finding("not yet", f"Nothing here can run it: {error}"),), 0)
     report, code = check(k), without_comments(my_lines)
-    places = {name: len(re.findall(rf"\b{name}\s*\[", code)) for name in "AB"}
+    places = {name: len(re.findall(rf"\b{name}\s*\[|&\s*{name}\b", code)) for name in "AB"}
     if not report and report.findings[0].kind in NOTHING and all(places.values()):
         said = report.findings[0].message.rstrip(".")
         return replace(report, findings=(Finding("nothing arrives", f"{said}. Follow the numbers through the sum"),))
@@ -44,7 +52,16 @@ def judge_wgsl(my_lines: str) -> Report:
         for name, n in places.items()
         if n > 1
     ]
-    if code.count("workgroupBarrier") < 2:
+    missing += [
+        Finding("not staged", f"{name}s is not both filled and read: each number of {name} is to come from there")
+        for name in "AB"
+        if len(re.findall(rf"\b{name}s\b", code)) < 2
+    ]
+    if any(re.search(r"\b(tx|ty|row|col)\b", condition) for condition in WAITS_UNDER.findall(code)):
+        missing.append(
+            Finding("divergent barrier", "only some invocations reach a barrier: it stands under their `if`")
+        )
+    if not waits_around(code):
         why = "two waits are needed: before the tiles are read, and before they are overwritten"
         missing.append(Finding("race", why))
     return misses(report, *missing)

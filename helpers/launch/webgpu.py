@@ -79,6 +79,8 @@ class WebGPUKernel(Kernel):
         gpu, entries = self.device.handle, ENTRY.findall(self.source)
         if len(entries) != 1:
             raise KernelError(f"the source must hold exactly one @compute entry point, not {len(entries)}.")
+        if odd := re.search(r"[\x00\ud800-\udfff]", self.source):
+            raise KernelError(f"the source holds {odd[0]!r}, which is no text of WGSL; leave it out.")
         code = with_constants(self.source, self.parameters)
         start = time.perf_counter()
         try:

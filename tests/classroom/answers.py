@@ -1015,6 +1015,21 @@ acc += low + high;
             {"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
             "2 places",
         ),
+        "no tiles, and waits": (
+            """
+        workgroupBarrier();
+        for (var k = k0; k < min(K, k0 + TILE); k++) {
+            if (row < M && col < N) { acc += A[row * K + k] * B[k * N + col]; }
+        }
+        workgroupBarrier();
+""",
+            "not staged",
+        ),
+        "some wait": ({"workgroupBarrier();": "if (tx == 0) { workgroupBarrier(); }"}, "✗"),
+        "A is read again, by its address": (
+            {"acc += As[ty][k]": "let p = &A; acc += select(0.0, (*p)[row * K + k0 + k], row < M && k0 + k < K)"},
+            "2 places",
+        ),
         "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
         "OpenCL's words": ({"for (var k = 0u;": "for (int k = 0;"}, "does not compile"),
     },

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
+from helpers.judge.wgsl import waits_around
 from helpers.launch import KernelError, draw
 
 pytestmark = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
@@ -201,3 +202,22 @@ def test_what_no_kernel_may_read_is_poison():
     """WebGPU clamps a read beyond its buffer; the guard lies inside the buffer, so that such a read shows."""
     source = webgpu_kernel("naive", BM=4, BN=4).source.replace("A[row * K + k]", "A[(row + M) * K + k]")
     assert not check(webgpu_kernel(source, like="naive", BM=4, BN=4))
+
+
+WAIT, STAGE, READ = "workgroupBarrier(); ", "As[ty][tx] = a; ", "acc += As[ty][k]; "
+
+
+@pytest.mark.parametrize(
+    "code, right",
+    [
+        (STAGE + WAIT + READ + WAIT, True),
+        (WAIT + STAGE + WAIT + READ, True),
+        (STAGE + WAIT + WAIT + READ, False),
+        (STAGE + READ + WAIT + WAIT, False),
+        (STAGE + WAIT + READ, False),
+        (STAGE + READ, False),
+    ],
+)
+def test_the_waits_stand_around_the_reading(code, right):
+    """A GPU may hide a race, so the places of the waits are judged by the text."""
+    assert waits_around(code) == right

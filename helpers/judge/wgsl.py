@@ -53,7 +53,7 @@ def judge_wgsl(my_lines: str) -> Report:
         if n > 1
     ]
     missing += [
-        Finding("not staged", f"{name}s is not both filled and read: each number of {name} is to come from there")
+        Finding("too many loads", f"{name}s is not both filled and read: each number of {name} is to come from there")
         for name in "AB"
         if len(re.findall(rf"\b{name}s\b", code)) < 2
     ]

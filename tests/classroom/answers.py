@@ -1023,7 +1023,7 @@ acc += low + high;
         }
         workgroupBarrier();
 """,
-            "not staged",
+            "is not both filled and read",
         ),
         "some wait": ({"workgroupBarrier();": "if (tx == 0) { workgroupBarrier(); }"}, "✗"),
         "A is read again, by its address": (

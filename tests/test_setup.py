@@ -11,10 +11,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import notebooks
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from helpers.instruments import published
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -129,24 +132,52 @@ def test_binder_understands_the_environment():
     assert copied and copied.start() < said.index('--file "environment.yml"')
 
 
-def test_the_readmes_badges_follow_the_repository_setting():
-    owner_and_name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").rstrip("/")
-    readme = (ROOT / "README.md").read_text()
-    for badge in (
-        f"mybinder.org/v2/gh/{owner_and_name}/HEAD?",
-        f"colab.research.google.com/github/{owner_and_name}/blob/main/",
+@pytest.mark.parametrize("readme", notebooks.READMES)
+@pytest.mark.parametrize("alive", [False, True])
+def test_a_readme_leads_to_binder_colab_and_the_web_once_it_is_published(readme, alive, monkeypatch):
+    monkeypatch.setattr(notebooks, "published", lambda: alive)
+    door = notebooks.door(readme)
+    owner, name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").split("/")
+    folder = "zh_CN/" if "zh" in readme else ""
+    for address in (
+        f"https://{owner}.github.io/{name}/{folder})",
+        f"https://mybinder.org/v2/gh/{owner}/{name}/HEAD?urlpath=lab/tree/notebooks/{folder}00_start_here.ipynb)",
+        f"https://colab.research.google.com/github/{owner}/{name}/blob/main/notebooks/{folder}00_start_here.ipynb)",
     ):
-        assert badge in readme, f"README.md should link to {badge}..."
+        assert (address in door) == alive
+    assert ("(RELEASING.md)" in door) != alive
 
 
-def test_the_readmes_table_has_every_page():
-    row = re.compile(r"^\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\) \|", re.MULTILINE)
-    listed = row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert listed == [(path.stem, path.stem) for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+@pytest.mark.parametrize("readme", notebooks.READMES)
+def test_before_it_is_published_no_link_to_the_course_looks_alive(readme):
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    assert text.split("\n")[2] == notebooks.door(readme)
+    owner = PROJECT["urls"]["Repository"].split("/")[3]
+    assert notebooks.published() or not re.search(rf"\]\([^)]*(?:{owner}|mybinder|colab)|<http[^>]*{owner}", text)
+
+
+@pytest.mark.parametrize("readme, folder", [("README.md", ""), ("README.zh-CN.md", "zh_CN/")])
+def test_a_readmes_table_has_every_page_by_its_title(readme, folder):
+    row = re.compile(r"^\| \[(.+?)\]\(notebooks/(?:zh_CN/)?(\w+)\.ipynb\) \|", re.MULTILINE)
+    pages = sorted((ROOT / "notebooks" / folder).glob("[0-9]*.ipynb"))
+    wanted = [(notebooks.read(path).cells[0].source.split("\n")[0].removeprefix("# "), path.stem) for path in pages]
+    assert len(wanted) > 16 and row.findall((ROOT / readme).read_text(encoding="utf-8")) == wanted
+
+
+@pytest.mark.parametrize("readme", notebooks.READMES)
+def test_a_readmes_chart_shows_what_was_published(readme):
+    [chart] = re.findall(r"^```text\n(.*?)^```$", (ROOT / readme).read_text(encoding="utf-8"), re.M | re.S)
+    rates = {name: int(rate.replace(",", "")) for name, rate in re.findall(r"^(\w+) +([\d,]+)", chart, re.M)}
+    [ladder] = [one for one in published.LADDERS if one.gpu == "A6000"]
+    assert rates == ladder.rates
+    for line in chart.splitlines():
+        assert line.count("█") == round(30 * rates[line.split()[0]] / max(rates.values()))
+    ratios = [row.ratio for row in published.against_published("A6000").rows]
+    assert len(ratios) == 7 and max(abs(ratio - 1) for ratio in ratios) < 0.215  # "each to 21 %"
 
 
 def test_readme_says_the_minutes_that_each_page_says():
-    row = re.compile(r"^\| \[\w+\]\(notebooks/(\w+)\.ipynb\) \| .* \| (\d+) \|$", re.MULTILINE)
+    row = re.compile(r"^\| \[.+?\]\(notebooks/(\w+)\.ipynb\) \| .* \| (\d+) \|$", re.MULTILINE)
     listed = dict(row.findall((ROOT / "README.md").read_text(encoding="utf-8")))
     for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])

@@ -174,29 +174,46 @@ def test_the_film_moves_by_the_arrow_keys(look):
     assert film.locator("label").inner_text().startswith("step 4 of 12")
 
 
-@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/04_tiling"])
-def test_on_a_phone_a_verdict_is_read_whole_and_a_solution_is_called_one(look, name):
-    page = look(f"{name}.html", 375)
-    verdicts = page.locator("pre.verdict")
-    assert verdicts.count() >= 5
-    assert verdicts.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0
-    titles = page.locator("details.above-input .collapsed").all_inner_texts()
-    assert set(titles) == {"解答" if "zh" in name else "A solution"}
-
-
-def test_no_cell_but_a_solution_is_folded(site):
-    folder, _ = site
-    folded = re.compile(r'<details class="[^"]*above-input">.*?<pre>(.*?)</pre>', re.DOTALL)
-    found = [
-        re.sub("<[^>]*>", "", code)
-        for name in PAGES
-        for code in folded.findall((folder / f"{name}.html").read_text("utf-8"))
-    ]
-    assert len(found) > 50 and [code for code in found if not code.startswith("# @title A solution\n")] == []
-
-
 CUT = """[...document.querySelectorAll('article pre')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth)
     .map(e => e.textContent.slice(0, 40))"""
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if "glossary" not in name])
+def test_on_a_phone_no_line_is_cut_but_those_of_a_table(look, name):
+    page = look(f"{name}.html", 375)
+    page.evaluate("document.querySelectorAll('article details').forEach(one => one.open = true)")
+    cut = page.evaluate(CUT.replace("'article pre'", "'article .cell pre:not(.table)'"))
+    assert cut == []
+    for table in page.locator("article pre.table").all_inner_texts():
+        assert len(re.findall(r"\S {3,}\S|\S *[|│\t] *\S", table)) > 1, table
+
+
+@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/04_tiling"])
+def test_what_is_folded_says_what_it_is(look, name):
+    page = look(f"{name}.html", 375)
+    titles = page.locator("details.above-input .collapsed").all_inner_texts()
+    assert titles[0] == ("准备单元" if "zh" in name else "The set-up cell")
+    assert set(titles[1:]) == {"解答" if "zh" in name else "A solution"}
+
+
+def test_no_cell_is_folded_but_solutions_and_the_set_up(site):
+    folder, _ = site
+    folded = re.compile(r'<details class="[^"]*above-input">.*?<pre>(.*?)</pre>', re.DOTALL)
+    for name in PAGES:
+        found = [re.sub("<[^>]*>", "", code) for code in folded.findall((folder / f"{name}.html").read_text("utf-8"))]
+        if found:
+            assert found[0].startswith("import sys\n"), name
+            assert len(found) > 1 and all(code.startswith("# @title A solution\n") for code in found[1:]), name
+
+
+@pytest.mark.parametrize("name, words", [("", "threads of a block"), ("zh_CN/", "线程束")])
+def test_an_excerpt_of_the_search_is_the_pages_own(look, name, words):
+    page = look(f"{name}search.html?q={words}", 1400)
+    page.wait_for_selector("#search-results ul.search li p.context")
+    said = page.locator("#search-results p.context").all_inner_texts()
+    assert len(said) > 3 and not [one for one in said if re.search(r"Contents|Toggle|\.md|\.ipynb|Ctrl|目录|切换", one)]
+
+
 NAVIGATION = ".bd-sidebar, .bd-sidebar-secondary, header button, a.language, .copybtn, .prev-next-area"
 
 
@@ -211,6 +228,13 @@ def test_on_paper_no_line_is_cut_off_and_the_solutions_stay_folded(look, name):
     assert films.count() == films.locator("visible=false").count() == (2 if "04" in name else 0)
     assert pictures.count() == pictures.locator("visible=true").count() == (15 if "04" in name else 0)
     page.emulate_media(media="screen")
+
+
+def test_in_the_dark_no_picture_is_a_white_box(look):
+    page = look("04_tiling.html", 375, "dark")
+    pictures = page.locator("article .cell_output img")
+    filters = pictures.evaluate_all("all => all.map(one => getComputedStyle(one).filter)")
+    assert len(filters) > 10 and all("invert(0.93)" in one for one in filters)
 
 
 def test_who_reads_in_the_dark_prints_in_light(look):

@@ -7,8 +7,8 @@
     python tools/notebooks.py --check           run nothing, change nothing; fail if a file is not in its normal form
 
 Two people who run a notebook should get the same file: so no editor's metadata, no random cell ids, no
-timings of the run, no path or name of the machine; badges made from the one repository setting; solutions folded; and
-the first use of each term linked to the glossary.
+timings of the run, no path or name of the machine; badges made from the one setting, once the course is published;
+solutions folded; and the first use of each term linked to the glossary.
 """
 
 import argparse
@@ -45,10 +45,26 @@ def notebook_paths(names=()):
     return chosen
 
 
-def repository():
-    """The repository's address, from the one place that says it."""
+def settings():
+    """pyproject.toml, the one place that says the course's address, and whether it is published."""
     with open(ROOT / "pyproject.toml", "rb") as file:
-        return tomllib.load(file)["project"]["urls"]["Repository"].rstrip("/")
+        return tomllib.load(file)
+
+
+def repository():
+    """The repository's address."""
+    return settings()["project"]["urls"]["Repository"].rstrip("/")
+
+
+def published():
+    """Whether the repository's address leads anywhere."""
+    return settings()["tool"]["course"]["published"]
+
+
+def web_edition(language="en"):
+    """The web edition's address: the repository's pages on GitHub."""
+    owner, name = repository().removeprefix("https://github.com/").split("/")
+    return f"https://{owner}.github.io/{name}/" + ("zh_CN/" if language == "zh_CN" else "")
 
 
 def minutes(notebook):
@@ -58,11 +74,16 @@ def minutes(notebook):
     return int(said[1]) if said else None
 
 
-def badges(stem):
-    """The line that opens the notebook on Binder and on Colab."""
+def launchers(stem):
+    """Where the notebook opens on Binder and on Colab: two addresses."""
     project = repository().removeprefix("https://github.com/")
     binder = f"https://mybinder.org/v2/gh/{project}/HEAD?urlpath=lab/tree/notebooks/{stem}.ipynb"
-    colab = f"https://colab.research.google.com/github/{project}/blob/main/notebooks/{stem}.ipynb"
+    return binder, f"https://colab.research.google.com/github/{project}/blob/main/notebooks/{stem}.ipynb"
+
+
+def badges(stem):
+    """The line that opens the notebook on Binder and on Colab."""
+    binder, colab = launchers(stem)
     return (
         f"[![Open in Binder](https://mybinder.org/badge_logo.svg)]({binder}) "
         f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({colab})"
@@ -73,6 +94,52 @@ def without_badges(source):
     """The title cell's text without the line of badges: the heading, an empty line, the rest if there is any."""
     heading, *lines = [line for line in source.split("\n") if not line.startswith("[![")]
     return "\n\n".join(filter(None, [heading, "\n".join(lines).strip("\n")]))
+
+
+def with_badges(source, stem):
+    """The title cell's text with the line of badges that belongs there, if any does."""
+    heading, *rest = without_badges(source).split("\n\n", 1)
+    return "\n\n".join([heading, *[badges(stem)] * published(), *rest])
+
+
+READMES = {  # {file: (what its third line says of the other language, of the web edition, before it is published)}
+    "README.md": (
+        "[简体中文](README.zh-CN.md)",
+        "[Read it without installing anything]({web})",
+        "Not published yet: [RELEASING.md](RELEASING.md) says what gives it an address.",
+    ),
+    "README.zh-CN.md": (
+        "[English](README.md)",
+        "[不安装就能读]({web})",
+        "尚未发布：怎样得到网址，见 [RELEASING.md](RELEASING.md)。",
+    ),
+}
+
+
+def door(readme):
+    """The third line of that README: the other language, and, once it is published, where else the course opens."""
+    other, web, not_yet = READMES[readme]
+    chinese = "zh" in readme
+    stem = "zh_CN/00_start_here" if chinese else "00_start_here"
+    web = web.format(web=web_edition("zh_CN" if chinese else "en"))
+    return f"{other} · {web} · {badges(stem)}" if published() else f"{other} · {not_yet}"
+
+
+def readmes_lead_somewhere(only_check):
+    """Put the third line of each README in its place; or say whether it is there."""
+    fine = True
+    for readme in READMES:
+        lines = (ROOT / readme).read_text(encoding="utf-8").split("\n")
+        if lines[2] == door(readme):
+            continue
+        if only_check:
+            print(f"{readme} does not follow the setting; run: python tools/notebooks.py --format")
+            fine = False
+        else:
+            lines[2] = door(readme)
+            (ROOT / readme).write_text("\n".join(lines), encoding="utf-8")
+            print(f"{readme} follows the setting again")
+    return fine
 
 
 def setup_lines():
@@ -118,8 +185,7 @@ def normalise(notebook, stem):
     renumber(notebook)
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if title is not None:
-        heading, *rest = without_badges(title.source).split("\n\n", 1)
-        title.source = "\n\n".join([heading, badges(stem), *rest])
+        title.source = with_badges(title.source, stem)
     link_terms(notebook)
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:
@@ -282,7 +348,8 @@ def main(arguments=None):
         for problem in wrong:
             print(f"    {problem}", flush=True)
         failed = failed or bool(wrong)
-    return int(failed or not glossary_is_in_order(options.check))
+    in_order = glossary_is_in_order(options.check)
+    return int(failed or not in_order or not readmes_lead_somewhere(options.check))
 
 
 def glossary_is_in_order(only_check):

@@ -16,7 +16,7 @@ import sys
 
 import polib
 from glossary import CHINESE, anchors, link_terms, verdicts_in, without_links
-from notebooks import FOLDER, ROOT, as_text, badges, notebook_paths, output_texts, read, without_badges
+from notebooks import FOLDER, ROOT, as_text, notebook_paths, output_texts, read, with_badges, without_badges
 from translation import NOTE, differences, manners
 
 PO = ROOT / "po" / "zh_CN"
@@ -99,8 +99,7 @@ def translated(notebook, po, stem):
     for number, (cell, source) in enumerate(plain(notebook).items()):
         chinese = said(po.find(source))
         if number == 0:
-            heading, *rest = chinese.split("\n\n", 1)
-            chinese = "\n\n".join([heading, badges(f"zh_CN/{stem}"), *rest])
+            chinese = with_badges(chinese, f"zh_CN/{stem}")
         next(each for each in page.cells if each.id == cell).source = chinese
     link_terms(page, CHINESE, only=anchors(notebook))
     return page

@@ -22,13 +22,32 @@ import gpu_page
 import nbformat
 from glossary import CHINESE, GLOSSARY, terms
 from latex2mathml.converter import convert
-from notebooks import FOLDER, ROOT, as_text, notebook_paths, read, repository, without_badges
+from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, published, read, repository, without_badges
 from PIL import Image
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": (FOLDER, "README.md"), "zh_CN": (FOLDER / "zh_CN", "README.zh-CN.md")}
 LINK = re.compile(r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)')
-SELF = re.compile(r"\[([^\[\]]+)\]\(https://[\w-]+\.github\.io/[\w-]+/(?:zh_CN/)?(\w+\.html)\)")
+DOOR = re.compile(r"^\*\*\[[^\n]*\)\*\*$", re.MULTILINE)  # the README's line of three links
+CHART = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # and its ladder
+WORDS = {
+    "en": dict(
+        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}.",
+        machine="on your machine",
+        start="start",
+        between=", ",
+        setup="The set-up cell",
+        hide="Hide the set-up cell",
+    ),
+    "zh_CN": dict(
+        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。",
+        machine="在你的机器上",
+        start="开始",
+        between="、",
+        setup="准备单元",
+        hide="收起准备单元",
+    ),
+}
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
@@ -76,18 +95,40 @@ def web_output(output, file):
         width, height = Image.open(io.BytesIO(png)).size
         shown = output.metadata.get("image/png", {}).get("width", width)
         output.data = {
-            "text/html": f'<img src="_static/{file.name}" alt="{escape("".join(data["text/plain"]))}" loading="lazy" '
-            f'width="{shown}" height="{shown * height // width}">'
+            "text/html": f'<a class="picture" href="_static/{file.name}"><img src="_static/{file.name}" '
+            f'alt="{escape("".join(data["text/plain"]))}" loading="lazy" '
+            f'width="{shown}" height="{shown * height // width}"></a>'
         }
 
 
+def where_it_runs(stem, language):
+    """The line below a page's title: it is read here, and runs there."""
+    words, places = WORDS[language], []
+    if published():
+        binder, colab = launchers(f"zh_CN/{stem}" if language == "zh_CN" else stem)
+        places = [f'<a href="{binder}">Binder</a>', f'<a href="{colab}">Colab</a>']
+    places.append(f'<a href="index.html#{words["start"]}">{words["machine"]}</a>')
+    return f'<p class="where">{words["here"].format(places=words["between"].join(places))}</p>'
+
+
+def web_title(source, stem, language):
+    """The title cell, with the line that says where the page runs."""
+    heading, *rest = without_badges(source).split("\n\n", 1)
+    return "\n\n".join([heading, where_it_runs(stem, language), *rest])
+
+
 def web_page(path, here, figures, language):
-    """The notebook as Sphinx is given it."""
-    notebook, cells, rung = read(path), [], gpu_page.rung_of(path)
+    """The notebook as Sphinx is given it. Its first code cell, and its solutions, are folded."""
+    notebook, cells, rung, words = read(path), [], gpu_page.rung_of(path), WORDS[language]
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    first.metadata.update(
+        tags=["hide-input"], mystnb=dict(code_prompt_show=words["setup"], code_prompt_hide=words["hide"])
+    )
     for number, cell in enumerate(notebook.cells):
         cells.append(cell)
         if cell.cell_type == "markdown":
-            cell.source = web_prose(without_badges(cell.source) if number == 0 else cell.source, here)
+            text = cell.source if number else web_title(cell.source, path.stem, language)
+            cell.source = web_prose(text, here)
         else:
             if cell.metadata.get("jupyter", {}).get("source_hidden") or cell.metadata.get("cellView") == "form":
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
@@ -99,14 +140,32 @@ def web_page(path, here, figures, language):
     return as_text(nbformat.from_dict(notebook))
 
 
-def front(readme, here):
-    """The first page: the README without badges and languages, and the list of pages that Sphinx wants.
+def buttons(line):
+    """The README's line of links as buttons; the second leads to the page that runs on the reader's GPU."""
+    (read, first), (run, _), install = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", line[0])
+    places = ((read, f"{Path(first).stem}.html"), (run, f"{gpu_page.PAGE}.html"), install)
+    links = "".join(f'<a href="{address}">{text}</a>' for text, address in places)
+    return f'<p class="door">{links}</p>'
 
-    A link to the web edition itself leads to its page beside this one.
-    """
-    text = re.sub(r"^\[(?:!\[|English\]|简体中文\]).*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
+
+def rungs(chart):
+    """The README's chart, a name and a rate a line, as a table whose names lead to the pages of these rungs."""
+    pages_of = {gpu_page.rung_of(path): path.stem for path in gpu_page.rung_pages()}
+    lines = [line.split()[:2] for line in chart[1].splitlines()]
+    most = max(float(rate.replace(",", "")) for _, rate in lines)
+    rows = "".join(
+        f'<tr><th scope="row"><a href="{pages_of[name]}.html">{name}</a></th><td>'
+        f'<i style="width: {100 * float(rate.replace(",", "")) / most:.1f}%"></i></td><td>{rate}</td></tr>'
+        for name, rate in lines
+    )
+    return f'<table class="rungs"><tbody>{rows}</tbody></table>'
+
+
+def front(readme, here):
+    """The first page: the README, its three links as buttons, its chart drawn; and the pages that Sphinx wants."""
+    text = re.sub(r"^\[(?:English|简体中文)\].*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
     listed = "\n".join([path.stem for path in here] + [gpu_page.PAGE, "glossary"])
-    text = SELF.sub(r'<a href="\2">\1</a>', text)
+    text = CHART.sub(rungs, DOOR.sub(buttons, text))
     return f"{web_prose(text, here)}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
 
 
@@ -131,7 +190,13 @@ def make_sources(language):
         "genindex",
         *(path.stem for path in pages(LANGUAGES["zh_CN"][0])),
     ]
-    about = dict(language=language, folder=str(folder.relative_to(ROOT)), repository=repository(), both=both)
+    about = dict(
+        language=language,
+        folder=str(folder.relative_to(ROOT)),
+        repository=repository(),
+        published=published(),
+        both=both,
+    )
     (source / "course.json").write_text(json.dumps(about), encoding="utf-8")
     return source
 

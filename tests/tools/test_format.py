@@ -201,8 +201,8 @@ def standard_setup(notebook, stem):
 
 
 def badges_of_this_repository(notebook, stem):
-    lines = notebook.cells[0].source.split("\n") if notebook.cells else []
-    if lines[2:3] != [notebooks.badges(stem)]:
+    title = notebook.cells[0].source if notebook.cells else ""
+    if title != notebooks.with_badges(title, stem):
         yield f"the badges do not match the repository setting; run: python tools/notebooks.py --format {stem[:2]}"
 
 
@@ -392,11 +392,26 @@ PLANTED = [
 ]
 
 
+@pytest.fixture
+def published(monkeypatch):
+    monkeypatch.setattr(notebooks, "published", lambda: True)
+
+
+def test_before_it_is_published_no_badge_leads_nowhere(monkeypatch):
+    monkeypatch.setattr(notebooks, "published", lambda: False)
+    with_them = good_notebook()
+    assert len(list(badges_of_this_repository(with_them, STEM))) == 1
+    notebooks.normalise(with_them, STEM)
+    assert "[![" not in with_them.cells[0].source and list(badges_of_this_repository(with_them, STEM)) == []
+
+
+@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_a_good_notebook_breaks_no_rule(rule):
     assert list(rule(good_notebook(), STEM)) == []
 
 
+@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("rule, change", PLANTED, ids=lambda part: getattr(part, "__name__", ""))
 def test_the_rule_finds_the_planted_fault(rule, change):
     assert list(rule(plant(change), STEM))
@@ -406,6 +421,7 @@ def test_every_rule_has_a_planted_fault():
     assert {rule for rule, _ in PLANTED} == set(RULES)
 
 
+@pytest.mark.usefixtures("published")
 def test_normalising_puts_badges_and_setup_right_and_is_stable():
     notebook = good_notebook()
     notebook.metadata.kernelspec = {"name": "my-env", "display_name": "mine"}

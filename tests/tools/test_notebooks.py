@@ -11,6 +11,15 @@ STEM = "04_tiling"
 TAGGED = {"tags": [notebooks.MACHINES]}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def published():
+    """A course that is published. Its READMEs are not this one's: a test must not write them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notebooks, "published", lambda: True)
+        patch.setattr(notebooks, "READMES", {})
+        yield
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with one small notebook, as it is stored after a run."""

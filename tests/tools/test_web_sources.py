@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import nbformat
 import pytest
@@ -20,7 +21,8 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
     web.web_output(output, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes() == png.getvalue()
     assert output.data == {
-        "text/html": '<img src="_static/a.png" alt="1 &lt; 2" loading="lazy" width="{}" height="{}">'.format(*sides)
+        "text/html": '<a class="picture" href="_static/a.png"><img src="_static/a.png" alt="1 &lt; 2" loading="lazy" '
+        'width="{}" height="{}"></a>'.format(*sides)
     }
 
 
@@ -37,10 +39,29 @@ def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
     assert web.web_prose(f"see {link}, `{link}`", HERE) == f'see <a href="{address}">a</a>, `{link}`'
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_the_first_page_leads_to_the_page_that_runs_on_the_readers_gpu(readme):
-    first = web.front(readme, HERE).split("\n\n")[1]
-    assert '<a href="your_gpu.html">' in first and "https://" not in first
+@pytest.mark.parametrize("readme, start", [("README.md", "start"), ("README.zh-CN.md", "开始")])
+def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(readme, start):
+    first = web.front(readme, HERE)
+    [door] = re.findall('<p class="door">(.*)</p>', first)
+    assert re.findall('href="([^"]*)"', door) == ["00_start_here.html", "your_gpu.html", f"#{start}"]
+    [chart] = re.findall('<table class="rungs">(.*)</table>', first)
+    assert re.findall(r'href="([^"]*)">(\w+)<', chart)[::6] == [
+        ("02_naive.html", "naive"),
+        ("10_prefetching.html", "prefetched"),
+    ]
+    widths = [float(width) for width in re.findall(r"width: ([\d.]+)%", chart)]
+    assert len(widths) == 7 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.4, 100)
+
+
+@pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])
+@pytest.mark.parametrize("published", [False, True])
+def test_a_page_says_where_it_runs(language, folder, published, monkeypatch):
+    monkeypatch.setattr(web, "published", lambda: published)
+    title = web.web_title("# 04 · Tiles\n\nA sentence.", "04_tiling", language)
+    assert title.startswith("# 04 · Tiles\n\n<p ") and title.endswith("</p>\n\nA sentence.")
+    places = re.findall('href="([^"]*)"', title)
+    assert places[-1] == {"en": "index.html#start", "zh_CN": "index.html#开始"}[language]
+    assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places[:-1]] == [True, True] * published
 
 
 def test_a_link_to_a_page_that_is_not_translated_leads_to_the_english_one():

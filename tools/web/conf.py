@@ -34,15 +34,8 @@ html_context = {"both": course["both"], "chinese": chinese, "default_mode": "aut
 html_favicon = str(HERE / "static" / "favicon.svg")
 html_theme_options = {
     "repository_url": course["repository"],
-    "repository_branch": "main",
-    "path_to_docs": course["folder"],
-    "use_repository_button": True,
+    "use_repository_button": course["published"],
     "use_download_button": False,
-    "launch_buttons": {
-        "binderhub_url": "https://mybinder.org",
-        "colab_url": "https://colab.research.google.com",
-        "notebook_interface": "jupyterlab",
-    },
     "article_header_end": ["language.html", "article-header-buttons.html"],
     "footer_content_items": [],
     "pygments_light_style": "a11y-high-contrast-light",

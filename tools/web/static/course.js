@@ -11,9 +11,18 @@ const root = document.documentElement;
 let theme;
 addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; });
 addEventListener("afterprint", () => { root.dataset.theme = theme; });
-// What says whether a kernel is right begins with one of these signs.
+// A table has columns: at least two lines with a wide gap between words. What begins with a sign is a verdict, in words.
+const gap = /\S(?: {3,}|\t| *[|│] *)\S/;
 for (const words of document.querySelectorAll("article .cell_output pre"))
-  if (/^[✓✗…]/.test(words.textContent)) words.classList.add("verdict");
+  if (!/^[✓✗…]/.test(words.textContent) && words.textContent.split("\n").filter((line) => gap.test(line)).length > 1) words.classList.add("table");
+// The search shows what a page says, and not what the theme puts around it.
+if (typeof Search !== "undefined") {
+  const plain = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => {
+    const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
+    return plain(article ? `<div role="main">${article.innerHTML}</div>` : html, anchor);
+  };
+}
 // What runs on the reader's GPU is fetched only where a page has a place for it; and never for a page that is a file.
 const places = document.querySelectorAll("[data-gpu]");
 const missing = () => places.forEach((place) => { place.dataset.missing = ""; });

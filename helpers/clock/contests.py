@@ -4,6 +4,7 @@ Equal kernels differ, too: by a few per cent always, several times over on a bus
 one was ahead in each of nine rounds, by a margin. Nine times the same side of a coin comes once in 256 trials.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from .. import ladder
 from ..launch import Contestant, HostKernel, sizes
 from ..launch.dialects import dialects as dialects_called
 from ..launch.given import some, takes
+from ..sandbox import ProgressBar
 from . import timing
 from .timing import Timing, measure
 
@@ -108,8 +110,12 @@ def measure_ladder(
     int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
     `dialects`: by default CUDA and OpenCL, and WebGPU where it alone reaches a GPU.
     """
-    kernels = ladder_kernels(upto, size, dialects, steps, parameters)
-    return [measure(k, usual_size(kernels) if size is None else size) for k in kernels]
+    kernels, timings, start = ladder_kernels(upto, size, dialects, steps, parameters), [], time.monotonic()
+    with ProgressBar("timing", patience=0) as bar:
+        for k in kernels:
+            bar.update(time.monotonic() - start, f"| {k}")
+            timings.append(measure(k, usual_size(kernels) if size is None else size))
+    return timings
 
 
 def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=None) -> list[Contestant]:

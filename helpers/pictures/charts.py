@@ -36,6 +36,7 @@ OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "WebGPU": "#7a5195", "Python": B_C
 LINES = (PEER, C_COLOUR, A_COLOUR, B_COLOUR, "#7a5195", INK, "#b0506a", "#3f7f8c", "#a58a1f")
 MARKERS = "osD^vPX*h"  # as many
 PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA", "WebGPU") for step in ladder.STEPS)]
+UNSTEADY = 0.4  # the middle half of the repeats, as a share of the median: on a quiet machine it is below 0.1
 NO_RATE = "no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels."
 
 
@@ -68,6 +69,11 @@ def plain_name(t: Timing) -> str:
     return "NumPy" if t.step == "numpy_matmul" else t.label
 
 
+def unsteady(t: Timing) -> str:
+    """What a bar says where the repeats differ so much that its length means little; else nothing."""
+    return f", ± {50 * t.spread:.0f} %: a busy machine" if t.spread > UNSTEADY else ""
+
+
 @takes
 @look
 def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> Picture:
@@ -80,7 +86,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     if not real and not predictions:
         raise ValueError(NO_RATE)
     colours = OURS | {"Python": PEER}
-    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{t.gflops:.3g}") for t in real]
+    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{t.gflops:.3g}{unsteady(t)}") for t in real]
     devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
     for p in predictions:
         rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
@@ -99,7 +105,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     ax.set_axisbelow(True)
     note = "CUDA runs in a simulator on this machine, so it has no bars." if len(real) < len(timings) else ""
     ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
-    listed = [f"{t.label} {t.gflops:.3g} GFLOP/s" for t in real]
+    listed = [f"{t.label} {t.gflops:.3g} GFLOP/s{unsteady(t)}" for t in real]
     listed += [f"{p.kernel.split()[0]} on {p.gpu} {p.gflops:.3g} GFLOP/s predicted, by {p.limit}" for p in predictions]
     return Picture(figure, f"Bar chart: {'; '.join(listed)}. {note}".strip())
 
@@ -118,7 +124,7 @@ def scoreboard_chart(board: Scoreboard) -> Picture:
     for i in sorted(timed, key=lambda i: board.timings[i].seconds):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
         ours = t.step in ladder.STEPS or t.own
-        words = f"{t.gflops:.3g}" + (f", {share:.0%} of peak" if share else "")
+        words = f"{t.gflops:.3g}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
         if ours and j is not None:
             words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j])}"
         rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))

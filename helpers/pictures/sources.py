@@ -5,7 +5,10 @@ import inspect
 from pathlib import Path
 from types import ModuleType
 
-from IPython.display import Markdown, display
+from IPython.display import display
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
 from ..launch import Kernel, dialect
 from ..launch.given import takes
@@ -17,7 +20,7 @@ from ..roc import RocKernel
 def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> None:
     """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
 
-    numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours.
+    numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours. Wide lines scroll.
     """
     for k in kernels:
         if inspect.ismodule(k):
@@ -31,18 +34,28 @@ def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> Non
             place = "yours" if k.own else place
         else:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
-        display(Markdown(f"**{name}** · `{place}`\n\n```{language}\n{listing(source, numbers)}\n```"))
+        first, lines = listing(source)
+        width = len(str(first + len(lines) - 1))
+        marks = [f"{number:{width}} | " if numbers else "" for number, _ in enumerate(lines, first)]
+        text = "\n".join(f"{mark}{line}".rstrip() for mark, line in zip(marks, lines, strict=True))
+        html = coloured(marks, lines, language)
+        title = f"<p><b>{name}</b> · <code>{place}</code></p>"
+        display({"text/plain": f"{name} · {place}\n\n{text}", "text/html": f"{title}\n{html}"}, raw=True)
 
 
-def listing(source: str, numbers: bool) -> str:
-    """The source without empty lines around it. Its numbers are those of the whole source, empty lines counted."""
+def coloured(marks: list, lines: list, language: str) -> str:
+    """Lines of code as HTML, each behind its mark. None is broken: a wide one scrolls. A theme gives the colours."""
+    code = highlight("\n".join(lines), get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True))
+    rows = zip(marks, code.rstrip("\n").split("\n"), strict=True)
+    text = "\n".join(f'<span class="linenos">{mark}</span>{row}' if mark else row for mark, row in rows)
+    return f'<div class="highlight"><pre style="white-space: pre; overflow-x: auto">{text}</pre></div>'
+
+
+def listing(source: str) -> tuple[int, list]:
+    """(the number of the first line that is not empty, the lines from it to the last). Empty lines above count."""
     lines = source.splitlines()
     full = [i for i, line in enumerate(lines) if line.strip()]
-    first, last = (full[0], full[-1]) if full else (0, -1)
-    if not numbers:
-        return "\n".join(lines[first : last + 1])
-    width = len(str(last + 1))
-    return "\n".join(f"{i + 1:{width}} | {lines[i]}".rstrip() for i in range(first, last + 1))
+    return (full[0] + 1, lines[full[0] : full[-1] + 1]) if full else (1, [])
 
 
 @takes

@@ -273,6 +273,6 @@ def wait_patiently(what, child, seconds, errand=False):
             if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
                 PURSE.of_children += seconds
                 return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
-            progress.update(spent)
+            progress.update(spent, "of computing")
     PURSE.of_children += spent
     return None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
-PATIENCE = 10  # seconds without a bar
+PATIENCE = 2  # seconds without a bar
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

@@ -39,7 +39,10 @@ def test_a_slow_run_shows_progress(monkeypatch, capsys):
     source = cuda_kernel("naive").source
     k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
     trial(k, SHAPES)
-    assert "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 2 s" in capsys.readouterr().err
+    assert (
+        "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 2 s of computing"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("oclgrind", [True, False])

@@ -4,12 +4,14 @@ import base64
 import functools
 import re
 import sys
+from dataclasses import replace
+from html import unescape
 
 import pytest
 from few import few
 from matplotlib.text import Text
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
+from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, webgpu_kernel, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
 from helpers.judge import ANSWERS
@@ -182,30 +184,47 @@ def test_the_chart_says_that_cuda_was_simulated():
     assert "CUDA runs in a simulator" in made("chart")[0].text
 
 
-def test_show_displays_the_source_as_it_runs(monkeypatch):
+def test_a_bar_says_that_the_machine_was_busy():
+    quiet = Timing("OpenCL", "tiled", 8, 8, 8, 1e-6, 0.1, "a device", {})
+    for timing, said in ((quiet, "1.02 GFLOP/s. "), (replace(quiet, spread=0.5), "GFLOP/s, ± 25 %: a busy machine")):
+        assert said in pictures.ladder_chart([timing]).text + " "
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What `show` displays, a dict of formats for each source."""
     displayed = []
-    monkeypatch.setattr(sys.modules["helpers.pictures.sources"], "display", displayed.append)
+    monkeypatch.setattr(sys.modules["helpers.pictures.sources"], "display", lambda one, raw: displayed.append(one))
+    return displayed
+
+
+def test_show_displays_the_source_as_it_runs(shown):
     k = opencl_kernel("tiled")
     show(k)
-    shown = displayed[0].data
-    assert "`helpers/opencl/tiled.cl`" in shown
-    fenced = shown.split("```c\n")[1].removesuffix("\n```").splitlines()
-    lines = k.source.splitlines()
-    assert fenced == [f"{number:2} | {line}".rstrip() for number, line in enumerate(lines, 1)]
+    lines = [f"{number:2} | {line}".rstrip() for number, line in enumerate(k.source.splitlines(), 1)]
+    assert shown[0]["text/plain"].split("\n") == ["OpenCL · helpers/opencl/tiled.cl", "", *lines]
     show(k, numbers=False)  # to copy from
-    assert f"```c\n{k.source.strip()}\n```" in displayed[1].data
+    assert shown[1]["text/plain"].endswith(f"\n\n{k.source.strip()}")
 
 
-def test_a_shown_number_is_the_one_that_a_verdict_names(monkeypatch):
-    displayed = []
-    monkeypatch.setattr(sys.modules["helpers.pictures.sources"], "display", displayed.append)
+@pytest.mark.parametrize("numbers", [True, False])
+@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel, webgpu_kernel])
+def test_the_coloured_source_is_the_same_text_and_breaks_no_line(build, numbers, shown):
+    show(build("vectorized"), numbers=numbers)
+    html = shown[0]["text/html"]
+    plain = unescape(re.sub("<[^>]*>", "", html.split("</p>\n")[1]))
+    listed = shown[0]["text/plain"].split("\n\n", 1)[1]
+    assert [line.rstrip() for line in plain.split("\n")] == listed.split("\n")
+    assert html.count("<span class=") > 100 and 'style="white-space: pre; overflow-x: auto"' in html
+
+
+def test_a_shown_number_is_the_one_that_a_verdict_names(shown):
     wrong = cuda_kernel("tiled").source.replace("cuda.syncthreads()", "pass")
     k = cuda_kernel("\n\n" + wrong, like="tiled", TILE=4)  # empty lines in front count, too
     quoted = [line.strip() for line in repr(check(k)).splitlines() if " | " in line]
     show(k)
-    shown = [line.split(" | ") for line in displayed[0].data.splitlines() if " | " in line]
-    shown = [f"{number.strip()} | {code.strip()}" for number, code in shown]
-    assert quoted and set(quoted) <= set(shown)
+    pairs = [line.split(" | ") for line in shown[0]["text/plain"].splitlines() if " | " in line]
+    assert quoted and set(quoted) <= {f"{number.strip()} | {code.strip()}" for number, code in pairs}
 
 
 @pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])

@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +15,8 @@ from ..launch import Kernel, dialect
 from ..launch.given import takes
 from ..launch.resolve import PACKAGE
 from ..roc import RocKernel
+
+PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
 
 @takes
@@ -46,8 +49,9 @@ def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> Non
 def coloured(marks: list, lines: list, language: str) -> str:
     """Lines of code as HTML, each behind its mark. None is broken: a wide one scrolls. A theme gives the colours."""
     code = highlight("\n".join(lines), get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True))
+    code = PLAIN.sub(r"\1", code)
     rows = zip(marks, code.rstrip("\n").split("\n"), strict=True)
-    text = "\n".join(f'<span class="linenos">{mark}</span>{row}' if mark else row for mark, row in rows)
+    text = "\n".join(f"{mark}{row}".rstrip() for mark, row in rows)
     return f'<div class="highlight"><pre style="white-space: pre; overflow-x: auto">{text}</pre></div>'
 
 

@@ -214,8 +214,8 @@ def test_the_coloured_source_is_the_same_text_and_breaks_no_line(build, numbers,
     html = shown[0]["text/html"]
     plain = unescape(re.sub("<[^>]*>", "", html.split("</p>\n")[1]))
     listed = shown[0]["text/plain"].split("\n\n", 1)[1]
-    assert [line.rstrip() for line in plain.split("\n")] == listed.split("\n")
-    assert html.count("<span class=") > 100 and 'style="white-space: pre; overflow-x: auto"' in html
+    assert plain.removesuffix("\n").split("\n") == listed.split("\n")
+    assert html.count("<span class=") > 50 and 'style="white-space: pre; overflow-x: auto"' in html
 
 
 def test_a_shown_number_is_the_one_that_a_verdict_names(shown):

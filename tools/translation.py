@@ -13,6 +13,19 @@ MONTHS = {"November": "11"}  # Chinese writes months in figures
 # Where no term is meant: code, tags, addresses, and a package's name.
 NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|<[^>]*>|\]\([^)]*\)|https?://\S+|Kernel Tuner", re.DOTALL)
 HAN = "\u4e00-\u9fff"
+RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressions: what they use
+    "测时": "计时",
+    "判词": "判定",
+    "累加和": "累加器",
+    "屏障不一致": "屏障分歧",
+    "合并的核函数": "合并访存的核函数",
+    "保存的时间": "存档的计时结果",
+    "由缓存(?:满足|答复)": "在缓存中命中",
+    "主内存": "全局内存",
+    "笔记本": "notebook",
+    "最近的缓存": "一级缓存（L1）",
+    "(?<!寄存器)(?<![上下])溢出": "寄存器溢出",
+}
 
 
 def facts(text):
@@ -83,6 +96,9 @@ def manners(chinese):
     text = re.sub(r"\]\([^)]*\)|<[^>]+>", " ", chinese.replace("*", ""))
     for found in re.finditer(rf"[{HAN}][A-Za-z0-9`$]|[A-Za-z0-9`$%][{HAN}]", text):
         yield f"a space is missing in {around(text, found)}"
+    for old, new in RETIRED.items():
+        for found in re.finditer(old, text):
+            yield f"{new} is the usual word in {around(text, found)}"
     for found in re.finditer(rf"[{HAN}][,;:?!.()]", text):
         yield f"Chinese punctuation is missing in {around(text, found)}"
     for found in re.finditer(rf"[{HAN}，。；：、？！）”]\n[{HAN}（“]", text):

@@ -290,8 +290,45 @@ def test_bad_manners_are_named(text):
     assert list(translation.manners(text))
 
 
+OLD = [
+    "测时",
+    "判词",
+    "累加和",
+    "屏障不一致",
+    "合并的核函数",
+    "保存的时间",
+    "由缓存满足",
+    "主内存",
+    "笔记本",
+    "最近的缓存",
+    "溢出",
+]
+
+
+def test_each_word_that_is_not_used_any_more_is_named():
+    said = [list(translation.manners(f"一个{word}。")) for word in OLD]
+    assert [len(one) for one in said] == [1] * len(translation.RETIRED)
+    assert "寄存器溢出 is the usual word in '一个溢出。'" in said[-1]
+
+
 @pytest.mark.parametrize(
-    "text", ["线程 A，用 `k`。", "共 32 个（约 5%）。", "- 一\n- 二", "| 一 | `k` |\n|---|---|", "叫作**核函数**的东西"]
+    "file", ["README.zh-CN.md", "notebooks/glossary.md", "tools/web/gpu/texts.json", "tools/web/gpu/your_gpu.zh_CN.md"]
+)
+def test_what_is_written_in_chinese_by_hand_uses_the_same_words(file):
+    text = (notebooks.ROOT / file).read_text("utf-8")
+    assert [old for old in translation.RETIRED if re.search(old, text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "线程 A，用 `k`。",
+        "共 32 个（约 5%）。",
+        "- 一\n- 二",
+        "| 一 | `k` |\n|---|---|",
+        "叫作**核函数**的东西",
+        "寄存器溢出，或上溢出",
+    ],
 )
 def test_good_manners_are_let_through(text):
     assert not list(translation.manners(text))

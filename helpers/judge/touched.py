@@ -362,7 +362,7 @@ def not_turned(k: Kernel) -> list[Finding]:
     """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
     tile = k.parameters["TILE"]
     a = trace(k, tile, tile, tile)
-    for name, kind in ("A", "not turned"), ("B", "not in place"):
+    for name in "AB":
         stored = a.where(array=f"{name}s", writes=True)
         if not len(stored):
             return [Finding("not turned", f"nothing is stored in {name}s")]
@@ -371,5 +371,6 @@ def not_turned(k: Kernel) -> list[Finding]:
             mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
             if (place[::-1] if name == "A" else place) not in mine:
                 what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
-                return [Finding(kind, f"{what} is stored at {name}s[{place[0]}, {place[1]}]")]
+                told = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
+                return [Finding("not turned", told) if name == "A" else Finding("not in place", told)]
     return []

@@ -65,7 +65,7 @@ def test_no_solution_is_left_anywhere(made):
         if handout.TAG in cell.metadata.get("tags", [])
     ]
     everything = "".join(text_of(path) for path in pages_in(made)) + (made / "README.md").read_text()
-    assert "A solution" not in everything and "@title" not in everything
+    assert "solution" not in everything and "@title" not in everything
     assert len(told) > 1 and not [text for text in told if text in everything]
 
 
@@ -90,6 +90,33 @@ def test_hints_and_stubs_stay_and_outputs_go(made):
         assert set(answers(path)) == {label for label, e in EXERCISES.items() if e.page == path.name[:2]}
         assert page.cells[0].source.startswith(master.cells[0].source.split("\n")[0])
         assert "badge" not in page.cells[0].source  # they open the pages with solutions
+
+
+def test_the_chinese_handout_has_the_same_stubs_and_no_solution(tmp_path):
+    folder = tmp_path / "h"
+    assert handout.main(["--folder", str(folder), "--language", "zh_CN"]) == 0
+    assert not list(leaks(folder))
+    everything = "".join(text_of(path) for path in pages_in(folder)) + (folder / "README.md").read_text("utf-8")
+    assert "解答" not in everything and "solution" not in everything and "../glossary" not in everything
+    for path in pages_in(folder):
+        master = notebooks.read(notebooks.FOLDER / "zh_CN" / path.name)
+        assert nbformat.read(path, as_version=4).cells[0].source.startswith(master.cells[0].source.split("\n")[0])
+        assert set(answers(path)) == {label for label, e in EXERCISES.items() if e.page == path.name[:2]}
+        assert "**Next:**" not in text_of(path)
+    wanted = {link for path in pages_in(folder) for link in links(text_of(path))}
+    assert len(wanted) > 10 and all((folder / link).exists() for link in wanted)
+    following = [re.findall(r"\*\*下一页：\*\* \[.*\]\((.*)\)", text_of(path)) for path in pages_in(folder)]
+    assert following == [*([path.name] for path in pages_in(folder)[1:]), []]
+
+
+def test_the_day_after_has_the_pages_that_were_handed_out_in_their_language(tmp_path):
+    folder = tmp_path / "h"
+    handout.main(["--folder", str(folder), "--pages", "00", "02", "--language", "zh_CN"])
+    handout.main(["--folder", str(folder), "--with-solutions-after"])
+    assert [path.name[:2] for path in pages_in(folder)] == ["00", "02"]
+    assert all("## 解答" in text_of(path) for path in pages_in(folder))
+    handout.main(["--folder", str(folder), "--with-solutions-after", "--pages", "03", "--language", "en"])
+    assert [path.name[:2] for path in pages_in(folder)] == ["03"] and "## Solutions" in text_of(pages_in(folder)[0])
 
 
 def links(text):

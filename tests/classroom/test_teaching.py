@@ -66,20 +66,53 @@ def test_the_list_of_exercises_is_as_it_is_made():
 
 PATHS = re.compile(r"^### (.+?), (\d+) minutes\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (.+) \| (\d+) \|$", re.MULTILINE)
+WRITING = ("Your turn", "A bug hunt", "Now you: make the swap")  # sections in which students write
+TIMETABLES = PATHS.findall((TEACHING / "README.md").read_text(encoding="utf-8"))
 
 
-def test_the_three_paths_sum_to_their_length_and_to_what_the_pages_say():
-    found = PATHS.findall((TEACHING / "README.md").read_text(encoding="utf-8"))
-    assert len(found) == 3
-    for name, total, table in found:
-        rows = [(what, int(minutes)) for what, minutes in ROW.findall(table)]
-        assert abs(sum(minutes for _, minutes in rows) - int(total)) <= 0.05 * int(total), name
-        assert any("set-up" in what and minutes == 30 for what, minutes in rows), name
-        for what, minutes in rows:
-            if whole := re.fullmatch(r"page (\d\d)", what):
-                assert minutes == notebooks.minutes(notebooks.read(PAGES[whole[1]])), (name, what)
-            for number in re.findall(r"page (\d\d): ", what):  # a part of it, by the names of its sections
-                told = dict(SECTION.findall(page(number)))
-                parts = what.split(": ", 1)[1].split("; ")
-                assert minutes == sum(int(told[part]) for part in parts), (name, what)
-        assert len(rows) == len(set(rows)) or "break" in table
+def cells_to_run(number):
+    """{section: code cells that one runs there}: all but the set-up cell."""
+    found, section = {}, None
+    for cell in notebooks.read(PAGES[number]).cells[2:]:
+        if cell.cell_type == "markdown":
+            section = ([section, *re.findall(r"^## (.*)", cell.source, re.MULTILINE)])[-1]
+        else:
+            found[section] = found.get(section, 0) + 1
+    return found
+
+
+def spent(what, minutes):
+    """(reading, running, writing): what that row of a timetable gives to each, in minutes; a cell takes one to run."""
+    number = re.match(r"page (\d\d)", what)
+    if not number:
+        return 0, 0, 0
+    if "more time to write" in what:
+        return 0, 0, minutes
+    told = dict(SECTION.findall(page(number[1])))
+    parts = what.split(": ", 1)[1].split("; ") if ": " in what else list(told)
+    writing = sum(int(told[part]) for part in parts if part in WRITING)
+    running = sum(many for section, many in cells_to_run(number[1]).items() if section in set(parts) - set(WRITING))
+    return minutes - writing - running, running, writing
+
+
+def test_there_are_three_timetables():
+    assert len(TIMETABLES) == 3
+
+
+@pytest.mark.parametrize("name, total, table", TIMETABLES, ids=[name for name, *_ in TIMETABLES])
+def test_a_timetable_sums_to_its_length_and_to_what_the_pages_say(name, total, table):
+    rows = [(what, int(minutes)) for what, minutes in ROW.findall(table)]
+    assert abs(sum(minutes for _, minutes in rows) - int(total)) <= 0.05 * int(total)
+    assert any("set-up" in what and minutes == 30 for what, minutes in rows)
+    for what, minutes in rows:
+        if whole := re.fullmatch(r"page (\d\d)", what):
+            assert minutes == notebooks.minutes(notebooks.read(PAGES[whole[1]])), what
+        for number in re.findall(r"page (\d\d): ", what):  # a part of it, by the names of its sections
+            told = dict(SECTION.findall(page(number)))
+            parts = what.split(": ", 1)[1].split("; ")
+            assert minutes == sum(int(told[part]) for part in parts), what
+    assert len(rows) == len(set(rows))
+    reading, running, writing = (sum(some) for some in zip(*(spent(*row) for row in rows), strict=True))
+    said = f"Minutes on pages: {reading} of reading, {running} of running cells, {writing} of writing."
+    assert said in table, said
+    assert name != "Half a day" or writing >= reading + running

@@ -11,7 +11,7 @@ import re
 import sys
 
 import notebooks
-from handout import ABOUT_THE_FOLD, FOLDED, title
+from handout import LANGUAGES, title
 
 from helpers.classroom import EXERCISES
 from helpers.classroom.homework import answer_of
@@ -39,8 +39,9 @@ def exercises() -> str:
 def one(label, prompt, stub, after):
     """One exercise: its prompt, its stub and its hints."""
     prompt = prompt.split("## Your turn")[-1].split("## Now you: make the swap")[-1].strip()
-    prompt = LINK.sub(r"\1", FOLDED.sub("", prompt).replace(ABOUT_THE_FOLD, ""))
-    hints = [f"- *{name}*: {said}" for name, said in HINT.findall(FOLDED.sub("", after)) if "hint" in name]
+    english = LANGUAGES["en"]
+    prompt = LINK.sub(r"\1", english.about_the_fold.sub("", english.folded.sub("", prompt)))
+    hints = [f"- *{name}*: {said}" for name, said in HINT.findall(english.folded.sub("", after)) if "hint" in name]
     return "\n".join([f"### {label}\n", prompt, f"\n```python\n{stub}\n```\n", *hints, ""])
 
 

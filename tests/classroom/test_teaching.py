@@ -15,7 +15,7 @@ TEACHING = notebooks.ROOT / "teaching"
 BOTH = stubs_and_solutions()
 PAGES = {path.name[:2]: path for path in notebooks.notebook_paths()}
 SECTION = re.compile(r"^\| (.+) \| (\d+) \|$", re.MULTILINE)
-WRONG = re.compile(r"^\| (\d\d\.\d) \| `(.+)` \| `(.+)` \| (.+) \|$", re.MULTILINE)
+WRONG = re.compile(r"^\| (\d\d\.\d) \| `(.+)` \| `(.*)` \| ([^|]+) \| [^|]+[.?] \|$", re.MULTILINE)
 
 
 def page(number):
@@ -34,6 +34,8 @@ def test_each_page_has_its_sections_and_their_minutes_add_up(number):
     assert sum(int(minutes) for _, minutes in told) == notebooks.minutes(notebooks.read(PAGES[number]))
     for heading in ("**Say:**", "**Ask:**", "## Where people stumble", "## When you are late"):
         assert heading in page(number)
+    asked = page(number).partition("**Ask:**")[2].partition("\n\n")[0]
+    assert re.search(r"\(.{20,}\)$", asked, re.DOTALL), "the question has its answer in brackets"
 
 
 WRONG_ANSWERS = [found for number in PAGES for found in WRONG.findall(page(number))]
@@ -41,6 +43,10 @@ WRONG_ANSWERS = [found for number in PAGES for found in WRONG.findall(page(numbe
 
 def test_each_page_with_exercises_tells_of_a_wrong_answer():
     assert {label[:2] for label, *_ in WRONG_ANSWERS} == {exercise.page for exercise in EXERCISES.values()}
+    for number in PAGES:  # each row of the table is such an answer, and says why
+        rows = [line for line in page(number).splitlines() if re.match(r"\| \d\d\.\d ", line)]
+        assert rows and all(map(WRONG.match, rows)), number
+        assert number not in ("02", "04", "05", "06") or len(rows) >= 5
 
 
 A_FEW = [answer for answer in WRONG_ANSWERS if answer[0] in ("00.1", "02.2", "04.3", "10.1")]
@@ -50,6 +56,7 @@ A_FEW = [answer for answer in WRONG_ANSWERS if answer[0] in ("00.1", "02.2", "04
     "label, right, wrong, verdict", few(WRONG_ANSWERS, *A_FEW), ids=[label for label, *_ in WRONG_ANSWERS]
 )
 def test_each_wrong_answer_gets_the_verdict_that_is_told(label, right, wrong, verdict):
+    right, wrong = (text.strip("` ") if text == " " else text for text in (right, wrong))
     right, wrong = (text.replace(" ⏎ ", "\n") for text in (right, wrong))
     solution = BOTH[label][1]
     assert right in solution, solution

@@ -300,7 +300,14 @@ def test_each_word_that_is_not_used_any_more_is_named():
 
 
 @pytest.mark.parametrize(
-    "file", ["README.zh-CN.md", "notebooks/glossary.md", "tools/web/gpu/texts.json", "tools/web/gpu/your_gpu.zh_CN.md"]
+    "file",
+    [
+        "README.zh-CN.md",
+        "teaching/README.zh-CN.md",
+        "notebooks/glossary.md",
+        "tools/web/gpu/texts.json",
+        "tools/web/gpu/your_gpu.zh_CN.md",
+    ],
 )
 def test_what_is_written_in_chinese_by_hand_uses_the_same_words(file):
     text = (notebooks.ROOT / file).read_text("utf-8")

@@ -8,6 +8,7 @@ import operator
 
 import numpy as np
 
+from .formats import SMALL, WAYS, exact, rounded
 from .reader import PTXError
 
 TYPES = {
@@ -16,6 +17,7 @@ TYPES = {
     for bits in (16, 32, 64)
 }
 TYPES |= {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "pred": np.dtype(bool)}
+TYPES |= {"f16": np.dtype(np.float16), "bf16": np.dtype("u2"), "f16x2": np.dtype("u4"), "bf16x2": np.dtype("u4")}
 IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": np.dtype(np.int8)}
 del IN_MEMORY["pred"]
 
@@ -32,6 +34,11 @@ def fused32(a, b, c):
     57 (2008).
     """
     return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)).astype(np.float32)
+
+
+def fused_to(way):
+    """The same, rounded another way."""
+    return lambda a, b, c: rounded(to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)), "f32", way)
 
 
 def fused64(a, b, c):
@@ -104,6 +111,52 @@ def insert_bits(a, b, at, many):
     return (shifted(a, at) & mask) | (b & ~mask)
 
 
+def take_bits(a, at, many):
+    """The `many` bits of a from `at` on; where a is signed, with the last of them, or a's own, before them."""
+    bits, at, many = 8 * a.dtype.itemsize, at & 255, many & 255
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    mask = np.where(many >= bits, ~unsigned.type(0), shift(operator.lshift)(np.ones_like(a, unsigned), many) - 1)
+    taken = (shift(operator.rshift)(a.view(unsigned), at) & mask).astype(unsigned)
+    if a.dtype.kind == "i":
+        last = np.minimum(at.astype(np.int64) + many - 1, bits - 1)
+        sign = (shift(operator.rshift)(a.view(unsigned), np.maximum(last, 0)) & 1).astype(bool) & (many > 0)
+        reach = np.maximum(np.minimum(many.astype(np.int64), bits - at.astype(np.int64)), 0)
+        above = np.where(reach >= bits, 0, shift(operator.lshift)(~np.zeros_like(a, unsigned), reach))
+        taken = np.where(sign, taken | above, taken).astype(unsigned)
+    return taken.view(a.dtype)
+
+
+def permuted(a, b, chosen):
+    """`prmt`: four bytes among the eight of a and b, each by four bits, the last of which asks for its sign instead."""
+    both, result = a.astype(np.uint64) | b.astype(np.uint64) << np.uint64(32), 0
+    for place in range(4):
+        one = (chosen >> np.uint32(4 * place)).astype(np.uint64)
+        byte = both >> (one & np.uint64(7)) * np.uint64(8) & np.uint64(255)
+        byte = np.where(one & np.uint64(8), np.where(byte & np.uint64(128), 255, 0), byte).astype(np.uint32)
+        result = result | byte << np.uint32(8 * place)
+    return result
+
+
+def looked_up(a, b, c, table):
+    """`lop3`: any function of three bits; bit 4 * a + 2 * b + c of the table says what it is."""
+    result = np.zeros_like(a | b | c)
+    for case in range(8):
+        one = (a if case & 4 else ~a) & (b if case & 2 else ~b) & (c if case & 1 else ~c)
+        result |= np.where(table >> case & 1, one, 0).astype(result.dtype)
+    return result
+
+
+def funnel(left, clamps):
+    """`shf`: two words in a row, shifted; what falls off one end of one comes in at the other."""
+
+    def function(a, b, count):
+        both = a.astype(np.uint64) | b.astype(np.uint64) << np.uint64(32)
+        many = (np.minimum(count, 32) if clamps else count & 31).astype(np.uint64)
+        return (both << many >> np.uint64(32) if left else both >> many).astype(np.uint32)
+
+    return function
+
+
 def population(a):
     """How many bits are 1."""
     return sum((a >> a.dtype.type(n) & a.dtype.type(1)).astype(np.uint32) for n in range(8 * a.dtype.itemsize))
@@ -133,6 +186,9 @@ COMPARE = {
 
 def comparison(name, kind):
     """A comparison of that name, for `setp`; for floats also those that are true where one is no number."""
+    if kind in SMALL:
+        small = comparison(name, "f64") if SMALL[kind] == 1 else None
+        return small and (lambda a, b: small(exact(a, kind), exact(b, kind)))
     if kind[0] == "f":
         if name in ("num", "nan"):
             return lambda a, b: (np.isnan(a) | np.isnan(b)) == (name == "nan")
@@ -145,23 +201,46 @@ def comparison(name, kind):
 
 # --------------------------------------------------------------------------------------- conversions
 
-ROUND = {"rn": None, "rz": np.trunc, "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def conversion(name):
-    """What `cvt` of that name does; None for a way of rounding that is not known here."""
+    """What `cvt` of that name does: (function, types it takes, type it gives); Nones for what is not known here."""
     *how, to, of = name[1:]
-    if to not in TYPES or of not in TYPES or len(how) > 1 or (how and how[0] not in ROUND):
-        return None
-    to_float, of_float = to[0] == "f", of[0] == "f"
-    target, way = TYPES[to], how[0] if how else None
-    if of_float and to_float:
-        if way in (None, "rn"):
-            return lambda a: a.astype(target)
-        return (lambda a: ROUND[way](a).astype(target)) if way in ("rni", "rzi", "rmi", "rpi") and to == of else None
-    if of_float:
-        return (lambda a: to_whole(ROUND[way](a), target)) if way in ("rni", "rzi", "rmi", "rpi") else None
-    return (lambda a: a.astype(target)) if not to_float or way == "rn" else None
+    saturates, way = "sat" in how, ".".join(word for word in how if word != "sat")
+    function, takes, gives = None, (of,), to
+    if to in ("f16x2", "bf16x2") and of == "f32":  # the first operand becomes the upper half
+        takes = ("f32", "f32")
+        if way in ("rn", "rz"):
+            function = lambda a, b: rounded(np.stack(np.broadcast_arrays(b, a), -1), to, way)  # noqa: E731
+    elif to == "tf32" and of == "f32":
+        gives = "b32"
+        if way in ("rna", "rn", "rz"):
+            function = lambda a: rounded(a, "tf32", way)  # noqa: E731
+    elif to in TYPES and of in TYPES and of != "pred" != to:
+        if to in FLOATS and of in FLOATS:
+            widens = TYPES[to].itemsize >= TYPES[of].itemsize and of != to
+            if way in ROUND and to == of:
+                function = lambda a: rounded(ROUND[way](exact(a, of)), to)  # noqa: E731
+            elif way in WAYS or (not way and (widens or to == of)):
+                function = lambda a: rounded(exact(a, of), to, way or "rn")  # noqa: E731
+        elif of in FLOATS and way in ROUND:
+            function = lambda a: to_whole(ROUND[way](exact(a, of)), TYPES[to])  # noqa: E731
+        elif to in ("f32", "f64") and of not in FLOATS and way == "rn":
+            function = lambda a: a.astype(TYPES[to])  # noqa: E731
+        elif to in FLOATS and of not in FLOATS and way in WAYS and TYPES[of].itemsize < 8:
+            function = lambda a: rounded(a.astype(np.float64), to, way)  # noqa: E731
+        elif to not in FLOATS and of not in FLOATS and not way:
+            function = lambda a: a.astype(TYPES[to])  # noqa: E731
+    if function and saturates:
+        function = saturated(function) if to == "f32" else None
+    return function, takes, gives
+
+
+def saturated(function):
+    """The same, brought into 0 to 1; what is no number becomes 0."""
+    return lambda *values: np.fmax(np.fmin(function(*values), 1), 0).astype(np.float32)
 
 
 def to_whole(a, target):
@@ -193,6 +272,17 @@ WHOLE = ANY | {
     "shl": shift(operator.lshift),
     "shr": shift(operator.rshift),
     "bfi": insert_bits,
+    "bfe": take_bits,
+    "prmt": permuted,
+    "lop3": looked_up,
+    "shf.l.wrap": funnel(True, False),
+    "shf.r.wrap": funnel(False, False),
+    "shf.l.clamp": funnel(True, True),
+    "shf.r.clamp": funnel(False, True),
+    "brev": lambda a: sum(
+        (a >> a.dtype.type(n) & a.dtype.type(1)) << a.dtype.type(8 * a.dtype.itemsize - 1 - n)
+        for n in range(8 * a.dtype.itemsize)
+    ).astype(a.dtype),
     "popc": population,
     "clz": leading_zeros,
 }
@@ -207,14 +297,46 @@ FLOAT = ANY | {
     "rcp.rn": lambda a: a.dtype.type(1) / a,
     "sqrt.rn": np.sqrt,
 }
-OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz"), 1)  # two, where it is not said
+APPROXIMATE = {  # on float64; a GPU gives some last bits otherwise
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "rcp": np.reciprocal,
+    "rsqrt": lambda a: 1 / np.sqrt(a),
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "div": operator.truediv,
+}
+FLOAT |= {
+    f"{short}.{how}": lambda *values, do=do: rounded(do(*(value.astype(np.float64) for value in values)), "f32")
+    for short, do in APPROXIMATE.items()
+    for how in ("approx", "approx.ftz")
+}
+FLOAT["div.full"] = FLOAT["div.approx"]
+OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz", "brev"), 1)  # two, where not said
+OPERANDS |= {f"{short}.{how}": 1 for short in APPROXIMATE if short != "div" for how in ("approx", "approx.ftz")}
 OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide"), 3)
+SMALL_FLOAT = ANY | {  # on float64, rounded once: exact before, or to so many bits that nothing is rounded twice
+    "add.rn": operator.add,
+    "sub.rn": operator.sub,
+    "mul": operator.mul,
+    "mul.rn": operator.mul,
+    "min": np.fmin,
+    "max": np.fmax,
+    "fma.rn": lambda a, b, c: to_odd(*two_sum(a * b, c)),
+}
 PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert}
 
 
 def unknown(instruction):
     """What to raise for an instruction that this machine does not do."""
     return PTXError(f"line {instruction.line} of the PTX has an instruction that is not known here: {instruction.text}")
+
+
+def small(function, kind):
+    """A function of float64 arrays, on numbers of that type of 16 bits, or on pairs of them."""
+    return lambda *values: rounded(function(*(exact(value, kind) for value in np.broadcast_arrays(*values))), kind)
 
 
 def operation(instruction):
@@ -226,7 +348,7 @@ def operation(instruction):
     kind, short = name[-1], ".".join(name[:-1])
     function, of, to = None, None, kind
     if name[0] == "cvt":
-        function, of, to = conversion(name), (kind,), name[-2]
+        function, of, to = conversion(name)
     elif name[0] == "setp" and len(name) == 3 and kind in TYPES:
         function, of, to = comparison(name[1], kind), (kind, kind), "pred"
     elif name[0] == "setp" and len(name) == 4 and kind in TYPES and name[2] in PREDICATE and name[1] in COMPARE:
@@ -234,16 +356,26 @@ def operation(instruction):
         function, of, to = (lambda a, b, c: combine(test(a, b), c)), (kind, kind, "pred"), "pred"
     elif name[0] == "selp":
         function, of = (lambda a, b, chosen: np.where(chosen, a, b)), (kind, kind, "pred")
+    elif kind in SMALL and short in SMALL_FLOAT:
+        function, of = small(SMALL_FLOAT[short], kind), (kind,) * (3 if short == "fma.rn" else OPERANDS.get(short, 2))
+    elif short in ("fma.rm", "fma.rp", "fma.rz") and kind == "f32":
+        function, of = fused_to(name[1]), (kind,) * 3
     elif short in ("fma.rn", "mad.rn") and kind in ("f32", "f64"):
         function, of = (fused32 if kind == "f32" else fused64), (kind,) * 3
     elif kind in TYPES:
-        function = (PREDICATE if kind == "pred" else FLOAT if kind[0] == "f" else WHOLE).get(short)
+        function = (PREDICATE if kind == "pred" else FLOAT if kind in ("f32", "f64") else WHOLE).get(short)
         of = (kind,) * OPERANDS.get(short, 2)
         if short in ("shl", "shr"):
             of = (kind, "u32")
         elif short in ("mul.wide", "mad.wide"):
             to = f"{kind[0]}{2 * int(kind[1:])}"
             of = (kind, kind, to)[: len(of)]
+        elif short == "bfe":
+            of = (kind, "u32", "u32")
+        elif short == "prmt" or short.startswith("shf."):
+            of = ("b32", "b32", "u32")
+        elif short == "lop3":
+            of = (kind, kind, kind, "u32")
         elif short == "bfi":
             of = (kind, kind, "u32", "u32")
         elif short in ("popc", "clz"):

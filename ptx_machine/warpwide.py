@@ -1,0 +1,115 @@
+"""What a warp's threads do together: shuffles, votes, sums, matrices. On arrays (warps, 32), one column a thread.
+
+Fragments: thread n of a warp stands in row n // 4, its group, and column n % 4 of a picture of 8 x 4. Register r of A
+holds row n // 4 + 8 * (r % 2) and word n % 4 + 4 * (r // 2) of that row; register r of B the same of B's column n // 4;
+a word is one TF32 number or two neighbours of 16 bits. One rule for all shapes. Source: NVIDIA's PTX ISA, "Matrix
+Fragments for mma.m16n8k4, m16n8k8, m16n8k16", `ldmatrix`, `shfl.sync`, `vote.sync`, `redux.sync`.
+"""
+
+from functools import reduce
+
+import numpy as np
+
+from .formats import exact, tf32
+from .warps import WARP
+
+LANE = np.arange(WARP, dtype=np.int64)
+WORD = {"f16": 2, "bf16": 2, "tf32": 1}  # numbers in a register of 32 bits
+
+
+def source_lane(mode, b, c):
+    """Whose number each thread gets by `shfl.sync`: (lanes, in range), each (warps, 32)."""
+    b, c = b.astype(np.int64), c.astype(np.int64)
+    bound, clamp, segment = b & 31, c & 31, c >> 8 & 31
+    most = (LANE & segment) | (clamp & ~segment)
+    if mode == "up":
+        lane = LANE - bound
+        inside = lane >= most
+    else:
+        lane = {"down": LANE + bound, "bfly": LANE ^ bound, "idx": (LANE & segment) | (bound & ~segment)}[mode]
+        inside = lane <= most
+    return np.where(inside, lane, LANE), inside
+
+
+def bits_of_lanes(holds):
+    """One bit a thread, uint32 (warps, 1); holds (warps, 32) bool."""
+    return (holds.astype(np.uint64) << LANE.astype(np.uint64)).sum(axis=1, keepdims=True).astype(np.uint32)
+
+
+def vote(mode):
+    """`vote.sync` of that mode: a function of who takes part and a predicate, each bool (warps, 32)."""
+
+    def function(taking, holds):
+        if mode == "ballot":
+            return bits_of_lanes(taking & holds)
+        every = (holds | ~taking).all(axis=1, keepdims=True)
+        none = ~(holds & taking).any(axis=1, keepdims=True)
+        return {"all": every, "any": ~none, "uni": every | none}[mode]
+
+    return function
+
+
+def reduction(operator, start):
+    """`redux.sync`: one number of all that take part."""
+
+    def function(taking, values):
+        given = np.where(taking, values, values.dtype.type(start(np.iinfo(values.dtype))))
+        return reduce(operator, given.T)[:, None]
+
+    return function
+
+
+REDUCTIONS = {
+    "add": reduction(np.add, lambda limits: 0),
+    "min": reduction(np.minimum, lambda limits: limits.max),
+    "max": reduction(np.maximum, lambda limits: limits.min),
+    "and": reduction(np.bitwise_and, lambda limits: limits.max),  # of type .b32: all bits
+    "or": reduction(np.bitwise_or, lambda limits: 0),
+    "xor": reduction(np.bitwise_xor, lambda limits: 0),
+}
+
+
+def matrices(rows, transposed):
+    """`ldmatrix`: what each thread gets of matrices of 8 rows of 8 numbers of 16 bits.
+
+    rows (warps, 32, 4) uint32: the 16 bytes of the row that each thread names. Returns (warps, 32) for each matrix, 4
+    of them: thread n gets numbers 2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
+    """
+    found = []
+    for first in range(0, WARP, 8):
+        matrix = np.ascontiguousarray(rows[:, first : first + 8])
+        if transposed:
+            matrix = np.ascontiguousarray(matrix.view(np.uint16).swapaxes(1, 2)).view(np.uint32)
+        found.append(matrix.reshape(-1, WARP))
+    return found
+
+
+def numbers(words, kind):
+    """Words of 32 bits along the last axis as the float64 that they hold."""
+    words = np.ascontiguousarray(words)
+    if kind == "tf32":
+        return tf32(words).astype(np.float64)
+    return exact(words.view(np.float16 if kind == "f16" else np.uint16), kind)
+
+
+def multiply(kind, depth):
+    """`mma.sync` of 16 x `depth` by `depth` x 8 numbers of type `kind`: a function of registers, each (warps, 32).
+
+    It takes who takes part, A's registers, B's and four of C, float32; it returns four. Products and sums are exact
+    to float64, and then rounded once: the manual leaves open how they are rounded.
+    """
+    of_b = depth // WORD[kind] // 4
+    of_a = 2 * of_b
+
+    def function(taking, *registers):
+        stacked = [np.stack(some, axis=1) for some in (registers[:of_a], registers[of_a:-4], registers[-4:])]
+        warps = len(taking)
+        a = stacked[0].reshape(warps, of_b, 2, 8, 4).transpose(0, 2, 3, 1, 4).reshape(warps, 16, -1)
+        b = stacked[1].reshape(warps, of_b, 8, 4).transpose(0, 2, 1, 3).reshape(warps, 8, -1)
+        product = numbers(a, kind) @ numbers(b, kind).swapaxes(1, 2)
+        # Registers 2 * r and 2 * r + 1 of C hold two neighbours of row n // 4 + 8 * r.
+        product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 1, 4, 2, 3).reshape(warps, 4, WARP)
+        total = (product + stacked[2]).astype(np.float32)
+        return tuple(total.swapaxes(0, 1))
+
+    return function, of_a, of_b

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES, operation, unknown
+from .formats import SMALL
 from .memory import WIDEST
 from .reader import Instruction, read_ptx
 from .warpwide import REDUCTIONS, bits_of_lanes, multiply, source_lane, vote
@@ -152,7 +153,8 @@ class Decoded:
         if name[:2] == ("cp", "async"):
             return self.copy(instruction, name[2:], list(texts))
         if name == ("activemask", "b32"):
-            return Operation(instruction, "across", "other", bits_of_lanes, self.operands(texts, ("b32",)))
+            to = self.operands(texts, ("b32",))
+            return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
         if name[0] in ("membar", "fence"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
@@ -205,6 +207,8 @@ class Decoded:
         kind, texts = instruction.name[-1], list(instruction.operands)
         space = next((word for word in middle if word in SPACES), "any")
         ways = [word for word in middle if word.partition("::")[0] not in HINTS and word != space]
+        if kind in SMALL:  # a load or store names such numbers by their bits
+            raise LookupError
         size, place = IN_MEMORY[kind].itemsize, texts.pop(0 if name in ("st", "red") else 1)
         if "L2::cache_hint" in middle:
             texts.pop()
@@ -225,6 +229,8 @@ class Decoded:
             if name != "ld" or not found or found[1] not in self.program.takes:
                 raise LookupError
             target, offset = list(self.program.takes).index(found[1]), int(found[2] or 0)
+            if offset + width > bytes_of(self.program.takes[found[1]]):
+                raise LookupError
             return Operation(instruction, "parameter", "other", None, data, target=target, type=kind, offset=offset,
                              size=size)  # fmt: skip
         where, offset = self.address(place)
@@ -284,12 +290,12 @@ class Decoded:
             if set(words) - {"trans", f"x{many}"} != {"m8n8"} or space not in ("shared", "shared::cta") or len(to) != many:
                 raise LookupError
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
-            return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=2,
+            return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
                         space="shared", offset=offset, width=16)  # fmt: skip
         if name[:3] == ("mma", "sync", "aligned") and name[4:] in (("row", "col", "f32", t, t, "f32") for t in MATRIX):
-            if name[3] not in MATRIX[name[6]]:
+            if name[3] not in MATRIX[name[7]]:
                 raise LookupError
-            function, of_a, of_b = multiply(name[6], int(name[3].partition("k")[2]))
+            function, of_a, of_b = multiply(name[7], int(name[3].partition("k")[2]))
             registers = [vector(text) for text in texts]
             if [len(some) for some in registers] != [4, of_a, of_b, 4]:
                 raise LookupError
@@ -319,6 +325,12 @@ def decoded(ptx: str, kernel: str | None = None, dynamic: int = 0) -> Decoded:
 def bits_of(kind):
     """Bits of a type, such as 32 for "f32"."""
     return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+
+
+def bytes_of(kind):
+    """Bytes of a parameter of that type; of a structure, such as "b8[16]", all of it."""
+    kind, _, many = kind.partition("[")
+    return IN_MEMORY[kind].itemsize * int(many.strip("]") or 1)
 
 
 def vector(text):

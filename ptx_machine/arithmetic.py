@@ -36,9 +36,37 @@ def fused32(a, b, c):
     return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)).astype(np.float32)
 
 
-def fused_to(way):
-    """The same, rounded another way."""
-    return lambda a, b, c: rounded(to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)), "f32", way)
+def directed(short, way):
+    """`add`, `sub`, `mul`, `fma`, `div`, `rcp` or `sqrt` of float32, rounded to zero, down or up; else None.
+
+    Each is found in float64 first, rounded to odd as in `fused32`, from the sign of what is left over.
+    """
+
+    def over(a, b):
+        q = a / b
+        product, rest = two_product(q, b)
+        return q, ((a - product) - rest) * np.sign(b)
+
+    def root(a):
+        product, rest = two_product(s := np.sqrt(a), s)
+        return s, (a - product) - rest
+
+    exactly = {
+        "add": two_sum,
+        "sub": lambda a, b: two_sum(a, -b),
+        "mul": lambda a, b: (a * b, 0.0),
+        "fma": lambda a, b, c: two_sum(a * b, c),
+        "mad": lambda a, b, c: two_sum(a * b, c),
+        "div": over,
+        "rcp": lambda a: over(np.float64(1), a),
+        "sqrt": root,
+    }.get(short)
+
+    def function(*values):
+        result, rest = exactly(*(np.asarray(value, np.float64) for value in values))
+        return rounded(to_odd(result, np.broadcast_to(rest, result.shape)), "f32", way)
+
+    return function if exactly and way in WAYS else None
 
 
 def fused64(a, b, c):
@@ -157,6 +185,17 @@ def funnel(left, clamps):
     return function
 
 
+def low24(a):
+    """The lower 24 bits as a number of the same type."""
+    return a << a.dtype.type(8) >> a.dtype.type(8)
+
+
+def dot(a, b, c):
+    """`dp4a`: c plus the products of four bytes each; each of a and b holds four numbers of its sign."""
+    pairs = ((value[..., None].view(f"{value.dtype.kind}1")).astype(np.int64) for value in map(np.atleast_1d, (a, b)))
+    return (c + np.prod(np.broadcast_arrays(*pairs), axis=0).sum(-1)).astype(c.dtype)
+
+
 def population(a):
     """How many bits are 1."""
     return sum((a >> a.dtype.type(n) & a.dtype.type(1)).astype(np.uint32) for n in range(8 * a.dtype.itemsize))
@@ -203,6 +242,7 @@ def comparison(name, kind):
 
 ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 FLOATS = ("f16", "bf16", "f32", "f64")
+CONVERTED = (*(kind for kind in TYPES if kind not in ("pred", "f16x2", "bf16x2")), "u8", "s8")
 
 
 def conversion(name):
@@ -218,7 +258,7 @@ def conversion(name):
         gives = "b32"
         if way in ("rna", "rn", "rz"):
             function = lambda a: rounded(a, "tf32", way)  # noqa: E731
-    elif to in TYPES and of in TYPES and of != "pred" != to:
+    elif to in CONVERTED and of in CONVERTED:
         if to in FLOATS and of in FLOATS:
             widens = TYPES[to].itemsize >= TYPES[of].itemsize and of != to
             if way in ROUND and to == of:
@@ -226,14 +266,15 @@ def conversion(name):
             elif way in WAYS or (not way and (widens or to == of)):
                 function = lambda a: rounded(exact(a, of), to, way or "rn")  # noqa: E731
         elif of in FLOATS and way in ROUND:
-            function = lambda a: to_whole(ROUND[way](exact(a, of)), TYPES[to])  # noqa: E731
+            function = lambda a: to_whole(ROUND[way](exact(a, of)), IN_MEMORY[to])  # noqa: E731
         elif to in ("f32", "f64") and of not in FLOATS and way == "rn":
             function = lambda a: a.astype(TYPES[to])  # noqa: E731
-        elif to in FLOATS and of not in FLOATS and way in WAYS and TYPES[of].itemsize < 8:
+        elif to in FLOATS and of not in FLOATS and way in WAYS and IN_MEMORY[of].itemsize < 8:
             function = lambda a: rounded(a.astype(np.float64), to, way)  # noqa: E731
         elif to not in FLOATS and of not in FLOATS and not way:
-            function = lambda a: a.astype(TYPES[to])  # noqa: E731
-    if function and saturates:
+            function = clipped(IN_MEMORY[to]) if saturates else lambda a: a.astype(IN_MEMORY[to])
+            saturates = False
+    if function and saturates and to in FLOATS:
         function = saturated(function) if to == "f32" else None
     return function, takes, gives
 
@@ -241,6 +282,30 @@ def conversion(name):
 def saturated(function):
     """The same, brought into 0 to 1; what is no number becomes 0."""
     return lambda *values: np.fmax(np.fmin(function(*values), 1), 0).astype(np.float32)
+
+
+def clipped(target):
+    """Whole numbers brought into the range of a type."""
+    limits = np.iinfo(target)
+
+    def function(a):
+        own = np.iinfo(a.dtype)
+        return np.clip(a, max(own.min, limits.min), min(own.max, limits.max)).astype(target)
+
+    return function
+
+
+def flushed(function):
+    """The same with numbers of float32 below the smallest normal one taken and given as 0: `.ftz`."""
+
+    def flush(a):
+        return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
+
+    def result(*values):
+        given = function(*(flush(value) if value.dtype == np.float32 else value for value in values))
+        return flush(given) if given.dtype == np.float32 else given
+
+    return result
 
 
 def to_whole(a, target):
@@ -285,10 +350,17 @@ WHOLE = ANY | {
     ).astype(a.dtype),
     "popc": population,
     "clz": leading_zeros,
+    "bfind": lambda a: np.uint32(8 * a.dtype.itemsize - 1) - leading_zeros(np.where(a < 0, ~a, a)),
+    "sad": lambda a, b, c: c + (np.maximum(a, b) - np.minimum(a, b)).view(c.dtype),
+    "mul24.lo": lambda a, b: low24(a) * low24(b),
+    "mad24.lo": lambda a, b, c: low24(a) * low24(b) + c,
 }
 FLOAT = ANY | {
     "min": np.fmin,
     "max": np.fmax,
+    "min.NaN": np.minimum,
+    "max.NaN": np.maximum,
+    "copysign": lambda a, b: np.copysign(b, a),
     "add.rn": operator.add,
     "sub.rn": operator.sub,
     "mul": operator.mul,
@@ -316,7 +388,7 @@ FLOAT |= {
 FLOAT["div.full"] = FLOAT["div.approx"]
 OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz", "brev"), 1)  # two, where not said
 OPERANDS |= {f"{short}.{how}": 1 for short in APPROXIMATE if short != "div" for how in ("approx", "approx.ftz")}
-OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide"), 3)
+OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide", "mad24.lo"), 3) | {"bfind": 1}
 SMALL_FLOAT = ANY | {  # on float64, rounded once: exact before, or to so many bits that nothing is rounded twice
     "add.rn": operator.add,
     "sub.rn": operator.sub,
@@ -344,7 +416,9 @@ def operation(instruction):
 
     Raises PTXError, with the line, for one that is not known here.
     """
-    name = instruction.name
+    name, ways = instruction.name, ()
+    if {"ftz", "sat"} & set(name) and "f32" in name and name[0] != "cvt" and "approx" not in name:
+        ways, name = set(name), tuple(word for word in name if word not in ("ftz", "sat"))
     kind, short = name[-1], ".".join(name[:-1])
     function, of, to = None, None, kind
     if name[0] == "cvt":
@@ -354,12 +428,16 @@ def operation(instruction):
     elif name[0] == "setp" and len(name) == 4 and kind in TYPES and name[2] in PREDICATE and name[1] in COMPARE:
         test, combine = comparison(name[1], kind), PREDICATE[name[2]]
         function, of, to = (lambda a, b, c: combine(test(a, b), c)), (kind, kind, "pred"), "pred"
+    elif name[0] == "dp4a" and {*name[1:]} <= {"u32", "s32"}:
+        to = "s32" if "s32" in name else "u32"
+        function, of = dot, (*name[1:], to)
     elif name[0] == "selp":
         function, of = (lambda a, b, chosen: np.where(chosen, a, b)), (kind, kind, "pred")
     elif kind in SMALL and short in SMALL_FLOAT:
         function, of = small(SMALL_FLOAT[short], kind), (kind,) * (3 if short == "fma.rn" else OPERANDS.get(short, 2))
-    elif short in ("fma.rm", "fma.rp", "fma.rz") and kind == "f32":
-        function, of = fused_to(name[1]), (kind,) * 3
+    elif kind == "f32" and len(name) == 3 and name[1] in ("rz", "rm", "rp"):
+        function = directed(name[0], name[1])
+        of = (kind,) * {"fma": 3, "mad": 3, "rcp": 1, "sqrt": 1}.get(name[0], 2)
     elif short in ("fma.rn", "mad.rn") and kind in ("f32", "f64"):
         function, of = (fused32 if kind == "f32" else fused64), (kind,) * 3
     elif kind in TYPES:
@@ -378,8 +456,14 @@ def operation(instruction):
             of = (kind, kind, kind, "u32")
         elif short == "bfi":
             of = (kind, kind, "u32", "u32")
-        elif short in ("popc", "clz"):
+        elif short in ("popc", "clz", "bfind"):
             to = "u32"
+        elif short == "sad":
+            of = (kind, kind, kind)
+    if function and "ftz" in ways:
+        function = flushed(function)
+    if function and "sat" in ways:
+        function = saturated(function) if kind == "f32" else None
     if function is None or len(of) != len(instruction.operands) - 1:
         raise unknown(instruction)
     return function, of, to

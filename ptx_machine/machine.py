@@ -49,8 +49,12 @@ class Blocks:
         self.alive = self.bits(everyone)
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
         at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
-        for name, value in zip(SPECIAL, (*at[0], *at[1], thread % WARP), strict=True):
-            self.registers["u32"][launch.program.places[name][1]] = value
+        lane, one = thread % WARP, np.int64(1)
+        below, all_lanes = (one << lane) - 1, (one << WARP) - 1  # masks of other threads of a warp
+        masks = (one << lane, below, below | one << lane, all_lanes & ~(below | one << lane), all_lanes & ~below)
+        for name, value in zip(SPECIAL, (*at[0], *at[1], lane, thread // WARP, *masks), strict=True):
+            if name in launch.program.places:
+                self.registers["u32"][launch.program.places[name][1]] = value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.seen = Seen(shared.nowhere // launch.program.unit, warps=launch.program.warps_wait)
@@ -141,6 +145,14 @@ class Blocks:
         self.arrive(self.ready, op.target, taken)
         return self.others(lanes, taken, number)
 
+    def branch_by_number(self, op, number, lanes):
+        """`brx.idx`: each lane to the one of the targets that its number says."""
+        doing = self.doing(op, number, lanes)
+        chosen = self.full(op.of[0], doing, self.index(doing))
+        for one in np.unique(chosen):
+            self.arrive(self.ready, op.function[min(one, len(op.function) - 1)], doing[chosen == one])
+        return self.others(lanes, doing, number)
+
     def leave(self, op, number, lanes):
         """`ret` and `exit`."""
         doing = self.doing(op, number, lanes)
@@ -191,6 +203,11 @@ class Blocks:
                     f"{self.spell_block(short[0])} reach this barrier"
                 )
                 self.launch.find("divergent barrier", number, text, short.size)
+            op = self.operations[number]
+            if op.function:  # `bar.red`: a vote
+                holds = self.full(op.of[0], lanes, self.index(lanes)) != bool(op.target)
+                many = np.bincount(self.block_of[lanes], holds, self.blocks.size)
+                self.write(op.to[0], self.index(lanes), op.function(many, here)[self.block_of[lanes]])
             self.stamps[lanes] = after_barrier(self.stamps[lanes])
             self.arrive(self.ready, number + 1, lanes)
         self.waiting = {}
@@ -245,7 +262,7 @@ class Blocks:
             taking[place] = True
             values = [self.spread(operand, some, index, place, warps.size) for operand in op.of]
             results = op.function(taking.reshape(-1, WARP), *values)
-            for to, result in zip(op.to, results if isinstance(results, tuple) else (results,), strict=True):
+            for to, result in zip(op.to, results if isinstance(results, tuple) else (results,), strict=False):
                 self.write(to, index, np.broadcast_to(result, (warps.size, WARP)).reshape(-1)[place])
 
     def spread(self, operand, lanes, index, place, warps):

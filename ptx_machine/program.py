@@ -16,12 +16,13 @@ from .arithmetic import IN_MEMORY, TYPES, operation, unknown
 from .formats import SMALL
 from .memory import WIDEST
 from .reader import Instruction, read_ptx
-from .warpwide import REDUCTIONS, bits_of_lanes, multiply, source_lane, vote
+from .warpwide import REDUCTIONS, bits_of_lanes, match, multiply, shuffle, vote
 
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 CONSTANT, VARIABLES = GLOBAL, 1 << 55  # global memory: constants, then the launch's arrays, then the text's own
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
-SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
+SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid", "%warpid"]
+SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
 SPACES = ("param", "global", "shared", "local", "const")
 HINTS = {"nc", "volatile", "relaxed", "weak", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "gpu", "cta", "sys", "L1", "L2"}
@@ -37,9 +38,16 @@ ATOMIC = {
     "inc": lambda before, most: before + 1 if before < most else 0,
     "dec": lambda before, most: before - 1 if 0 < before <= most else most,
 }
-WARP_WIDE = ("shfl", "vote", "redux", "ldmatrix", "mma")  # and bar.warp
+WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "mma")  # and bar.warp
+BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many there are
+    ("popc", "u32"): lambda many, every: many,
+    ("and", "pred"): lambda many, every: many == every,
+    ("or", "pred"): lambda many, every: many > 0,
+}
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
 MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
+MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
+SUMS = {"f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "s8": ("s32",), "u8": ("s32",)}
 
 
 @dataclass
@@ -53,7 +61,8 @@ class Operation:
     guard     row of a predicate, or None; negated
     width     bytes a thread moves; `type` and `size`, in bytes, of each element
     space     of memory
-    target    index of the instruction that a branch goes to, or of a parameter; how many groups a wait leaves
+    target    index of the instruction that a branch goes to, or of a parameter; how many groups a wait leaves; 1 where
+              a barrier asks for the contrary of its predicate
     mask      the threads of a warp that do it together: an operand, such as (type, row)
     """
 
@@ -86,8 +95,10 @@ class Decoded:
 
     def __init__(self, program, dynamic=0):
         self.program, self.rows, self.places = program, Counter(), {}
+        named = {text for instruction in program.code for text in instruction.operands}
         for name in SPECIAL:
-            self.place(name, 32)
+            if name in named:
+                self.place(name, 32)
         for name, kind in program.registers.items():
             self.place(name, bits_of(kind) if kind in TYPES else 0)
         static = [array for array in program.shared if array.bytes]
@@ -146,8 +157,15 @@ class Decoded:
             return Operation(instruction, ENDS[name[0]], "branch")
         if name[0] == "bra":
             return Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
+        if name == ("brx", "idx"):
+            targets = [self.program.labels[label] for label in self.program.tables[texts[1]]]
+            return Operation(instruction, "branch_by_number", "branch", targets, of=self.operands(texts[:1], ("u32",)))
         if name in (("bar", "sync"), ("barrier", "sync"), ("barrier", "sync", "aligned")) and texts == ("0",):
             return Operation(instruction, "wait", "barrier")
+        if name[:2] in (("bar", "red"), ("barrier", "red")) and name[-2:] in BARRIER_VOTES and texts[1] == "0":
+            function, negated = BARRIER_VOTES[name[-2:]], texts[2].startswith("!")
+            to, of = self.operands(texts[:1], name[-1:]), self.operands((texts[2].lstrip("!"),), ("pred",))
+            return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated))
         if name[0] in WARP_WIDE or name[:2] == ("bar", "warp"):
             return self.warp_wide(instruction, name, list(texts))
         if name[:2] == ("cp", "async"):
@@ -155,7 +173,7 @@ class Decoded:
         if name == ("activemask", "b32"):
             to = self.operands(texts, ("b32",))
             return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
-        if name[0] in ("membar", "fence"):
+        if name[0] in ("membar", "fence", "nop", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
             return self.access(instruction)
@@ -164,6 +182,8 @@ class Decoded:
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)
+        if name[0] == "cvt":
+            function, of, to = self.widened(function, of, to, texts)
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
         what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
         return self.compute(instruction, what, function, texts, to, of)
@@ -173,6 +193,25 @@ class Decoded:
         return Operation(
             instruction, "compute", what, function, *map(self.operands, (texts[:1], texts[1:]), ((to,), of))
         )
+
+    def widened(self, function, of, to, texts):
+        """The same for `cvt`, whose operands may stand in registers wider than their types."""
+        taken = [self.held(text, kind) for text, kind in zip(texts[1:], of, strict=True)]
+        given = self.held(texts[0], to)
+        if [*taken, given] == [*of, to]:
+            return function, of, to
+        types, result = [IN_MEMORY[kind] for kind in of], IN_MEMORY[to]
+
+        def narrow(*values):
+            values = (value.astype(dtype) for value, dtype in zip(values, types, strict=True))
+            return function(*values).astype(result).astype(IN_MEMORY[given])
+
+        return narrow, tuple(taken), given
+
+    def held(self, text, kind):
+        """The type of whole numbers that a register holds where the instruction says `kind`: one as wide as it is."""
+        bits = self.places[text][0] if text in self.places else max(bits_of(kind), 16)
+        return f"{'s' if kind[0] == 's' else 'u'}{bits}" if kind[0] in "bus" and bits > bits_of(kind) else kind
 
     def halves(self, instruction):
         """`mov` of a register from its parts, or into them."""
@@ -270,10 +309,13 @@ class Decoded:
         if name == ("bar", "warp", "sync"):
             return step("wait_warp", mask=texts[0], kind="barrier")
         if name[:2] == ("shfl", "sync") and name[2] in ("up", "down", "bfly", "idx") and name[-1] == "b32":
-            to, _, inside = texts[0].partition("|")
-            to = self.operands((to, inside) if inside else (to,), ("b32", "pred"))
+            to = self.operands(texts[0].split("|"), ("b32", "pred"))
             of = self.operands(texts[1:4], ("b32", "u32", "u32"))
-            return step("shuffle", functools.partial(source_lane, name[2]), to, of, texts[4])
+            return step("across", shuffle(name[2]), to, of, texts[4])
+        if name[:2] == ("match", "sync") or (name[0] == "match" and name[2:3] == ("sync",)):
+            mode, kind = next(word for word in name if word in ("any", "all")), name[-1]
+            to, of = self.operands(texts[0].split("|"), ("b32", "pred")), self.operands(texts[1:2], (kind,))
+            return step("across", match(mode), to, of, texts[2])
         if name[:2] == ("vote", "sync") and name[2:] in VOTES:
             negated = texts[1].startswith("!")
             ask, kind = vote(name[2]), name[3]
@@ -292,25 +334,22 @@ class Decoded:
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
             return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
                         space="shared", offset=offset, width=16)  # fmt: skip
-        if name[:3] == ("mma", "sync", "aligned") and name[4:] in (("row", "col", "f32", t, t, "f32") for t in MATRIX):
-            if name[3] not in MATRIX[name[7]]:
+        if name[:3] == ("mma", "sync", "aligned") and name[4:6] == ("row", "col") and len(name) == 10:
+            shape, (sums, kind, same, before) = name[3], name[6:]
+            if kind != same or sums != before or sums not in SUMS[kind] or shape not in MATRIX[kind]:
                 raise LookupError
-            function, of_a, of_b = multiply(name[7], int(name[3].partition("k")[2]))
+            function, of_a, of_b, of_c = multiply(kind, int(shape.partition("k")[2]), sums)
             registers = [vector(text) for text in texts]
-            if [len(some) for some in registers] != [4, of_a, of_b, 4]:
+            if [len(some) for some in registers] != [of_c, of_a, of_b, of_c]:
                 raise LookupError
-            kinds = ("b32",) * (of_a + of_b) + ("f32",) * 4
-            of = self.operands([text for some in registers[1:] for text in some], kinds)
-            return step("across", function, self.operands(registers[0], ("f32",) * 4), of, kind="matrix")
+            of_c = ("b32" if sums == "f16" else sums,) * of_c
+            of = self.operands([text for some in registers[1:] for text in some], ("b32",) * (of_a + of_b) + of_c)
+            return step("across", function, self.operands(registers[0], of_c), of, kind="matrix")
         raise LookupError
 
     def data(self, texts, kind):
         """The registers that hold elements of memory, as a tuple; a small element may be a part of its register."""
-        kinds = [kind] * len(texts)
-        if bits_of(kind) < 32:
-            sign = "s" if kind[0] == "s" else "u"
-            kinds = [f"{sign}{self.places[text][0] if text in self.places else 16}" for text in texts]
-        return self.operands(texts, kinds)
+        return self.operands(texts, [self.held(text, kind) for text in texts])
 
 
 @functools.lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ FUNCTION = re.compile(
     r"(?P<name>[\w$]+)\s*\((?P<takes>[^)]*)\)"
 )
 ARRAY = re.compile(
-    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) \.b(?P<bits>8|16|32|64) "
+    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) \.[busf](?P<bits>8|16|32|64) "
     r"(?P<name>[\w$]+)(?:\[(?P<many>\d*)\])?(?: = (?P<holds>.+))?$"
 )
 OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
@@ -25,6 +25,7 @@ PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
 LEADING = re.compile(r"\s*(\{|[\w$]+:(?!:))")  # what may stand before a statement: a scope that opens, a label
 PLACES = {"shared": "shared", "local": "local", "const": "constant", "global": "variables"}  # in a `Program`
 DEPTH = 20  # calls within calls
+BUILT_IN = {"vprintf": "nop", "__assertfail": "trap"}  # what a call of these does here: no text is printed
 
 
 class PTXError(ValueError):
@@ -72,6 +73,7 @@ class Program:
     takes, returns   {parameter: type}, in order, such as {"param_0": "u64"}
     kernel           whether the host launches it
     registers        {name: type without the dot}, such as {"%r1": "b32"}
+    tables           {label: labels that a branch by number may go to}
     code             list of `Instruction`
     labels           {label: index in code}
     shared, local, constant, variables  lists of `Array`; the last are those of global memory
@@ -84,6 +86,7 @@ class Program:
     registers: dict = field(default_factory=dict)
     code: list = field(default_factory=list)
     labels: dict = field(default_factory=dict)
+    tables: dict = field(default_factory=dict)
     shared: list = field(default_factory=list)
     local: list = field(default_factory=list)
     constant: list = field(default_factory=list)
@@ -168,12 +171,12 @@ def declared(array, line):
     if many == "" and ".extern" not in array["before"]:
         raise PTXError(f"line {line} of the PTX: {array['name']} has no size.")
     values = holds.strip("{} ")
-    if values and not re.fullmatch(r"[-\s,\w]+", values):
-        raise PTXError(f"line {line} of the PTX: what {array['name']} holds is not known here: {values[:80]}")
-    try:
-        first = [int(value, 0) % (1 << 8 * size) for value in values.split(",")] if values else []
+    try:  # a float stands there by its bits, such as 0f3F800000
+        numbers = [re.sub(r"^\s*0[fd]", "0x", value) for value in values.split(",")] if values else []
+        first = [int(value, 0) % (1 << 8 * size) for value in numbers]
     except ValueError:
-        raise PTXError(f"line {line} of the PTX: what {array['name']} holds is not known here.") from None
+        known = f"what {array['name']} holds is not known here: {values[:80]}"
+        raise PTXError(f"line {line} of the PTX: {known}") from None
     many = 1 if many is None else int(many or 0)
     return Array(array["name"], int(array["align"]), many * size, b"".join(v.to_bytes(size, "little") for v in first))
 
@@ -182,6 +185,9 @@ def add(program, statement, line, source):
     """Take one statement of a function's body into the program."""
     if statement.endswith(":"):
         program.labels[statement[:-1]] = len(program.code)
+    elif statement.startswith(".branchtargets"):  # of the label before it
+        table = next(reversed(program.labels))
+        program.tables[table] = statement.removeprefix(".branchtargets").replace(",", " ").split()
     elif registers := REGISTERS.match(statement):
         for name in map(str.strip, registers["names"].split(",")):
             name, several, many = name.partition("<")
@@ -206,7 +212,8 @@ def without_calls(program, functions, depth=0):
     """The same program with the code of each function in the place of its call."""
     if depth > DEPTH:
         raise PTXError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
-    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local))
+    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local),
+                    tables=dict(program.tables))  # fmt: skip
     labels = defaultdict(list)
     for label, index in program.labels.items():
         labels[index].append(label)
@@ -226,6 +233,9 @@ def put_in_place(whole, call, functions, depth):
     operands = [re.findall(r"[\w$%]+", operand) for operand in call.operands]  # such as "(param0, param1)"
     given_back = operands.pop(0) if call.operands[0].startswith("(") else []
     (name,), given = operands[0], operands[1] if len(operands) > 1 else []
+    if name in BUILT_IN:
+        whole.code.append(replace(call, name=(BUILT_IN[name],), operands=()))
+        return
     if name not in functions:
         raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
     function = without_calls(functions[name], functions, depth + 1)
@@ -243,6 +253,7 @@ def put_in_place(whole, call, functions, depth):
     whole.code.append(replace(call, name=("bra",), operands=(f"start_of_{own}",)))
     whole.labels[f"start_of_{own}"] = start
     whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
+    whole.tables.update({names[label]: [names[to] for to in table] for label, table in function.tables.items()})
     for i in function.code:
         name, operands = (("bra",), (end,)) if i.name[0] == "ret" else (i.name, tuple(map(renamed, i.operands)))
         whole.code.append(replace(i, guard=names.get(i.guard, i.guard), name=name, operands=operands))

@@ -10,25 +10,33 @@ from functools import reduce
 
 import numpy as np
 
-from .formats import exact, tf32
+from .formats import exact, rounded, tf32
 from .warps import WARP
 
 LANE = np.arange(WARP, dtype=np.int64)
-WORD = {"f16": 2, "bf16": 2, "tf32": 1}  # numbers in a register of 32 bits
+WORD = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # numbers in a register of 32 bits
 
 
-def source_lane(mode, b, c):
-    """Whose number each thread gets by `shfl.sync`: (lanes, in range), each (warps, 32)."""
-    b, c = b.astype(np.int64), c.astype(np.int64)
-    bound, clamp, segment = b & 31, c & 31, c >> 8 & 31
-    most = (LANE & segment) | (clamp & ~segment)
-    if mode == "up":
-        lane = LANE - bound
-        inside = lane >= most
-    else:
-        lane = {"down": LANE + bound, "bfly": LANE ^ bound, "idx": (LANE & segment) | (bound & ~segment)}[mode]
-        inside = lane <= most
-    return np.where(inside, lane, LANE), inside
+def shuffle(mode):
+    """`shfl.sync` of that mode: a function of who takes part, numbers and operands b and c, each (warps, 32).
+
+    It gives the numbers that each thread gets, and whether the thread that it names is in range; if not, it gets its
+    own. One that takes no part has no number to give.
+    """
+
+    def function(taking, values, b, c):
+        b, c = b.astype(np.int64), c.astype(np.int64)
+        bound, clamp, segment = b & 31, c & 31, c >> 8 & 31
+        most = (LANE & segment) | (clamp & ~segment)
+        if mode == "up":
+            lane = LANE - bound
+            inside = lane >= most
+        else:
+            lane = {"down": LANE + bound, "bfly": LANE ^ bound, "idx": (LANE & segment) | (bound & ~segment)}[mode]
+            inside = lane <= most
+        return np.take_along_axis(values, np.where(inside, lane, LANE), axis=1), inside
+
+    return function
 
 
 def bits_of_lanes(holds):
@@ -45,6 +53,19 @@ def vote(mode):
         every = (holds | ~taking).all(axis=1, keepdims=True)
         none = ~(holds & taking).any(axis=1, keepdims=True)
         return {"all": every, "any": ~none, "uni": every | none}[mode]
+
+    return function
+
+
+def match(mode):
+    """`match.sync` of that mode: who has the same number; for "all", the mask of all that take part, or 0, and which."""
+
+    def function(taking, values):
+        same = (values[:, :, None] == values[:, None, :]) & taking[:, None, :]
+        if mode == "any":
+            return (same.astype(np.uint64) << LANE.astype(np.uint64)).sum(axis=2).astype(np.uint32)
+        every = ((same == taking[:, None, :]).all(axis=2) | ~taking).all(axis=1, keepdims=True)
+        return np.where(every, bits_of_lanes(taking), np.uint32(0)), every
 
     return function
 
@@ -89,27 +110,37 @@ def numbers(words, kind):
     words = np.ascontiguousarray(words)
     if kind == "tf32":
         return tf32(words).astype(np.float64)
+    if kind in ("s8", "u8"):
+        return words.view(kind.replace("s", "i")[0] + "1").astype(np.float64)
     return exact(words.view(np.float16 if kind == "f16" else np.uint16), kind)
 
 
-def multiply(kind, depth):
+def multiply(kind, depth, sums):
     """`mma.sync` of 16 x `depth` by `depth` x 8 numbers of type `kind`: a function of registers, each (warps, 32).
 
-    It takes who takes part, A's registers, B's and four of C, float32; it returns four. Products and sums are exact
-    to float64, and then rounded once: the manual leaves open how they are rounded.
+    It takes who takes part, A's registers, B's and those of C: four of type `sums`, or two pairs of float16; it returns
+    as many. Products and sums are exact to float64, and then rounded once: the manual leaves open how they are rounded.
+    Sums of whole numbers of 8 bits are exact, and wrap.
     """
+    of_c = 2 if sums == "f16" else 4
     of_b = depth // WORD[kind] // 4
     of_a = 2 * of_b
 
     def function(taking, *registers):
-        stacked = [np.stack(some, axis=1) for some in (registers[:of_a], registers[of_a:-4], registers[-4:])]
+        stacked = [np.stack(some, axis=1) for some in (registers[:of_a], registers[of_a:-of_c], registers[-of_c:])]
         warps = len(taking)
         a = stacked[0].reshape(warps, of_b, 2, 8, 4).transpose(0, 2, 3, 1, 4).reshape(warps, 16, -1)
         b = stacked[1].reshape(warps, of_b, 8, 4).transpose(0, 2, 1, 3).reshape(warps, 8, -1)
         product = numbers(a, kind) @ numbers(b, kind).swapaxes(1, 2)
         # Registers 2 * r and 2 * r + 1 of C hold two neighbours of row n // 4 + 8 * r.
         product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 1, 4, 2, 3).reshape(warps, 4, WARP)
-        total = (product + stacked[2]).astype(np.float32)
+        if sums == "s32":
+            total = (product.astype(np.int64) + stacked[2]).astype(np.int32)
+        elif sums == "f32":
+            total = (product + stacked[2]).astype(np.float32)
+        else:  # registers of C are pairs of neighbours
+            pairs = product.reshape(warps, 2, 2, WARP).transpose(0, 1, 3, 2)
+            total = rounded(pairs + exact(stacked[2], "f16x2"), "f16x2")
         return tuple(total.swapaxes(0, 1))
 
-    return function, of_a, of_b
+    return function, of_a, of_b, of_c

@@ -177,7 +177,7 @@ def test_what_moves_between_registers_and_memory(what):
 @pytest.mark.parametrize(
     "body, words",
     [
-        ("fma.rn.sat.f32 %f1, %f1, %f1, %f1;", "line 8 .*instruction that is not known here: fma.rn.sat.f32"),
+        ("fma.rx.f32 %f1, %f1, %f1, %f1;", "line 8 .*instruction that is not known here: fma.rx.f32"),
         ("shfl.sync.idx.b64 %rd1, %rd2, 0, 31, -1;", "line 8 .*shfl"),
         ("bar.sync 1;", "line 8 .*bar.sync 1"),
         ("bra nowhere;", "line 8 .*bra nowhere"),

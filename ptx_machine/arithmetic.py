@@ -31,9 +31,13 @@ def fused32(a, b, c):
     The product is exact in float64. Its sum with c is first "rounded to odd": of the two float64 around the exact
     sum, that whose last bit is 1. Such a sum lies on no border between two float32, so that rounding it once more is
     right. Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on Computers
-    57 (2008).
+    57 (2008). Only a sum rounded to a border needs it, one whose last 28 bits are 0.
     """
-    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c)).astype(np.float32)
+    product = np.multiply(a, b, dtype=np.float64)
+    s = product + c
+    if np.count_nonzero(s.view(np.int64) & 0xFFFFFFF) < s.size:
+        s = to_odd(*two_sum(product, c))
+    return s.astype(np.float32)
 
 
 def directed(short, way):
@@ -106,6 +110,29 @@ def to_odd(s, e):
 
 
 # --------------------------------------------------------------------------------------- whole numbers
+
+
+def carrying(short):
+    """`add`, `sub`, `mad.lo` or `mad.hi` of whole numbers with a carry from before: a function of both results.
+
+    It takes the operands and then the carry, bool; it gives the result, unsigned, and the carry, for `sub` the borrow.
+    """
+
+    def function(*values):
+        *values, carry = np.broadcast_arrays(*values)
+        values = [value.view(f"u{value.dtype.itemsize}") for value in map(np.ascontiguousarray, values)]
+        unsigned, carry = values[0].dtype, carry.astype(values[0].dtype)
+        if short == "sub":
+            a, b = values
+            return a - b - carry, (a < b) | ((a == b) & (carry > 0))
+        if short != "add":
+            a, b, c = values
+            values = [a * b if short == "mad.lo" else high(a, b), c]
+        total = values[0] + values[1]
+        with_carry = (total + carry).astype(unsigned)
+        return with_carry, (total < values[0]) | (with_carry < total)
+
+    return function
 
 
 def wide(a):

@@ -344,6 +344,16 @@ class Blocks:
             self.write(op.to[0], index, op.function(*[self.read(operand, index) for operand in op.of]))
         return lanes
 
+    def compute_both(self, op, number, lanes):
+        """Arithmetic with two results."""
+        doing = self.doing(op, number, lanes)
+        if doing.size:
+            index = self.index(doing)
+            results = op.function(*[self.read(operand, index) for operand in op.of])
+            for to, result in zip(op.to, results, strict=False):
+                self.write(to, index, result)
+        return lanes
+
     def unpack(self, op, number, lanes):
         """`mov` of a register into its two halves."""
         doing = self.doing(op, number, lanes)

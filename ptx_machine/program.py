@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arithmetic import IN_MEMORY, TYPES, operation, unknown
+from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
 from .memory import WIDEST
 from .reader import Instruction, read_ptx
@@ -179,6 +179,13 @@ class Decoded:
             return self.access(instruction)
         if name[0] == "mov" and "{" in "".join(texts):
             return self.halves(instruction)
+        if "cc" in name or name[0] in ("addc", "subc", "madc"):
+            return self.carry(instruction, name, texts)
+        if name[0] == "setp" and "|" in texts[0]:
+            function, of, _ = operation(instruction)
+            both = lambda *values: (holds := function(*values), ~holds)  # noqa: E731
+            to = self.operands(texts[0].split("|"), ("pred", "pred"))
+            return Operation(instruction, "compute_both", "other", both, to, self.operands(texts[1:], of))
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)
@@ -193,6 +200,21 @@ class Decoded:
         return Operation(
             instruction, "compute", what, function, *map(self.operands, (texts[:1], texts[1:]), ((to,), of))
         )
+
+    def carry(self, instruction, name, texts):
+        """Arithmetic on parts of long numbers: a carry that one instruction leaves, another takes."""
+        short, kind = name[0].removesuffix("c") + f".{name[1]}" * (name[0] in ("mad", "madc")), name[-1]
+        if short not in ("add", "sub", "mad.lo", "mad.hi") or kind[0] not in "us" or bits_of(kind) not in (32, 64):
+            raise LookupError
+        kind = f"u{kind[1:]}"
+        if "%carry" not in self.places:
+            self.place("%carry", 1)
+        before = "%carry" if name[0].endswith("c") else "0"
+        of = self.operands((*texts[1:], before), (kind,) * (len(texts) - 1) + ("pred",))
+        to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
+        if len(of) != (4 if short.startswith("mad") else 3):
+            raise LookupError
+        return Operation(instruction, "compute_both", "whole-number arithmetic", carrying(short), to, of)
 
     def widened(self, function, of, to, texts):
         """The same for `cvt`, whose operands may stand in registers wider than their types."""

@@ -49,6 +49,9 @@ def rounded(values, kind, way="rn"):
         bits = bits + half
     elif way == "rn":
         bits = bits + (half - np.uint32(1)) + (bits >> cut & np.uint32(1))
+    elif way != "rz":
+        away = (values < 0) == (way == "rm")  # from zero, so that any bit that is cut off counts as one more
+        bits = bits + np.where(away, half * np.uint32(2) - np.uint32(1), np.uint32(0))
     bits = bits >> cut
     if kind == "tf32":
         return np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits << cut)

@@ -455,9 +455,10 @@ class Blocks:
                 f"every array of {space} memory{nearest(memory, address[first])}"
             )
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
-        crooked = address % np.uint64(op.width) != 0
+        multiple = op.width & -op.width  # a copy may read any number of bytes
+        crooked = address % np.uint64(multiple) != 0
         if crooked.any():
-            text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {op.width}"
+            text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
     def space_of(self, op, address):

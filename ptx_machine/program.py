@@ -334,10 +334,9 @@ class Decoded:
             to = self.operands(texts[0].split("|"), ("b32", "pred"))
             of = self.operands(texts[1:4], ("b32", "u32", "u32"))
             return step("across", shuffle(name[2]), to, of, texts[4])
-        if name[:2] == ("match", "sync") or (name[0] == "match" and name[2:3] == ("sync",)):
-            mode, kind = next(word for word in name if word in ("any", "all")), name[-1]
-            to, of = self.operands(texts[0].split("|"), ("b32", "pred")), self.operands(texts[1:2], (kind,))
-            return step("across", match(mode), to, of, texts[2])
+        if name[0] == "match" and name[1] in ("any", "all") and name[2] == "sync":
+            to, of = self.operands(texts[0].split("|"), ("b32", "pred")), self.operands(texts[1:2], name[3:])
+            return step("across", match(name[1]), to, of, texts[2])
         if name[:2] == ("vote", "sync") and name[2:] in VOTES:
             negated = texts[1].startswith("!")
             ask, kind = vote(name[2]), name[3]

@@ -93,11 +93,10 @@ REDUCTIONS = {
 def matrices(rows, transposed):
     """`ldmatrix`: what each thread gets of matrices of 8 rows of 8 numbers of 16 bits.
 
-    rows (warps, 32, 4) uint32: the 16 bytes of the row that each thread names. Returns (warps, 32) for each matrix, 4
-    of them: thread n gets numbers 2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
+    rows (warps, 8 * matrices, 4) uint32: 16 bytes each. Returns (warps, 32) for each matrix: thread n gets numbers 2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
     """
     found = []
-    for first in range(0, WARP, 8):
+    for first in range(0, rows.shape[1], 8):
         matrix = np.ascontiguousarray(rows[:, first : first + 8])
         if transposed:
             matrix = np.ascontiguousarray(matrix.view(np.uint16).swapaxes(1, 2)).view(np.uint32)

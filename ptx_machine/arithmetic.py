@@ -378,6 +378,7 @@ WHOLE = ANY | {
     "popc": population,
     "clz": leading_zeros,
     "bfind": lambda a: np.uint32(8 * a.dtype.itemsize - 1) - leading_zeros(np.where(a < 0, ~a, a)),
+    "bfind.shiftamt": lambda a: leading_zeros(found := np.where(a < 0, ~a, a)) | np.where(found == 0, ~np.uint32(0), 0),
     "sad": lambda a, b, c: c + (np.maximum(a, b) - np.minimum(a, b)).view(c.dtype),
     "mul24.lo": lambda a, b: low24(a) * low24(b),
     "mad24.lo": lambda a, b, c: low24(a) * low24(b) + c,
@@ -415,7 +416,7 @@ FLOAT |= {
 FLOAT["div.full"] = FLOAT["div.approx"]
 OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz", "brev"), 1)  # two, where not said
 OPERANDS |= {f"{short}.{how}": 1 for short in APPROXIMATE if short != "div" for how in ("approx", "approx.ftz")}
-OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide", "mad24.lo"), 3) | {"bfind": 1}
+OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide", "mad24.lo"), 3) | {"bfind": 1, "bfind.shiftamt": 1}
 SMALL_FLOAT = ANY | {  # on float64, rounded once: exact before, or to so many bits that nothing is rounded twice
     "add.rn": operator.add,
     "sub.rn": operator.sub,
@@ -483,7 +484,7 @@ def operation(instruction):
             of = (kind, kind, kind, "u32")
         elif short == "bfi":
             of = (kind, kind, "u32", "u32")
-        elif short in ("popc", "clz", "bfind"):
+        elif short in ("popc", "clz", "bfind", "bfind.shiftamt"):
             to = "u32"
         elif short == "sad":
             of = (kind, kind, kind)

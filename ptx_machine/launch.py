@@ -153,7 +153,9 @@ class Launch:
             holds = given[name].tobytes() if name in given else declared[name].holds
             if name not in declared or (name in given and len(holds) > declared[name].bytes):
                 sizes = ", ".join(f"{array.name} of {array.bytes} bytes" for array in declared.values())
-                raise ValueError(f"{name}, of {len(holds)} bytes, is no variable of this PTX; it has {sizes or 'none'}.")
+                raise ValueError(
+                    f"{name}, of {len(holds)} bytes, is no variable of this PTX; it has {sizes or 'none'}."
+                )
             start = self.memory.first[self.memory.names.index(name)]
             self.memory.cells["u8"][start : start + len(holds)] = np.frombuffer(holds, np.uint8)
 

@@ -326,7 +326,9 @@ class Decoded:
         """What a warp's threads do together."""
 
         def step(then, function=None, to=(), of=(), mask="-1", kind="other", **more):
-            return Operation(instruction, "meet", kind, function, to, of, then=then, mask=self.operand(mask, "u32"), **more)
+            return Operation(
+                instruction, "meet", kind, function, to, of, then=then, mask=self.operand(mask, "u32"), **more
+            )
 
         if name == ("bar", "warp", "sync"):
             return step("wait_warp", mask=texts[0], kind="barrier")
@@ -350,7 +352,11 @@ class Decoded:
             *words, space = sorted(set(name[3:-1]), key=lambda word: word.startswith("shared"))
             many = {"x1": 1, "x2": 2, "x4": 4}.get(next((word for word in words if word[0] == "x"), ""), 0)
             to = vector(texts[0])
-            if set(words) - {"trans", f"x{many}"} != {"m8n8"} or space not in ("shared", "shared::cta") or len(to) != many:
+            if (
+                set(words) - {"trans", f"x{many}"} != {"m8n8"}
+                or space not in ("shared", "shared::cta")
+                or len(to) != many
+            ):
                 raise LookupError
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
             return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,

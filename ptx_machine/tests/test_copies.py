@@ -86,7 +86,9 @@ def test_what_touches_a_place_too_early_is_a_race(lines):
 
 
 def test_before_the_wait_the_place_holds_what_it_held():
-    run, got, _ = copied("mov.u32 %r10, 7;", "st.shared.v4.b32 [%r4], {%r10, %r10, %r10, %r10};", COPY, COMMIT, READ_OWN)
+    run, got, _ = copied(
+        "mov.u32 %r10, 7;", "st.shared.v4.b32 [%r4], {%r10, %r10, %r10, %r10};", COPY, COMMIT, READ_OWN
+    )
     assert (got == 7).all() and "while an asynchronous copy to it is on its way" in run.findings[0].message
 
 
@@ -94,7 +96,9 @@ def test_of_several_groups_the_last_may_be_on_their_way():
     second = "add.s32 %r7, %r4, 1024;", "cp.async.cg.shared.global [%r7], [%rd1], 16;", COMMIT
     run, got, words = copied(COPY, COMMIT, *second, "cp.async.wait_group 1;", READ_OWN)
     assert run and np.array_equal(got, words)
-    run, *_ = copied(COPY, COMMIT, *second, "cp.async.wait_group 1;", "ld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r7];")
+    run, *_ = copied(
+        COPY, COMMIT, *second, "cp.async.wait_group 1;", "ld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r7];"
+    )
     assert {one.kind for one in run.findings} >= {"race"}
     empty = copied(COPY, COMMIT, COMMIT, COMMIT, "cp.async.wait_group 2;", READ_OWN)  # groups may hold nothing
     assert empty[0] and np.array_equal(empty[1], words)
@@ -128,7 +132,9 @@ def test_bytes_behind_what_is_read_become_zeros(width):
 
 
 def test_what_is_not_read_may_lie_outside_and_the_rest_may_not():
-    run, got, _ = copied("add.s64 %rd1, %rd1, 1048576;", "cp.async.cg.shared.global [%r4], [%rd1], 16, 0;", COMMIT, WAIT, READ_OWN)
+    run, got, _ = copied(
+        "add.s64 %rd1, %rd1, 1048576;", "cp.async.cg.shared.global [%r4], [%rd1], 16, 0;", COMMIT, WAIT, READ_OWN
+    )
     assert run and (got == 0).all()
     run, *_ = copied("add.s64 %rd1, %rd1, 16;", COPY, COMMIT, WAIT, READ_OWN)
     assert {one.kind for one in run.findings} == {"out of bounds"} and "thread (63, 0)" in run.findings[0].message

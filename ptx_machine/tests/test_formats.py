@@ -58,7 +58,9 @@ def same(got, expected):
     """Bit by bit, but for what is no number."""
     got, expected = np.asarray(got), np.asarray(expected)
     bits = f"u{got.itemsize}"
-    return np.array_equal(np.where(np.isnan(got), 0, got).view(bits), np.where(np.isnan(expected), 0, expected).view(bits))
+    return np.array_equal(
+        np.where(np.isnan(got), 0, got).view(bits), np.where(np.isnan(expected), 0, expected).view(bits)
+    )
 
 
 def table(kind):

@@ -13,9 +13,7 @@ POINTERS, ALL = range(3), range(6)  # which arguments are promised to be multipl
 
 
 @triton.jit
-def product(
-    a_at, b_at, c_at, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr
-):
+def product(a_at, b_at, c_at, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
     """C = A @ B, a tile of BM x BN a block; sums are float32."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)[:, None]
     columns = tl.program_id(1) * BN + tl.arange(0, BN)[None, :]

@@ -58,7 +58,7 @@ def vote(mode):
 
 
 def match(mode):
-    """`match.sync` of that mode: who has the same number; for "all", the mask of all that take part, or 0, and which."""
+    """`match.sync` of that mode: who has the same number; for "all", everybody or nobody, and which."""
 
     def function(taking, values):
         same = (values[:, :, None] == values[:, None, :]) & taking[:, None, :]
@@ -93,7 +93,8 @@ REDUCTIONS = {
 def matrices(rows, transposed):
     """`ldmatrix`: what each thread gets of matrices of 8 rows of 8 numbers of 16 bits.
 
-    rows (warps, 8 * matrices, 4) uint32: 16 bytes each. Returns (warps, 32) for each matrix: thread n gets numbers 2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
+    rows (warps, 8 * matrices, 4) uint32: 16 bytes each. Returns (warps, 32) for each matrix: thread n gets numbers
+    2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
     """
     found = []
     for first in range(0, rows.shape[1], 8):

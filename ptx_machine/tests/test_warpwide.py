@@ -1,4 +1,4 @@
-"""What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are written out here, thread by thread."""
+"""What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are written out here."""
 
 import numpy as np
 import pytest

@@ -306,7 +306,7 @@ def test_pipelines_of_copies():
 def test_what_the_compiler_says_about_a_wrong_source():
     with pytest.raises(PTXError, match=r"source\.cu\(1\): error: "):
         from_cuda("__global__ void f(int* o) { o[0] = nothing; }", "f")
-    with pytest.raises(PTXError, match="name expression|NAME_EXPRESSION|not"):
+    with pytest.raises(PTXError, match="other"):
         from_cuda("__global__ void f(int* o) { o[0] = 1; }", "other")
 
 

@@ -93,8 +93,8 @@ def as_bits(value, kind, position):
 class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
-    memory      the global one: the text's constants and arrays that may not be written first, then, from byte `writable`
-                on, arrays that may be and the text's variables
+    memory      the global one: constants of the text and arrays that may not be written first, then, from byte
+                `writable` on, arrays that may be, and variables of the text
     parameters  a list of arrays of bytes
     slots       numbers of a block's threads, with room for whole warps
     """

@@ -2,8 +2,9 @@
 
 One instruction is done at a time, for all threads that stand there. Threads that stand at different instructions take
 turns, those at the smallest one first, so that they meet again where their paths do. A barrier holds threads until all
-of their block have come, an instruction that warps do together until all of their warp have. Every address is checked, every word of shared memory and of the arrays that may be written
-has a note who touched it, and every instruction is counted.
+of their block have come, an instruction that warps do together until all of their warp have. Every address is checked,
+every word of shared memory and of the arrays that may be written has a note who touched it, and every instruction is
+counted.
 
 How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithmetic`; memory: `memory`; what warps ask
 of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `results`.
@@ -301,7 +302,7 @@ class Blocks:
             unit, kind = (4, "b32") if many % 4 == 0 else (1, "b8")
             cells, place = self.reach(replace(op.function, width=many, size=unit, type=kind), number, doing[some])
             values[some, :many] = cells[place].view(np.uint8)
-        memory, place, inside = self.locate(op, number, doing)
+        _, place, inside = self.locate(op, number, doing)
         self.watch_shared(op, number, doing, place, inside, op.width)
         self.copies.append((doing, self.groups[doing], place, values, self.stamps[doing]))
         return lanes
@@ -450,9 +451,10 @@ class Blocks:
         """Find accesses outside of every array, and at no multiple of their width."""
         if inside is not None:
             first, memory = np.argmin(inside), self.memories[space]
+            does = "stores" if op.act in ("store", "copy") else "loads"
             text = (
-                f"{self.who(lanes[first])} {'stores' if op.act in ('store', 'copy') else 'loads'} {op.width} bytes outside "
-                f"every array of {space} memory{nearest(memory, address[first])}"
+                f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
+                f"{nearest(memory, address[first])}"
             )
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
         multiple = op.width & -op.width  # a copy may read any number of bytes

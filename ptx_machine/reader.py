@@ -15,8 +15,8 @@ FUNCTION = re.compile(
     r"(?P<name>[\w$]+)\s*\((?P<takes>[^)]*)\)"
 )
 ARRAY = re.compile(
-    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) \.[busf](?P<bits>8|16|32|64) "
-    r"(?P<name>[\w$]+)(?:\[(?P<many>\d*)\])?(?: = (?P<holds>.+))?$"
+    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) "
+    r"\.[busf](?P<bits>8|16|32|64) (?P<name>[\w$]+)(?:\[(?P<many>\d*)\])?(?: = (?P<holds>.+))?$"
 )
 OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
 REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<names>[%\w$<>, ]+)$")

@@ -80,9 +80,8 @@ def test_copies_that_are_waited_for_bring_their_bytes(lines, neighbours):
     ],
 )
 def test_what_touches_a_place_too_early_is_a_race(lines):
-    run, got, words = copied(*lines)
-    assert {one.kind for one in run.findings} <= {"race", "uninitialised"}
-    assert "race" in {one.kind for one in run.findings}
+    run, *_ = copied(*lines)
+    assert "race" in {one.kind for one in run.findings} <= {"race", "uninitialised"}
 
 
 def test_before_the_wait_the_place_holds_what_it_held():
@@ -116,7 +115,7 @@ def test_each_thread_counts_its_own_groups():
     )
     run, got, words = copied(*lines)
     assert np.array_equal(got[:40], words[:40]) and not np.array_equal(got[40:], words[40:])
-    assert "(24 times)" in " ".join(one.message for one in run.findings) or run.findings
+    assert "race" in {one.kind for one in run.findings}
 
 
 @pytest.mark.parametrize("width", [4, 8, 16])

@@ -76,10 +76,6 @@ def test_shuffles_and_votes():
             }
         }"""
     run = ran(source, "total", (1,), (256,), X, zeros(1), zeros(1, np.int32), 1000)
-    parts = np.add.reduce([np.pad(X, (0, 24)).reshape(4, 256)[n] for n in range(4)])
-    lanes = parts.reshape(8, 32)
-    for d in (16, 8, 4, 2, 1):
-        lanes = lanes[:, :d] + lanes[:, d : 2 * d]
     assert abs(run.arrays[1][0] - X.sum(dtype=np.float64)) < 1e-4 and run.arrays[2][0] == (X > 0).sum()
     assert run.executed["atomic"] == 8
 
@@ -199,7 +195,9 @@ def test_constants_variables_and_structures():
         run = ran(source, "smooth", (4,), (256,), X, zeros(1000), settings, variables=given)
         weights = given.get("weights", np.array([1, 2, 3, 2, 1]))
         assert np.allclose(run.arrays[1], 2 * np.convolve(X, weights, "same") + 0.5, atol=1e-5)
-    with pytest.raises(ValueError, match="other, of 4 bytes, is no variable of this PTX; it has .*weights of 20 bytes"):
+    with pytest.raises(
+        ValueError, match=r"other, of 4 bytes, is no variable of this PTX; it has .*weights of 20 bytes"
+    ):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), settings, variables={"other": zeros(1)})
     with pytest.raises(TypeError, match="argument 2 is 7; the kernel takes a structure of 16 bytes there"):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), 7)

@@ -8,7 +8,7 @@ import numpy as np
 from .arithmetic import IN_MEMORY
 from .machine import Blocks, in_units
 from .memory import Memory, Seen
-from .program import GLOBAL, decoded
+from .program import GLOBAL, bytes_of, decoded
 from .results import KINDS, Finding, Requests, Run
 from .warps import LINE, NOBODY, WARP, bank_rounds, paired, sectors
 
@@ -16,6 +16,7 @@ LANES = 1 << 15  # threads that run side by side: enough to hide Python's own ti
 ROOM = 1 << 26  # bytes for their registers
 THREADS = 1024  # of a block, at most
 LIMIT = 5_000_000  # instructions, which take a minute or two
+ACTS = {("copy", "global"): "load", ("copy", "shared"): "store", ("meet", "shared"): "load"}  # in `Requests`
 
 
 def run(
@@ -26,23 +27,29 @@ def run(
     kernel: str | None = None,
     names: dict[int, str] | None = None,
     limit: int = LIMIT,
+    shared: int = 0,
+    variables: dict[str, np.ndarray] | None = None,
 ) -> Run:
     """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
 
     ptx     as NVIDIA's compilers write it
     grid    blocks along x, y and z; one to three whole numbers
     block   threads of a block along x, y and z
-    args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere.
-            They stay as they are. The same array twice is one array to the kernel. One that is read-only
-            (`a.flags.writeable = False`) is an input: a store to it is a finding.
+    args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere;
+            for a structure, bytes or a NumPy scalar of its size. They stay as they are. The same array twice is one
+            array to the kernel. One that is read-only (`a.flags.writeable = False`) is an input: a store to it is a
+            finding. Numbers of type bfloat16 may be an array of their bits, uint16.
     kernel  its name, where the text holds several
     names   {position: name} of arguments, for messages; "argument 0" and so on for others
     limit   how many instructions blocks that run side by side may take together before that is a finding, "hang"
+    shared  bytes of shared memory beyond the kernel's own, for its `extern` array
+    variables  {name: array} what constants and variables of the text hold instead of what it says
 
     Raises PTXError for a text that is not known here, with its line; TypeError or ValueError for what cannot be a grid,
     a block or one of the kernel's arguments.
     """
-    return Launch(decoded(ptx, kernel), sides(grid, "grid"), sides(block, "block"), args, names or {}, limit).run()
+    program = decoded(ptx, kernel, operator.index(shared))
+    return Launch(program, sides(grid, "grid"), sides(block, "block"), args, names or {}, limit, variables or {}).run()
 
 
 def sides(given, what):
@@ -60,12 +67,16 @@ def sides(given, what):
 
 
 def as_bits(value, kind, position):
-    """A number as a kernel takes it, where it wants one of type `kind`: an array of 8 bytes.
+    """A number or a structure as a kernel takes it, where it wants one of type `kind`: an array of its bytes.
 
     Raises TypeError or ValueError for what is none.
     """
     if kind not in IN_MEMORY:
-        raise TypeError(f"argument {position}: the kernel takes a structure there, .{kind}, which is not known here.")
+        given = value.tobytes() if isinstance(value, np.generic) else value
+        if not isinstance(given, bytes) or len(given) != bytes_of(kind):
+            text = f"the kernel takes a structure of {bytes_of(kind)} bytes there"
+            raise TypeError(f"argument {position} is {value!r}; {text}: bytes, or a NumPy scalar.")
+        return np.frombuffer(given, np.uint8)
     dtype, whole = IN_MEMORY[kind], isinstance(value, (int, np.integer, np.bool_))
     if kind[0] == "f" and (whole or isinstance(value, (float, np.floating))):
         value = dtype.type(value)
@@ -82,14 +93,18 @@ def as_bits(value, kind, position):
 class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
-    memory      the global one: arrays that may not be written first, then, from byte `writable` on, those that may
-    parameters  a list of arrays of 8 bytes
+    memory      the global one: constants of the text and arrays that may not be written first, then, from byte
+                `writable` on, arrays that may be, and variables of the text
+    parameters  a list of arrays of bytes
+    slots       numbers of a block's threads, with room for whole warps
     """
 
-    def __init__(self, program, grid, block, args, names, limit):
+    def __init__(self, program, grid, block, args, names, limit, variables):
         self.program, self.grid, self.block, self.limit = program, grid, block, limit
         self.threads = int(np.prod(block))
+        self.slots = -(-self.threads // WARP) * WARP
         self.place_arrays(args, names)
+        self.set_variables(variables)
         takes = program.program.takes
         if len(takes) != len(args):
             raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
@@ -101,7 +116,7 @@ class Launch:
                 value, kind = self.memory.addresses[self.number[id(value)]], "u64"
             self.parameters.append(as_bits(value, kind, position))
         writable = (self.memory.size - self.writable) // program.unit
-        self.seen = Seen(writable, self.threads)
+        self.seen = Seen(writable, self.slots, program.warps_wait)
         self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
         self.executed, self.by_warps = np.zeros((2, len(program.operations)), np.int64)
         self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
@@ -116,19 +131,33 @@ class Launch:
                     raise ValueError(f"argument {position} is no C-contiguous array of numbers; np.ascontiguousarray.")
                 first.setdefault(id(value), (position, value))
         placed = sorted(first.values(), key=lambda one: one[1].flags.writeable)
-        self.arrays = [array for _, array in placed]
+        constant, variables = self.program.constant, self.program.variables
+        self.arrays = [np.zeros(size, np.uint8) for _, _, size in constant]
+        self.arrays += [array for _, array in placed] + [np.zeros(size, np.uint8) for _, _, size in variables]
         self.number = {id(array): number for number, array in enumerate(self.arrays)}
         self.order = [self.number[one] for one in first]  # theirs among the arguments
-        self.memory = Memory(
-            [
-                (names.get(position, f"argument {position}"), GLOBAL * number, array.nbytes)
-                for number, (position, array) in enumerate(placed, 1)
-            ]
-        )
-        inputs = sum(not array.flags.writeable for array in self.arrays)
-        self.writable = int(self.memory.first[inputs])
+        given = [
+            (names.get(position, f"argument {position}"), GLOBAL * number, array.nbytes)
+            for number, (position, array) in enumerate(placed, 2)
+        ]
+        self.memory = Memory(constant + given + variables)
+        inputs = sum(not array.flags.writeable for _, array in placed)
+        self.writable = int(self.memory.first[len(constant) + inputs])
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def set_variables(self, given):
+        """Let the text's constants and variables hold what it says, or what is given. Raises ValueError."""
+        declared = {array.name: array for array in (*self.program.program.constant, *self.program.program.variables)}
+        for name in (*declared, *given):
+            holds = given[name].tobytes() if name in given else declared[name].holds
+            if name not in declared or (name in given and len(holds) > declared[name].bytes):
+                sizes = ", ".join(f"{array.name} of {array.bytes} bytes" for array in declared.values())
+                raise ValueError(
+                    f"{name}, of {len(holds)} bytes, is no variable of this PTX; it has {sizes or 'none'}."
+                )
+            start = self.memory.first[self.memory.names.index(name)]
+            self.memory.cells["u8"][start : start + len(holds)] = np.frombuffer(holds, np.uint8)
 
     def run(self):
         """Run all blocks, as many side by side as there is room for. Returns `Run`."""
@@ -181,6 +210,7 @@ class Launch:
         requests, findings = [], []
         for (number, space), counts in sorted(self.asked.items()):
             at, act = operations[number].instruction, operations[number].act
+            act = ACTS.get((act, space), act)
             requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))
         for (kind, number), (text, many) in self.found.items():
             at = operations[number].instruction

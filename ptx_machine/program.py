@@ -4,35 +4,66 @@
 """
 
 import functools
+import operator
 import re
 import struct
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arithmetic import IN_MEMORY, TYPES, operation, unknown
+from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
+from .formats import SMALL
 from .memory import WIDEST
 from .reader import Instruction, read_ptx
+from .warpwide import REDUCTIONS, bits_of_lanes, match, multiply, shuffle, vote
 
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
+CONSTANT, VARIABLES = GLOBAL, 1 << 55  # global memory: constants, then the launch's arrays, then the text's own
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
-SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid"]
+SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid", "%warpid"]
+SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
+SPACES = ("param", "global", "shared", "local", "const")
+HINTS = {"nc", "volatile", "relaxed", "weak", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "gpu", "cta", "sys", "L1", "L2"}
+ATOMIC = {
+    "add": operator.add,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "exch": lambda before, given: given,
+    "cas": lambda before, compared, given: given if before == compared else before,
+    "inc": lambda before, most: before + 1 if before < most else 0,
+    "dec": lambda before, most: before - 1 if 0 < before <= most else most,
+}
+WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "mma")  # and bar.warp
+BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many there are
+    ("popc", "u32"): lambda many, every: many,
+    ("and", "pred"): lambda many, every: many == every,
+    ("or", "pred"): lambda many, every: many > 0,
+}
+VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
+MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
+MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
+SUMS = {"f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "s8": ("s32",), "u8": ("s32",)}
 
 
 @dataclass
 class Operation:
     """An instruction, taken apart once for all runs.
 
-    act       name of the method of `Blocks` that does it
+    act       name of the method of `Blocks` that does it; `then`, of one that warps meet for, the one they do
     kind      one of `results.KINDS`
     function  of arrays, for arithmetic
     to, of    where its result goes and what it takes: (type, row) of a register, or a number; tuples
     guard     row of a predicate, or None; negated
     width     bytes a thread moves; `type` and `size`, in bytes, of each element
     space     of memory
-    target    index of the instruction that a branch goes to, or of a parameter
+    target    index of the instruction that a branch goes to, or of a parameter; how many groups a wait leaves; 1 where
+              a barrier asks for the contrary of its predicate
+    mask      the threads of a warp that do it together: an operand, such as (type, row)
     """
 
     instruction: Instruction
@@ -49,6 +80,8 @@ class Operation:
     space: str = ""
     offset: int = 0
     target: int = 0
+    mask: object = None
+    then: str = ""
 
 
 class Decoded:
@@ -60,16 +93,24 @@ class Decoded:
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
 
-    def __init__(self, program):
+    def __init__(self, program, dynamic=0):
         self.program, self.rows, self.places = program, Counter(), {}
+        named = {text for instruction in program.code for text in instruction.operands}
         for name in SPECIAL:
-            self.place(name, 32)
+            if name in named:
+                self.place(name, 32)
         for name, kind in program.registers.items():
             self.place(name, bits_of(kind) if kind in TYPES else 0)
-        self.shared, self.local = laid_out(program.shared, SHARED), laid_out(program.local, LOCAL)
-        self.symbols = {name: address for name, address, _ in (*self.shared, *self.local)}
+        static = [array for array in program.shared if array.bytes]
+        by_launch = [replace(array, bytes=dynamic) for array in program.shared if not array.bytes]  # all are one array
+        self.shared, self.local = laid_out(static + by_launch[:1], SHARED), laid_out(program.local, LOCAL)
+        self.constant, self.variables = laid_out(program.constant, CONSTANT), laid_out(program.variables, VARIABLES)
+        placed = (*self.shared, *self.local, *self.constant, *self.variables)
+        self.symbols = {name: address for name, address, _ in placed}
+        self.symbols |= {array.name: self.shared[-1][1] for array in by_launch}
         self.operations = [self.decode(instruction) for instruction in program.code]
         watched = [op.size for op in self.operations if op.width and op.space != "local"]
+        self.warps_wait = any(op.act == "meet" and op.then == "wait_warp" for op in self.operations)
         self.unit = min([4, *watched])
 
     def place(self, name, bits):
@@ -116,17 +157,40 @@ class Decoded:
             return Operation(instruction, ENDS[name[0]], "branch")
         if name[0] == "bra":
             return Operation(instruction, "branch", "branch", target=self.program.labels[texts[0]])
-        if name == ("bar", "sync") and texts == ("0",):
+        if name == ("brx", "idx"):
+            targets = [self.program.labels[label] for label in self.program.tables[texts[1]]]
+            return Operation(instruction, "branch_by_number", "branch", targets, of=self.operands(texts[:1], ("u32",)))
+        if name in (("bar", "sync"), ("barrier", "sync"), ("barrier", "sync", "aligned")) and texts == ("0",):
             return Operation(instruction, "wait", "barrier")
-        if name[0] in ("membar", "fence"):
+        if name[:2] in (("bar", "red"), ("barrier", "red")) and name[-2:] in BARRIER_VOTES and texts[1] == "0":
+            function, negated = BARRIER_VOTES[name[-2:]], texts[2].startswith("!")
+            to, of = self.operands(texts[:1], name[-1:]), self.operands((texts[2].lstrip("!"),), ("pred",))
+            return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated))
+        if name[0] in WARP_WIDE or name[:2] == ("bar", "warp"):
+            return self.warp_wide(instruction, name, list(texts))
+        if name[:2] == ("cp", "async"):
+            return self.copy(instruction, name[2:], list(texts))
+        if name == ("activemask", "b32"):
+            to = self.operands(texts, ("b32",))
+            return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
+        if name[0] in ("membar", "fence", "nop", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
             return self.access(instruction)
         if name[0] == "mov" and "{" in "".join(texts):
             return self.halves(instruction)
+        if "cc" in name or name[0] in ("addc", "subc", "madc"):
+            return self.carry(instruction, name, texts)
+        if name[0] == "setp" and "|" in texts[0]:
+            function, of, _ = operation(instruction)
+            both = lambda *values: (holds := function(*values), ~holds)  # noqa: E731
+            to = self.operands(texts[0].split("|"), ("pred", "pred"))
+            return Operation(instruction, "compute_both", "other", both, to, self.operands(texts[1:], of))
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)
+        if name[0] == "cvt":
+            function, of, to = self.widened(function, of, to, texts)
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
         what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
         return self.compute(instruction, what, function, texts, to, of)
@@ -137,78 +201,202 @@ class Decoded:
             instruction, "compute", what, function, *map(self.operands, (texts[:1], texts[1:]), ((to,), of))
         )
 
+    def carry(self, instruction, name, texts):
+        """Arithmetic on parts of long numbers: a carry that one instruction leaves, another takes."""
+        short, kind = name[0].removesuffix("c") + f".{name[1]}" * (name[0] in ("mad", "madc")), name[-1]
+        if short not in ("add", "sub", "mad.lo", "mad.hi") or kind[0] not in "us" or bits_of(kind) not in (32, 64):
+            raise LookupError
+        kind = f"u{kind[1:]}"
+        if "%carry" not in self.places:
+            self.place("%carry", 1)
+        before = "%carry" if name[0].endswith("c") else "0"
+        of = self.operands((*texts[1:], before), (kind,) * (len(texts) - 1) + ("pred",))
+        to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
+        if len(of) != (4 if short.startswith("mad") else 3):
+            raise LookupError
+        return Operation(instruction, "compute_both", "whole-number arithmetic", carrying(short), to, of)
+
+    def widened(self, function, of, to, texts):
+        """The same for `cvt`, whose operands may stand in registers wider than their types."""
+        taken = [self.held(text, kind) for text, kind in zip(texts[1:], of, strict=True)]
+        given = self.held(texts[0], to)
+        if [*taken, given] == [*of, to]:
+            return function, of, to
+        types, result = [IN_MEMORY[kind] for kind in of], IN_MEMORY[to]
+
+        def narrow(*values):
+            values = (value.astype(dtype) for value, dtype in zip(values, types, strict=True))
+            return function(*values).astype(result).astype(IN_MEMORY[given])
+
+        return narrow, tuple(taken), given
+
+    def held(self, text, kind):
+        """The type of whole numbers that a register holds where the instruction says `kind`: one as wide as it is."""
+        bits = self.places[text][0] if text in self.places else max(bits_of(kind), 16)
+        return f"{'s' if kind[0] == 's' else 'u'}{bits}" if kind[0] in "bus" and bits > bits_of(kind) else kind
+
     def halves(self, instruction):
-        """`mov` of a register from its two halves, or into them."""
+        """`mov` of a register from its parts, or into them."""
         kind, (to, of) = instruction.name[-1], instruction.operands
-        parts, whole, half = vector(to if "{" in to else of), TYPES[kind], f"b{bits_of(kind) // 2}"
-        if len(parts) != 2 or half not in TYPES:
+        parts, whole = vector(to if "{" in to else of), TYPES[kind]
+        part = f"b{bits_of(kind) // len(parts)}"
+        if len(parts) not in (2, 4) or part not in TYPES:
             raise LookupError
         if "{" in of:
 
-            def joined(low, high):
-                return low.astype(whole) | high.astype(whole) << whole.type(bits_of(half))
+            def joined(*values):
+                shifted = (value.astype(whole) << whole.type(n * bits_of(part)) for n, value in enumerate(values))
+                return functools.reduce(operator.or_, shifted)
 
-            return self.compute(instruction, "other", joined, (to, *parts), kind, (half, half))
-        to, of = self.operands(parts, (half, half)), self.operands((of,), (kind,))
-        return Operation(instruction, "unpack", "other", None, to, of, type=half)
+            return self.compute(instruction, "other", joined, (to, *parts), kind, (part,) * len(parts))
+        to, of = self.operands(parts, (part,) * len(parts)), self.operands((of,), (kind,))
+        return Operation(instruction, "unpack", "other", None, to, of, type=part)
+
+    def address(self, text):
+        """(operand, offset) of an address in brackets."""
+        address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?(?:0x)?[0-9A-Fa-f]+))?\s*\]", text)
+        if not address:
+            raise LookupError
+        bits = self.places.get(address[1], (64, 0))[0]
+        if bits not in (32, 64):
+            raise LookupError
+        return self.operand(address[1], f"u{bits}"), int(address[2] or "0", 0)
 
     def access(self, instruction):
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
-        operator, *middle = instruction.name[:-1]
+        name, *middle = instruction.name[:-1]
         kind, texts = instruction.name[-1], list(instruction.operands)
-        space = next((word for word in middle if word in ("param", "global", "shared", "local")), "any")
-        middle = [word for word in middle if word != space]
-        size = IN_MEMORY[kind].itemsize
-        place = texts.pop(0 if operator in ("st", "red") else 1)
-        address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?\d+))?\s*\]", place)
-        if not address:
+        space = next((word for word in middle if word in SPACES), "any")
+        ways = [word for word in middle if word.partition("::")[0] not in HINTS and word != space]
+        if kind in SMALL:  # a load or store names such numbers by their bits
             raise LookupError
-        base, offset = address[1], int(address[2] or 0)
+        size, place = IN_MEMORY[kind].itemsize, texts.pop(0 if name in ("st", "red") else 1)
+        if "L2::cache_hint" in middle:
+            texts.pop()
+        if name in ("atom", "red"):
+            if len(ways) != 1 or ways[0] not in ATOMIC or size not in (4, 8):
+                raise LookupError
+            where, offset = self.address(place)
+            to = self.operands(texts[:1], (kind,)) if name == "atom" else ()
+            given = self.operands(texts[len(to) :], (kind,) * len(texts))
+            return Operation(instruction, "atomic", "atomic", ATOMIC[ways[0]], to, (where, *given), width=size,
+                             type=kind, size=size, space=space, offset=offset)  # fmt: skip
+        elements, many = vector(texts[0]), {"v2": 2, "v4": 4, "v8": 8}.get(ways[-1] if ways else "", 1)
+        if len(ways) > (many > 1) or len(elements) != many or many * size > WIDEST:
+            raise LookupError
+        data, width = self.data(elements, kind), many * size
         if space == "param":
-            if operator != "ld" or middle or base not in self.program.takes or offset:
+            found = re.fullmatch(r"\[\s*([\w$]+)\s*(?:\+\s*(\d+))?\s*\]", place)
+            if name != "ld" or not found or found[1] not in self.program.takes:
                 raise LookupError
-            target = list(self.program.takes).index(base)
-            return Operation(instruction, "parameter", "other", None, self.data(texts, kind), target=target, type=kind)
-        address_bits = self.places.get(base, (64, 0))[0]
-        if address_bits not in (32, 64):
-            raise LookupError
-        where = self.operands((base,), (f"u{address_bits}",))
-        common = dict(type=kind, size=size, space=space, offset=offset)
-        if operator in ("atom", "red"):
-            if middle != ["add"] or kind not in ("f32", "u32", "s32"):
+            target, offset = list(self.program.takes).index(found[1]), int(found[2] or 0)
+            if offset + width > bytes_of(self.program.takes[found[1]]):
                 raise LookupError
-            to = self.operands(texts[:1], (kind,)) if operator == "atom" else ()
-            given = self.operands(texts[-1:], (kind,))
-            return Operation(instruction, "atomic", "atomic", None, to, where + given, width=4, **common)
-        elements = vector(texts[0])
-        known = {"v2": 2, "v4": 4}.get(middle[-1] if middle else "", 1)
-        hints = set(middle) - {"v2", "v4", "nc", "volatile", "relaxed", "weak"}
-        if hints or len(elements) != known or known * size > WIDEST:
+            return Operation(instruction, "parameter", "other", None, data, target=target, type=kind, offset=offset,
+                             size=size)  # fmt: skip
+        where, offset = self.address(place)
+        act = "store" if name == "st" else "load"
+        if act == "store" and space == "const":
             raise LookupError
-        data, common["width"] = self.data(elements, kind), known * size
-        act = "store" if operator == "st" else "load"
+        space = "global" if space == "const" else space
         what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {act}")
-        to, of = ((), where + data) if act == "store" else (data, where)
-        return Operation(instruction, act, what, None, to, of, **common)
+        to, of = ((), (where, *data)) if act == "store" else (data, (where,))
+        return Operation(instruction, act, what, None, to, of, type=kind, size=size, space=space, offset=offset,
+                         width=width)  # fmt: skip
+
+    def copy(self, instruction, name, texts):
+        """`cp.async` and the waits for it."""
+        if name == ("commit_group",):
+            return Operation(instruction, "commit", "other")
+        if name in (("wait_group",), ("wait_all",)):
+            return Operation(instruction, "await_copies", "other", target=int(texts[0], 0) if texts else -1)
+        words = [word for word in name if not word.startswith("L2::")]
+        if words not in (["ca", "shared", "global"], ["cg", "shared", "global"]) or len(texts) not in (3, 4):
+            raise LookupError
+        (into, offset), (of, skipped) = map(self.address, texts[:2])
+        width = int(texts[2], 0)
+        bytes_of_it = self.operand(texts[3] if len(texts) > 3 else texts[2], "u32")
+        if width not in (4, 8, 16):
+            raise LookupError
+        load = Operation(instruction, "load", "", None, (), (of,), type="b8", size=1, space="global", offset=skipped)
+        return Operation(instruction, "copy", "asynchronous copy", load, (), (into, bytes_of_it), type="b32", size=4,
+                         space="shared", offset=offset, width=width)  # fmt: skip
+
+    def warp_wide(self, instruction, name, texts):
+        """What a warp's threads do together."""
+
+        def step(then, function=None, to=(), of=(), mask="-1", kind="other", **more):
+            return Operation(
+                instruction, "meet", kind, function, to, of, then=then, mask=self.operand(mask, "u32"), **more
+            )
+
+        if name == ("bar", "warp", "sync"):
+            return step("wait_warp", mask=texts[0], kind="barrier")
+        if name[:2] == ("shfl", "sync") and name[2] in ("up", "down", "bfly", "idx") and name[-1] == "b32":
+            to = self.operands(texts[0].split("|"), ("b32", "pred"))
+            of = self.operands(texts[1:4], ("b32", "u32", "u32"))
+            return step("across", shuffle(name[2]), to, of, texts[4])
+        if name[0] == "match" and name[1] in ("any", "all") and name[2] == "sync":
+            to, of = self.operands(texts[0].split("|"), ("b32", "pred")), self.operands(texts[1:2], name[3:])
+            return step("across", match(name[1]), to, of, texts[2])
+        if name[:2] == ("vote", "sync") and name[2:] in VOTES:
+            negated = texts[1].startswith("!")
+            ask, kind = vote(name[2]), name[3]
+            function = (lambda taking, holds: ask(taking, ~holds)) if negated else ask
+            to, of = self.operands(texts[:1], (kind,)), self.operands((texts[1].lstrip("!"),), ("pred",))
+            return step("across", function, to, of, texts[2])
+        if name[:2] == ("redux", "sync") and len(name) == 4 and name[2] in REDUCTIONS and bits_of(name[3]) == 32:
+            to, of = (self.operands((text,), name[3:]) for text in texts[:2])
+            return step("across", REDUCTIONS[name[2]], to, of, texts[2])
+        if name[0] == "ldmatrix" and name[1:3] == ("sync", "aligned") and name[-1] == "b16":
+            *words, space = sorted(set(name[3:-1]), key=lambda word: word.startswith("shared"))
+            many = {"x1": 1, "x2": 2, "x4": 4}.get(next((word for word in words if word[0] == "x"), ""), 0)
+            to = vector(texts[0])
+            if (
+                set(words) - {"trans", f"x{many}"} != {"m8n8"}
+                or space not in ("shared", "shared::cta")
+                or len(to) != many
+            ):
+                raise LookupError
+            (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
+            return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
+                        space="shared", offset=offset, width=16)  # fmt: skip
+        if name[:3] == ("mma", "sync", "aligned") and name[4:6] == ("row", "col") and len(name) == 10:
+            shape, (sums, kind, same, before) = name[3], name[6:]
+            if kind != same or sums != before or sums not in SUMS[kind] or shape not in MATRIX[kind]:
+                raise LookupError
+            function, of_a, of_b, of_c = multiply(kind, int(shape.partition("k")[2]), sums)
+            registers = [vector(text) for text in texts]
+            if [len(some) for some in registers] != [of_c, of_a, of_b, of_c]:
+                raise LookupError
+            of_c = ("b32" if sums == "f16" else sums,) * of_c
+            of = self.operands([text for some in registers[1:] for text in some], ("b32",) * (of_a + of_b) + of_c)
+            return step("across", function, self.operands(registers[0], of_c), of, kind="matrix")
+        raise LookupError
 
     def data(self, texts, kind):
         """The registers that hold elements of memory, as a tuple; a small element may be a part of its register."""
-        kinds = [kind] * len(texts)
-        if bits_of(kind) < 32:
-            sign = "s" if kind[0] == "s" else "u"
-            kinds = [f"{sign}{self.places[text][0] if text in self.places else 16}" for text in texts]
-        return self.operands(texts, kinds)
+        return self.operands(texts, [self.held(text, kind) for text in texts])
 
 
 @functools.lru_cache(maxsize=64)
-def decoded(ptx: str, kernel: str | None = None) -> Decoded:
-    """The kernel of that name, or the only one, ready to run. Raises PTXError, with the line, for what is not known."""
-    return Decoded(read_ptx(ptx, kernel))
+def decoded(ptx: str, kernel: str | None = None, dynamic: int = 0) -> Decoded:
+    """The kernel of that name, or the only one, ready to run, with so many bytes of shared memory that the launch sets.
+
+    Raises PTXError, with the line, for what is not known.
+    """
+    return Decoded(read_ptx(ptx, kernel), dynamic)
 
 
 def bits_of(kind):
     """Bits of a type, such as 32 for "f32"."""
-    return 1 if kind == "pred" else int(re.sub(r"\D", "", kind))
+    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+
+
+def bytes_of(kind):
+    """Bytes of a parameter of that type; of a structure, such as "b8[16]", all of it."""
+    kind, _, many = kind.partition("[")
+    return IN_MEMORY[kind].itemsize * int(many.strip("]") or 1)
 
 
 def vector(text):

@@ -8,21 +8,24 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
-IGNORED = (".version", ".target", ".address_size", ".file", ".section")  # lines that end without a semicolon
+IGNORED = (".version", ".target", ".address_size", ".file")  # lines that end without a semicolon
+SECTION = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}", re.MULTILINE)  # for debuggers
 FUNCTION = re.compile(
     r"(?:\.\w+ )*?\.(entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?"
     r"(?P<name>[\w$]+)\s*\((?P<takes>[^)]*)\)"
 )
 ARRAY = re.compile(
-    r"(?:\.\w+ )*?\.(?P<space>shared|local) \.align (?P<align>\d+) \.b8 "
-    r"(?P<name>[\w$]+)\[(?P<bytes>\d*)\]$"
+    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) "
+    r"\.[busf](?P<bits>8|16|32|64) (?P<name>[\w$]+)(?:\[(?P<many>\d*)\])?(?: = (?P<holds>.+))?$"
 )
 OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
-REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<name>[%\w$]+)(?:<(?P<many>\d+)>)?$")
-INSTRUCTION = re.compile(r"(?:@(?P<negated>!?)(?P<guard>%\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
+REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<names>[%\w$<>, ]+)$")
+INSTRUCTION = re.compile(r"(?:@(?P<negated>!?)(?P<guard>[%\w$]+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
 PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
 LEADING = re.compile(r"\s*(\{|[\w$]+:(?!:))")  # what may stand before a statement: a scope that opens, a label
+PLACES = {"shared": "shared", "local": "local", "const": "constant", "global": "variables"}  # in a `Program`
 DEPTH = 20  # calls within calls
+BUILT_IN = {"vprintf": "nop", "__assertfail": "trap"}  # what a call of these does here: no text is printed
 
 
 class PTXError(ValueError):
@@ -52,11 +55,15 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of shared or local memory that the program declares."""
+    """An array that the program declares. One of shared memory of 0 bytes is as large as the launch says.
+
+    holds  its first bytes, of an array of global or constant memory
+    """
 
     name: str
     align: int
     bytes: int
+    holds: bytes = b""
 
 
 @dataclass
@@ -66,9 +73,10 @@ class Program:
     takes, returns   {parameter: type}, in order, such as {"param_0": "u64"}
     kernel           whether the host launches it
     registers        {name: type without the dot}, such as {"%r1": "b32"}
+    tables           {label: labels that a branch by number may go to}
     code             list of `Instruction`
     labels           {label: index in code}
-    shared, local    lists of `Array`
+    shared, local, constant, variables  lists of `Array`; the last are those of global memory
     """
 
     name: str
@@ -78,8 +86,11 @@ class Program:
     registers: dict = field(default_factory=dict)
     code: list = field(default_factory=list)
     labels: dict = field(default_factory=dict)
+    tables: dict = field(default_factory=dict)
     shared: list = field(default_factory=list)
     local: list = field(default_factory=list)
+    constant: list = field(default_factory=list)
+    variables: list = field(default_factory=list)
 
 
 def read_ptx(text: str, kernel: str | None = None) -> Program:
@@ -87,7 +98,7 @@ def read_ptx(text: str, kernel: str | None = None) -> Program:
 
     Raises PTXError, with the line, for what it cannot read, and where it does not hold that kernel.
     """
-    kernels, functions, shared, current, depth, source = {}, {}, [], None, 0, 0
+    kernels, functions, arrays, current, depth, source = {}, {}, defaultdict(list), None, 0, 0
     for line, statement in statements(text):
         if place := PLACE.match(statement):
             source = int(place["line"]) if place["file"] == "1" else 0  # the first file is the kernel's own
@@ -104,8 +115,8 @@ def read_ptx(text: str, kernel: str | None = None) -> Program:
                     (kernels if current.kernel else functions)[current.name] = current
         elif current:
             add(current, statement, line, source)
-        elif (array := ARRAY.match(statement)) and array["space"] == "shared":
-            shared.append(declared(array, line))
+        elif array := ARRAY.match(statement):
+            arrays[PLACES[array["space"]]].append(declared(array, line))
     if not kernels:
         raise PTXError("this PTX has 0 kernels: no function in it is an .entry.")
     if kernel is None and len(kernels) == 1:
@@ -113,7 +124,8 @@ def read_ptx(text: str, kernel: str | None = None) -> Program:
     if kernel not in kernels:
         asked = "Name one: kernel=..." if kernel is None else f"{kernel!r} is not among them."
         raise PTXError(f"this PTX has {len(kernels)} kernels: {', '.join(kernels)}. {asked}")
-    kernels[kernel].shared[:0] = shared
+    for place, some in arrays.items():
+        getattr(kernels[kernel], place)[:0] = some
     return without_calls(kernels[kernel], functions)
 
 
@@ -122,6 +134,7 @@ def statements(text):
     braces.
     """
     held, began = "", 0
+    text = SECTION.sub(lambda section: "\n" * section[0].count("\n"), text)
     for number, line in enumerate(text.replace("\0", "").splitlines(), 1):
         line = line.partition("//")[0].strip()
         if not line or (not held and line.split()[0] in IGNORED):
@@ -153,22 +166,35 @@ def parameters(text):
 
 
 def declared(array, line):
-    """The `Array` of a declaration. Raises PTXError for one without a size."""
-    if not array["bytes"]:
-        raise PTXError(f"line {line} of the PTX: shared memory whose size the launch sets is not known here.")
-    return Array(array["name"], int(array["align"]), int(array["bytes"]))
+    """The `Array` of a declaration. Raises PTXError for one that holds what is not known here, such as addresses."""
+    size, many, holds = int(array["bits"]) // 8, array["many"], array["holds"] or ""
+    if many == "" and ".extern" not in array["before"]:
+        raise PTXError(f"line {line} of the PTX: {array['name']} has no size.")
+    values = holds.strip("{} ")
+    try:  # a float stands there by its bits, such as 0f3F800000
+        numbers = [re.sub(r"^\s*0[fd]", "0x", value) for value in values.split(",")] if values else []
+        first = [int(value, 0) % (1 << 8 * size) for value in numbers]
+    except ValueError:
+        known = f"what {array['name']} holds is not known here: {values[:80]}"
+        raise PTXError(f"line {line} of the PTX: {known}") from None
+    many = 1 if many is None else int(many or 0)
+    return Array(array["name"], int(array["align"]), many * size, b"".join(v.to_bytes(size, "little") for v in first))
 
 
 def add(program, statement, line, source):
     """Take one statement of a function's body into the program."""
     if statement.endswith(":"):
         program.labels[statement[:-1]] = len(program.code)
+    elif statement.startswith(".branchtargets"):  # of the label before it
+        table = next(reversed(program.labels))
+        program.tables[table] = statement.removeprefix(".branchtargets").replace(",", " ").split()
     elif registers := REGISTERS.match(statement):
-        many = registers["many"]
-        names = [f"{registers['name']}{n}" for n in range(int(many))] if many else [registers["name"]]
-        program.registers.update(dict.fromkeys(names, registers["type"]))
+        for name in map(str.strip, registers["names"].split(",")):
+            name, several, many = name.partition("<")
+            names = [f"{name}{n}" for n in range(int(many.strip(">")))] if several else [name]
+            program.registers.update(dict.fromkeys(names, registers["type"]))
     elif array := ARRAY.match(statement):
-        getattr(program, array["space"]).append(declared(array, line))
+        getattr(program, PLACES[array["space"]]).append(declared(array, line))
     elif statement.startswith((".param", ".pragma")):
         pass  # places for what a call takes and returns are made where they are used
     elif instruction := INSTRUCTION.match(statement):
@@ -186,7 +212,8 @@ def without_calls(program, functions, depth=0):
     """The same program with the code of each function in the place of its call."""
     if depth > DEPTH:
         raise PTXError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
-    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local))
+    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local),
+                    tables=dict(program.tables))  # fmt: skip
     labels = defaultdict(list)
     for label, index in program.labels.items():
         labels[index].append(label)
@@ -206,6 +233,9 @@ def put_in_place(whole, call, functions, depth):
     operands = [re.findall(r"[\w$%]+", operand) for operand in call.operands]  # such as "(param0, param1)"
     given_back = operands.pop(0) if call.operands[0].startswith("(") else []
     (name,), given = operands[0], operands[1] if len(operands) > 1 else []
+    if name in BUILT_IN:
+        whole.code.append(replace(call, name=(BUILT_IN[name],), operands=()))
+        return
     if name not in functions:
         raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
     function = without_calls(functions[name], functions, depth + 1)
@@ -223,6 +253,7 @@ def put_in_place(whole, call, functions, depth):
     whole.code.append(replace(call, name=("bra",), operands=(f"start_of_{own}",)))
     whole.labels[f"start_of_{own}"] = start
     whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
+    whole.tables.update({names[label]: [names[to] for to in table] for label, table in function.tables.items()})
     for i in function.code:
         name, operands = (("bra",), (end,)) if i.name[0] == "ret" else (i.name, tuple(map(renamed, i.operands)))
         whole.code.append(replace(i, guard=names.get(i.guard, i.guard), name=name, operands=operands))

@@ -9,9 +9,10 @@ LOADS_AND_STORES = (
     "shared store",
     "local",
     "load or store of any memory",
+    "asynchronous copy",
     "atomic",
 )
-KINDS = ("FMA", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
+KINDS = ("FMA", "matrix", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def test_conversions_and_comparisons():
     assert one("bfi.b64", 0xABC, 0xFFFF, 4, 8) == 0xFBCF and one("bfi.b32", 5, 7, 2, 62) == 23
     assert one("bfi.b64", 5, 2**63 + 7, 2, 62) == 23 and one("bfi.b32", 5, 7, 40, 4) == 7 == one("bfi.b32", 5, 7, 0, 0)
     assert one("popc.b32", 0xF0F) == 8 and one("clz.b32", 1) == 31 and one("shr.s32", -8, 40) == -1
-    for unknown in ("cvt.rz.f32.f64", "add.ftz.f32", "add.sat.s32", "setp.lt.f16", "mul.f16x2"):
+    for unknown in ("cvt.rz.f32.tf32", "add.ftz.f64", "add.sat.s32", "setp.lt.f16x2", "mul.ftz.f16"):
         operands = ("%r",) * (2 if "cvt" in unknown else 3)
         with pytest.raises(PTXError, match=f"line 1 .*{re.escape(unknown)}"):
             arithmetic.operation(Instruction(1, unknown, tuple(unknown.split(".")), operands))

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ptx_machine.memory import Memory, Seen
+from ptx_machine.memory import BLOCKS_BARRIERS, Memory, Seen
 
 
 def test_races_are_seen_between_the_same_barriers_only():
     def stamps(*threads, barriers=0):
-        return np.array(threads) + (barriers << 32)
+        return np.array(threads) + (barriers << BLOCKS_BARRIERS)
 
     word = np.array([5])
     seen = Seen(8)
@@ -24,7 +24,7 @@ def test_races_are_seen_between_the_same_barriers_only():
     seen.read(np.array([3]), stamps(0))
     seen.read(np.array([3]), stamps(1))
     assert seen.write(np.array([3]), stamps(1)).all()  # nor one that read before
-    across = Seen(8, threads=4)
+    across = Seen(8, block=4)
     across.write(word, stamps(1))
     assert across.write(word, stamps(6, barriers=3)).all() and not Seen(8).write(word, stamps(6)).any()
 

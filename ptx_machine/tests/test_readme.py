@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -15,6 +17,12 @@ def test_the_ten_lines_of_the_readme(tmp_path):
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT.parent)!r})\n{blocks['python']}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert not done.stderr and done.stdout == blocks["text"]
+
+
+def test_the_readmes_cuda_source():
+    pytest.importorskip("cuda.bindings.nvrtc")
+    (block,) = re.findall(r"```py\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    exec(block, {})
 
 
 def test_it_imports_numpy_and_nothing_of_the_course():

@@ -1,0 +1,146 @@
+"""What a warp's threads do together: shuffles, votes, sums, matrices. On arrays (warps, 32), one column a thread.
+
+Fragments: thread n of a warp stands in row n // 4, its group, and column n % 4 of a picture of 8 x 4. Register r of A
+holds row n // 4 + 8 * (r % 2) and word n % 4 + 4 * (r // 2) of that row; register r of B the same of B's column n // 4;
+a word is one TF32 number or two neighbours of 16 bits. One rule for all shapes. Source: NVIDIA's PTX ISA, "Matrix
+Fragments for mma.m16n8k4, m16n8k8, m16n8k16", `ldmatrix`, `shfl.sync`, `vote.sync`, `redux.sync`.
+"""
+
+from functools import reduce
+
+import numpy as np
+
+from .formats import exact, rounded, tf32
+from .warps import WARP
+
+LANE = np.arange(WARP, dtype=np.int64)
+WORD = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # numbers in a register of 32 bits
+
+
+def shuffle(mode):
+    """`shfl.sync` of that mode: a function of who takes part, numbers and operands b and c, each (warps, 32).
+
+    It gives the numbers that each thread gets, and whether the thread that it names is in range; if not, it gets its
+    own. One that takes no part has no number to give.
+    """
+
+    def function(taking, values, b, c):
+        b, c = b.astype(np.int64), c.astype(np.int64)
+        bound, clamp, segment = b & 31, c & 31, c >> 8 & 31
+        most = (LANE & segment) | (clamp & ~segment)
+        if mode == "up":
+            lane = LANE - bound
+            inside = lane >= most
+        else:
+            lane = {"down": LANE + bound, "bfly": LANE ^ bound, "idx": (LANE & segment) | (bound & ~segment)}[mode]
+            inside = lane <= most
+        return np.take_along_axis(values, np.where(inside, lane, LANE), axis=1), inside
+
+    return function
+
+
+def bits_of_lanes(holds):
+    """One bit a thread, uint32 (warps, 1); holds (warps, 32) bool."""
+    return (holds.astype(np.uint64) << LANE.astype(np.uint64)).sum(axis=1, keepdims=True).astype(np.uint32)
+
+
+def vote(mode):
+    """`vote.sync` of that mode: a function of who takes part and a predicate, each bool (warps, 32)."""
+
+    def function(taking, holds):
+        if mode == "ballot":
+            return bits_of_lanes(taking & holds)
+        every = (holds | ~taking).all(axis=1, keepdims=True)
+        none = ~(holds & taking).any(axis=1, keepdims=True)
+        return {"all": every, "any": ~none, "uni": every | none}[mode]
+
+    return function
+
+
+def match(mode):
+    """`match.sync` of that mode: who has the same number; for "all", everybody or nobody, and which."""
+
+    def function(taking, values):
+        same = (values[:, :, None] == values[:, None, :]) & taking[:, None, :]
+        if mode == "any":
+            return (same.astype(np.uint64) << LANE.astype(np.uint64)).sum(axis=2).astype(np.uint32)
+        every = ((same == taking[:, None, :]).all(axis=2) | ~taking).all(axis=1, keepdims=True)
+        return np.where(every, bits_of_lanes(taking), np.uint32(0)), every
+
+    return function
+
+
+def reduction(operator, start):
+    """`redux.sync`: one number of all that take part."""
+
+    def function(taking, values):
+        given = np.where(taking, values, values.dtype.type(start(np.iinfo(values.dtype))))
+        return reduce(operator, given.T)[:, None]
+
+    return function
+
+
+REDUCTIONS = {
+    "add": reduction(np.add, lambda limits: 0),
+    "min": reduction(np.minimum, lambda limits: limits.max),
+    "max": reduction(np.maximum, lambda limits: limits.min),
+    "and": reduction(np.bitwise_and, lambda limits: limits.max),  # of type .b32: all bits
+    "or": reduction(np.bitwise_or, lambda limits: 0),
+    "xor": reduction(np.bitwise_xor, lambda limits: 0),
+}
+
+
+def matrices(rows, transposed):
+    """`ldmatrix`: what each thread gets of matrices of 8 rows of 8 numbers of 16 bits.
+
+    rows (warps, 8 * matrices, 4) uint32: 16 bytes each. Returns (warps, 32) for each matrix: thread n gets numbers
+    2 * (n % 4) and the next of row n // 4, or, transposed, of column n // 4.
+    """
+    found = []
+    for first in range(0, rows.shape[1], 8):
+        matrix = np.ascontiguousarray(rows[:, first : first + 8])
+        if transposed:
+            matrix = np.ascontiguousarray(matrix.view(np.uint16).swapaxes(1, 2)).view(np.uint32)
+        found.append(matrix.reshape(-1, WARP))
+    return found
+
+
+def numbers(words, kind):
+    """Words of 32 bits along the last axis as the float64 that they hold."""
+    words = np.ascontiguousarray(words)
+    if kind == "tf32":
+        return tf32(words).astype(np.float64)
+    if kind in ("s8", "u8"):
+        return words.view(kind.replace("s", "i")[0] + "1").astype(np.float64)
+    return exact(words.view(np.float16 if kind == "f16" else np.uint16), kind)
+
+
+def multiply(kind, depth, sums):
+    """`mma.sync` of 16 x `depth` by `depth` x 8 numbers of type `kind`: a function of registers, each (warps, 32).
+
+    It takes who takes part, A's registers, B's and those of C: four of type `sums`, or two pairs of float16; it returns
+    as many. Products and sums are exact to float64, and then rounded once: the manual leaves open how they are rounded.
+    Sums of whole numbers of 8 bits are exact, and wrap.
+    """
+    of_c = 2 if sums == "f16" else 4
+    of_b = depth // WORD[kind] // 4
+    of_a = 2 * of_b
+
+    def function(taking, *registers):
+        stacked = [np.stack(some, axis=1) for some in (registers[:of_a], registers[of_a:-of_c], registers[-of_c:])]
+        warps = len(taking)
+        a = stacked[0].reshape(warps, of_b, 2, 8, 4).transpose(0, 2, 3, 1, 4).reshape(warps, 16, -1)
+        b = stacked[1].reshape(warps, of_b, 8, 4).transpose(0, 2, 1, 3).reshape(warps, 8, -1)
+        product = numbers(a, kind) @ numbers(b, kind).swapaxes(1, 2)
+        # Registers 2 * r and 2 * r + 1 of C hold two neighbours of row n // 4 + 8 * r.
+        product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 1, 4, 2, 3).reshape(warps, 4, WARP)
+        if sums == "s32":
+            total = (product.astype(np.int64) + stacked[2]).astype(np.int32)
+        elif sums == "f32":
+            total = (product + stacked[2]).astype(np.float32)
+        else:  # registers of C are pairs of neighbours
+            pairs = product.reshape(warps, 2, 2, WARP).transpose(0, 1, 3, 2)
+            total = rounded(pairs + exact(stacked[2], "f16x2"), "f16x2")
+        return tuple(total.swapaxes(0, 1))
+
+    return function, of_a, of_b, of_c

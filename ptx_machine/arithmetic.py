@@ -445,8 +445,9 @@ def operation(instruction):
     Raises PTXError, with the line, for one that is not known here.
     """
     name, ways = instruction.name, ()
-    if {"ftz", "sat"} & set(name) and "f32" in name and name[0] != "cvt" and "approx" not in name:
-        ways, name = set(name), tuple(word for word in name if word not in ("ftz", "sat"))
+    if "f32" in name and "approx" not in name:
+        taken = {"ftz"} if name[0] == "cvt" else {"ftz", "sat"}  # a conversion knows its own `.sat`
+        ways, name = taken & set(name), tuple(word for word in name if word not in taken)
     kind, short = name[-1], ".".join(name[:-1])
     function, of, to = None, None, kind
     if name[0] == "cvt":

@@ -516,6 +516,7 @@ class Blocks:
         stamps, units = np.repeat(self.stamps[lanes[keep]], units.shape[1]), units.ravel()
         if act == "load":
             race, _ = launch.seen.read(units, stamps)
+            race &= not op.strong
         elif act == "store":
             harmless = launch.same_value(units, values[keep])
             race = launch.seen.write(units, stamps) & ~harmless

@@ -25,7 +25,26 @@ SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for 
 SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
 SPACES = ("param", "global", "shared", "local", "const")
-HINTS = {"nc", "volatile", "relaxed", "weak", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "gpu", "cta", "sys", "L1", "L2"}
+HINTS = {
+    "nc",
+    "acquire",
+    "mmio",
+    "volatile",
+    "relaxed",
+    "weak",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "gpu",
+    "cta",
+    "sys",
+    "L1",
+    "L2",
+}
 ATOMIC = {
     "add": operator.add,
     "min": min,
@@ -44,6 +63,7 @@ BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many 
     ("and", "pred"): lambda many, every: many == every,
     ("or", "pred"): lambda many, every: many > 0,
 }
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads of what other blocks write on purpose, behind a fence
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
 MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
 MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
@@ -63,6 +83,7 @@ class Operation:
     space     of memory
     target    index of the instruction that a branch goes to, or of a parameter; how many groups a wait leaves; 1 where
               a barrier asks for the contrary of its predicate
+    strong    whether a load of global memory is one of STRONG
     mask      the threads of a warp that do it together: an operand, such as (type, row)
     """
 
@@ -82,6 +103,7 @@ class Operation:
     target: int = 0
     mask: object = None
     then: str = ""
+    strong: bool = False
 
 
 class Decoded:
@@ -302,7 +324,7 @@ class Decoded:
         what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {act}")
         to, of = ((), (where, *data)) if act == "store" else (data, (where,))
         return Operation(instruction, act, what, None, to, of, type=kind, size=size, space=space, offset=offset,
-                         width=width)  # fmt: skip
+                         width=width, strong=bool(STRONG & set(middle)))  # fmt: skip
 
     def copy(self, instruction, name, texts):
         """`cp.async` and the waits for it."""

@@ -275,6 +275,42 @@ def test_barriers_that_count_and_branches_by_number():
     assert run.arrays[1].tolist() == expected
 
 
+def test_the_last_block_reads_what_others_wrote():
+    source = """
+        __device__ unsigned done;
+        __global__ void total(const float* a, float* parts, float* out) {
+            __shared__ bool last;
+            if (threadIdx.x == 0) {
+                parts[blockIdx.x] = a[2 * blockIdx.x] + a[2 * blockIdx.x + 1];
+                __threadfence();
+                last = atomicAdd(&done, 1) == gridDim.x - 1;
+            }
+            __syncthreads();
+            if (!last || threadIdx.x) return;
+            float sum = 0;
+            for (int i = 0; i < gridDim.x; ++i) sum += ((volatile float*)parts)[i];
+            *out = sum;
+        }"""
+    run = ran(source, "total", (8,), (32,), X[:16].copy(), zeros(8), zeros(1))
+    assert abs(run.arrays[2][0] - X[:16].sum()) < 1e-5
+    ptx, names = from_cuda(source.replace("(volatile float*)", ""), "total")
+    run = ptx_machine.run(ptx, (8,), (32,), [X[:16].copy(), zeros(8), zeros(1)], names["total"])
+    assert {one.kind for one in run.findings} == {"race"}
+
+
+def test_the_compilers_fast_mathematics():
+    source = """
+        __global__ void fast(const float* a, float* b) {
+            float v = a[threadIdx.x];
+            b[threadIdx.x] = sinf(v) * expf(v) / (1 + fabsf(v)) + rsqrtf(v * v + 1) + __saturatef(3 * v) + powf(v * v, .3f);
+        }"""
+    ptx, names = from_cuda(source, "fast", options=("--use_fast_math",))
+    run = ptx_machine.run(ptx, (1,), (256,), [X[:256].copy(), zeros(256)], names["fast"])
+    v = X[:256].astype(np.float64)
+    expected = np.sin(v) * np.exp(v) / (1 + abs(v)) + 1 / np.sqrt(v * v + 1) + np.clip(3 * v, 0, 1) + (v * v) ** 0.3
+    assert run and np.allclose(run.arrays[1], expected, atol=1e-5) and "ftz" in ptx
+
+
 def test_pipelines_of_copies():
     source = """
         #include <cuda_pipeline.h>

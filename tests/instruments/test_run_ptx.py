@@ -362,15 +362,9 @@ def test_atomics_do_not_race(texts):
 
 @needs_compiler
 def test_an_instruction_that_is_not_known_is_refused_by_name_and_line(texts):
-<<<<<<< HEAD
     text = texts["tiled", "GPU", 80, "direct"].replace("fma.rn.f32", "fma.rna.f32")
     line = next(number for number, code in enumerate(text.splitlines(), 1) if "fma.rna" in code)
     with pytest.raises(KernelError, match=rf"line {line} .*fma\.rna\.f32"):
-=======
-    text = texts["tiled", "GPU", 80, "direct"].replace("fma.rn.f32", "fma.rx.f32")
-    line = next(number for number, code in enumerate(text.splitlines(), 1) if "fma.rx" in code)
-    with pytest.raises(KernelError, match=rf"line {line} .*fma\.rx\.f32"):
->>>>>>> ptx
         launched(text, "tiled", TILES["GPU"]["tiled"], (4, 4, 4))
 
 

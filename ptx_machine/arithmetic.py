@@ -409,7 +409,7 @@ APPROXIMATE = {  # on float64; a GPU gives some last bits otherwise
     "div": operator.truediv,
 }
 FLOAT |= {
-    f"{short}.{how}": lambda *values, do=do: rounded(do(*(value.astype(np.float64) for value in values)), "f32")
+    f"{short}.{how}": lambda *values, do=do: do(*(value.astype(np.float64) for value in values)).astype(values[0].dtype)
     for short, do in APPROXIMATE.items()
     for how in ("approx", "approx.ftz")
 }

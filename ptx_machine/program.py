@@ -25,26 +25,28 @@ SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for 
 SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
 SPACES = ("param", "global", "shared", "local", "const")
-HINTS = {
-    "nc",
-    "acquire",
-    "mmio",
-    "volatile",
-    "relaxed",
-    "weak",
-    "ca",
-    "cg",
-    "cs",
-    "lu",
-    "cv",
-    "wb",
-    "wt",
-    "gpu",
-    "cta",
-    "sys",
-    "L1",
-    "L2",
-}
+HINTS = set(
+    [
+        "nc",
+        "acquire",
+        "mmio",
+        "volatile",
+        "relaxed",
+        "weak",
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+        "wb",
+        "wt",
+        "gpu",
+        "cta",
+        "sys",
+        "L1",
+        "L2",
+    ]
+)
 ATOMIC = {
     "add": operator.add,
     "min": min,

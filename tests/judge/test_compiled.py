@@ -219,11 +219,11 @@ def test_the_line_of_a_function_is_counted_from_its_own_source():
 def test_an_instruction_that_is_not_known_is_no_verdict(monkeypatch):
     examine = compiled.examine_compiled
 
-    def with_a_strange_one(**asked):
+    def with_a_strange_one(job, **asked):
         usual = compiled.ptx
         compiled.ptx = lambda *args, **more: usual(*args, **more).replace("fma.rn.f32", "fma.rx.f32")
         try:
-            return examine(**asked)
+            return examine(job, **asked)
         finally:
             compiled.ptx = usual
 

@@ -217,15 +217,9 @@ def test_the_line_of_a_function_is_counted_from_its_own_source():
 
 
 def test_an_instruction_that_is_not_known_is_no_verdict(monkeypatch):
-    examine = compiled.examine_compiled
-
-    def with_a_strange_one(job, **asked):
-        usual = compiled.ptx
-        compiled.ptx = lambda *args, **more: usual(*args, **more).replace("fma.rn.f32", "fma.rx.f32")
-        try:
-            return examine(job, **asked)
-        finally:
-            compiled.ptx = usual
+    def with_a_strange_one(job, step, shapes, more):
+        text = compiled.ptx(job, compiled.CAPABILITY, lines=True).replace("fma.rn.f32", "fma.rx.f32")
+        compiled.Compiled(text, step, job.parameters).launched(*compiled.draw(*shapes[0]))
 
     monkeypatch.setattr(compiled, "examine_compiled", with_a_strange_one)
     report = check(edited("naive", []))

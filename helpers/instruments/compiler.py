@@ -163,7 +163,12 @@ def ptx_of(k: Kernel, arch: str) -> str:
     found = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if not found:
         raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=(int(found[1]), int(found[2])))
+    capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
+    if capability < least:
+        raise KernelError(
+            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
+        )
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability)
     if outcome.findings:
         if lacks_a_part(outcome.findings[0].message):
             raise missing()

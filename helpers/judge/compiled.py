@@ -24,6 +24,7 @@ from .trials import Trial
 
 CAPABILITY = (8, 0)  # an A100's; the course's kernels need no younger one
 WHY = "Compiled, a whole number has 64 bits or fewer, and a variable has one type in all of the kernel."
+FEW = 6  # shapes that tell one mistake from another: `shapes_for` comes first, and has as many
 HARMLESS = {"stored twice"}  # as when a kernel sums in C itself
 
 
@@ -79,7 +80,8 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
             alone = () if shapes else ("race",)
             findings = [located(one) for one in done.findings if one.kind in CERTAIN or one.kind in alone]
             if wrong and not findings:
-                findings = examine(k, [*shapes, *([shape] if shapes else more[: turn + 1])])
+                # One small shape alone would say little: C of one element is zero, and so is C.T.
+                findings = examine(k, [*shapes, shape] if shapes else more[: max(turn + 1, FEW)])
         if findings:
             return findings
     return []

@@ -12,16 +12,24 @@ Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16",
 capability 8.0 on; Numba's simulator runs one thread at a time, and has none.
 """
 
+from collections.abc import Callable
+
 from ..devices import simulating
 
 if simulating():
     from .errors import KernelError
 
-    def refused(*registers: object) -> None:
-        """Raise KernelError: the simulator has no warp whose threads could do that together."""
-        raise KernelError("Numba's simulator has no matrix units. Build the kernel with like='matrix_units'.")
+    def missing(name: str) -> Callable:
+        """A function of that name, by which it travels to a child that compiles; here it raises KernelError."""
 
-    word_tf32 = word_float16 = word_bfloat16 = mma_tf32 = mma_float16 = mma_bfloat16 = refused
+        def refused(*registers):
+            raise KernelError(f"{name}: Numba's simulator has no matrix units. Build with like='matrix_units'.")
+
+        refused.__name__ = refused.__qualname__ = name
+        return refused
+
+    word_tf32, word_float16, word_bfloat16 = map(missing, ("word_tf32", "word_float16", "word_bfloat16"))
+    mma_tf32, mma_float16, mma_bfloat16 = map(missing, ("mma_tf32", "mma_float16", "mma_bfloat16"))
 
 else:
     from llvmlite import ir

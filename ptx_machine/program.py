@@ -386,14 +386,10 @@ class Decoded:
             to, of = (self.operands((text,), name[3:]) for text in texts[:2])
             return step("across", REDUCTIONS[name[2]], to, of, texts[2])
         if name[0] == "ldmatrix" and name[1:3] == ("sync", "aligned") and name[-1] == "b16":
-            *words, space = sorted(set(name[3:-1]), key=lambda word: word.startswith("shared"))
+            words = set(name[3:-1]) - {"shared", "shared::cta"}  # a generic address names a place of shared memory, too
             many = {"x1": 1, "x2": 2, "x4": 4}.get(next((word for word in words if word[0] == "x"), ""), 0)
             to = vector(texts[0])
-            if (
-                set(words) - {"trans", f"x{many}"} != {"m8n8"}
-                or space not in ("shared", "shared::cta")
-                or len(to) != many
-            ):
+            if words - {"trans", f"x{many}"} != {"m8n8"} or len(to) != many:
                 raise LookupError
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
             return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,

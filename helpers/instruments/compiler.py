@@ -261,6 +261,12 @@ def kind(instruction):
     name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
     if name.startswith("FFMA"):
         return "FMA"
+    if re.match(r"[HI]MMA\b", name):
+        return "matrix product"
+    if matrices := re.match(r"LDSM\..*M88(?:\.(2|4))?", name):
+        return f"shared load of matrices, {4 * int(matrices[1] or 1)} bytes"
+    if copied := re.match(r"LDGSTS\b(?:.*\.(64|128)\b)?", name):
+        return f"copy from global to shared, {int(copied[1] or 32) // 8} bytes"
     if found := re.match(r"(LD|ST)([SGL])\b(?:.*\.(64|128)\b)?", name):
         memory, act = {"S": "shared", "G": "global", "L": "stack"}[found[2]], {"LD": "load", "ST": "store"}[found[1]]
         return f"{memory} {act}, {int(found[3] or 32) // 8} bytes"

@@ -149,7 +149,7 @@ def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
     assert said[1] == (
         "  65,536 blocks, 131 waves; A6000: 6 blocks at a time, 48 of 48 warps (100%), limited by registers and warps"
     )
-    assert len(said) == 2 + len(UNITS) - 1  # no figure of this GPU's second cache is known
+    assert len(said) == 2 + len(UNITS) - 2  # no figure of this GPU's second cache is known, nothing for matrix units
     assert "(100% lanes)" in said[2]
 
 

@@ -7,6 +7,7 @@ A count is linear: so much for each block, and so much more for each of its K-ti
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -29,7 +30,7 @@ SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie i
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 PAIRED = 2
 MULTIPLIES = r"\bfma\.|(?<!w)mma\.sync"  # a line of the PTX that becomes as many instructions as it runs
-MATRIX = r"[HI]MMA\.(16816|1688|1684|16832)(\.F16)?(?:\.\w+)*?(\.BF16|\.TF32|\.[SU]8)?\b"
+TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
 
@@ -121,35 +122,43 @@ def count(k: Kernel, arch: str) -> Counts:
     The machine says how often warps ran each line of the PTX, and what they asked of memory there. The compiler's code,
     with those lines beside it, says which instructions came of them, which loads it joined and what it left out.
     """
-    ptx = ptx_of(k, arch)
-    said, listing = assembled(k, numbered(ptx), arch, lines=True)
-    code, loops = instructions(listing)
-    rows, columns, depth = ladder.step(k.step).tile(k.parameters)
-    warps = ceil_div(k.block[0] * k.block[1], WARP)
-    short = ceil_div(SHORT, depth) * depth
+    ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
     # Numba writes the same for several architectures, but for the line that names one.
     anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
-    runs = [run_block(anywhere, k.block, rows, columns, K) for K in (short, 2 * short)]
-    short_times, times = (np.array(executions(code, loops, ptx, run.by_line, warps)) for run in runs)
+    return count_text(title(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
+
+
+def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: Callable) -> Counts:
+    """The same of a PTX text of that name. `run`: a function of K that runs one block of (x, y) threads at that depth.
+
+    `side`: rows, columns and depth of the tile of C that a block computes. Raises KernelError for what is no product.
+    """
+    said, listing = assembled(name, numbered(ptx), arch, lines=True)
+    code, loops = instructions(listing)
+    rows, columns, depth = side
+    warps = ceil_div(block[0] * block[1], WARP)
+    short = ceil_div(SHORT, depth) * depth
+    runs = [run(K) for K in (short, 2 * short)]
+    short_times, times = (np.array(executions(code, loops, ptx, one.by_line, warps)) for one in runs)
     a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
     of_a_tile = work(code, a_tile, runs[1])
     multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
     if 2 * multiplied < rows * columns * depth:
         raise KernelError(
-            f"{k}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no product "
-            f"that the model knows. Check it first."
+            f"{name}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no "
+            f"product that the model knows. Check it first."
         )
     return Counts(
-        title(k),
+        name,
         arch,
-        k.block[0] * k.block[1],
+        block[0] * block[1],
         int(re.search(r"Used (\d+) registers", said)[1]),
         int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
         (rows, columns, depth),
         runs[1].executed["barrier"] > runs[0].executed["barrier"] and not fetches_ahead(runs),
         work(code, once, runs[1]),
         of_a_tile,
-        tiles_ahead(ptx, *(run.by_line for run in runs)),
+        tiles_ahead(ptx, *(one.by_line for one in runs)),
     )
 
 
@@ -243,12 +252,11 @@ def work(code, times, run):
 
 def matrix_product(text):
     """(type, multiply-adds) of an instruction of the matrix units. Raises KernelError for one that is not known."""
-    found = re.search(MATRIX, text)
-    if not found:
+    words = re.search(r"[HI]MMA\.([\w.]+)", text)[1].split(".")  # such as 16816, F32 and BF16
+    if words[0] not in SHAPES:
         raise KernelError(f"the model knows no such product of matrices: {text}")
-    shape, sums, of = found.groups()
-    of = {".BF16": "bfloat16", ".TF32": "tf32", None: "float16"}.get(of, "int8")
-    return of + ", float16 sums" * bool(sums), SHAPES[shape]
+    of = next((TYPES[word] for word in words if word in TYPES), "float16")
+    return of + ", float16 sums" * ("F16" in words), SHAPES[words[0]]
 
 
 def request(one, width):

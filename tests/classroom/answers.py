@@ -661,6 +661,10 @@ WRONG = {
             "const size_t row = mine % high, col = mine / high;",
             "not coalesced",
         ),
+        "work-items beyond C do its last row and column again": (
+            "const size_t col = min((int)get_global_id(0), N - 1), row = min((int)get_global_id(1), M - 1);",
+            "too many loads",
+        ),
         "counted from the other end, from 1 on": (
             "const size_t col = get_global_size(0) - get_global_id(0), row = get_global_id(1);",
             "unwritten",
@@ -687,6 +691,10 @@ WRONG = {
         "16 bits for a place in A": ({"A[row * K + k]": "A[(ushort)(row * K + k)]"}, "✗"),
         "16 bits for a place in B": ({"B[col * K + k]": "B[(ushort)(col * K + k)]"}, "✗"),
         "16 bits for a place in C": ({"C[row * N + col]": "C[(ushort)(row * N + col)]"}, "✗"),
+        "half of a square C": (
+            {"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
+            "wrong numbers",
+        ),
         "the last product twice where K is even": (
             {
                 "k < K; k++)\n    acc +=": "k + 1 < K; k += 2)\n    acc += A[row * K + k + 1] * B[col * K + k + 1] +",

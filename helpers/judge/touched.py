@@ -1,5 +1,6 @@
 """Judges a kernel by what it touches: right numbers are not enough, or are not looked at."""
 
+import ast
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -88,7 +89,8 @@ def judge_transposed(k: Kernel) -> Report:
         return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
     # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
     stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
-    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
+    far = FAR if k.dialect == "OpenCL" else []  # Python's whole numbers have no end
+    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS), (far, QUICK_SECONDS)):
         operands = [draw(*shape) for shape in shapes]
         outcome = products(k, operands, limit, {})
         wrong = oclgrind_findings(outcome.log, k.source)
@@ -102,7 +104,7 @@ def judge_transposed(k: Kernel) -> Report:
     if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
         text = "right where M, N and K are up to 101, and never done where they are 300: can its counters hold 300?"
         wrong = [Finding("hang", text)]
-    report = Report(str(k), tuple(wrong), len(SHAPES + LONG), k.source)
+    report = Report(str(k), tuple(wrong), len(SHAPES + LONG + far), k.source)
     if stray and report:
         return misses(report, stray)
     return replace(report, findings=(stray,)) if stray else report
@@ -110,7 +112,9 @@ def judge_transposed(k: Kernel) -> Report:
 
 SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 101)]
 LONG = [(2, 1, 300), (1, 300, 2), (300, 1, 2)]  # longer than a counter of 8 bits counts
-QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones
+# A row, and positions in A, B and C, that 16 bits do not hold.
+FAR = [(1, 1, 66_000), (300, 1, 221), (1, 300, 221), (260, 260, 1)]
+QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones, or for the far ones
 
 
 def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
@@ -307,12 +311,19 @@ def judge_naive(k: Kernel) -> Report:
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)
     report = right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2))
-    words = {"CUDA": ("cuda.grid",), "OpenCL": ("get_global_id", "return")}[k.dialect]
-    code = without_comments(k.source) if k.dialect == "OpenCL" else re.sub("#.*", "", k.source)
-    used = [word for word in words if re.search(rf"\b{re.escape(word)}\b", code)]
+    if k.dialect == "CUDA":
+        used = ["cuda.grid"] * any(re.search(r"\bgrid$", name) for name in called(k.source))
+    else:
+        code = without_comments(k.source)
+        used = [word for word in ("get_global_id", "return") if re.search(rf"\b{word}\b", code)]
     if not report or not used:
         return report
     return misses(report, Finding("not allowed", f"this exercise does without {' and '.join(used)}"))
+
+
+def called(source: str) -> set[str]:
+    """The names of all that Python source calls, such as {"cuda.grid", "range"}; those of a docstring are none."""
+    return {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
 
 
 def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:

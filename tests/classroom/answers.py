@@ -56,6 +56,21 @@ def my_naive(A, B, C):
         for k in range(A.shape[1]):
             C[row, col] += A[row, k] * B[k, col]
 """,
+        "by what it leaves out, and in strides of the grid": '''
+@cuda.jit
+def my_naive(A, B, C):
+    """The naive kernel, with neither cuda.grid(2) nor a guard."""
+    row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    while row < C.shape[0]:
+        col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+        while col < C.shape[1]:
+            acc = float32(0)
+            for k in range(A.shape[1]):
+                acc += A[row, k] * B[k, col]
+            C[row, col] = acc
+            col += cuda.gridDim.y * cuda.blockDim.y
+        row += cuda.gridDim.x * cuda.blockDim.x
+''',
         "backwards, with a function of its own": """
 @cuda.jit(device=True)
 def number(block, width, thread):
@@ -131,6 +146,7 @@ def by_hand(A, B):
 const uint col = get_group_id(0) * get_local_size(0) + get_local_id(0);
 const uint row = get_group_id(1) * get_local_size(1) + get_local_id(1);
 """,
+        "from the other end": "const size_t col = get_global_size(0) - 1 - get_global_id(0), row = get_global_id(1);",
         "one number in the grid": """
 const size_t wide = get_global_size(0), mine = get_global_id(1) * wide + get_global_id(0);
 const size_t row = mine / wide, col = mine % wide;
@@ -585,6 +601,11 @@ WRONG = {
             {ROW: "row, col = cuda.grid(2)", COL: ""},
             "cuda.grid",
         ),
+        "k from -1 on": ({"acc, k = float32(0), 0": "acc, k = float32(0), -1"}, "negative index"),
+        "adds to C": (
+            {"acc, k = float32(0), 0": "k = 0", "acc +=": "C[row, col] +=", "        C[row, col] = acc\n": ""},
+            "adds to C",
+        ),
         "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
     },
     "02.2": {
@@ -607,6 +628,7 @@ WRONG = {
             "return",
         ),
         "stores the last product": ({"acc +=": "acc ="}, "K is cut"),
+        "16 bits of k": ({"for (int k": "for (short k"}, "✗"),
         "nobody stores": ({"C[row * N + col] = acc;": ""}, "nothing arrives"),
     },
     "02.3": {
@@ -634,6 +656,19 @@ WRONG = {
             "",
         ),
         "every row twice": ("const size_t row = get_global_id(1) / 2;\nconst size_t col = get_global_id(0);", ""),
+        "right, and x runs down a column": (
+            "const size_t high = get_global_size(1), mine = get_global_id(1) * get_global_size(0) + get_global_id(0);\n"
+            "const size_t row = mine % high, col = mine / high;",
+            "not coalesced",
+        ),
+        "work-items beyond C do its last row and column again": (
+            "const size_t col = min((int)get_global_id(0), N - 1), row = min((int)get_global_id(1), M - 1);",
+            "too many loads",
+        ),
+        "counted from the other end, from 1 on": (
+            "const size_t col = get_global_size(0) - get_global_id(0), row = get_global_id(1);",
+            "unwritten",
+        ),
         "z for y": ("const size_t row = get_global_id(2);\nconst size_t col = get_global_id(0);", ""),
         "row missing": ("const size_t col = get_global_id(0);", "does not compile"),
         "a row that stays outside": (
@@ -652,6 +687,21 @@ WRONG = {
         "64 of K": ({"k < K;": "k < 64;"}, "✗"),
         "128 of K at most": ({"k < K;": "k < min(K, 128);"}, "✗"),
         "a counter of 8 bits": ({"int k = 0": "uchar k = 0"}, "✗"),
+        "a counter of 16 bits": ({"int k = 0": "short k = 0"}, "✗"),
+        "16 bits for a place in A": ({"A[row * K + k]": "A[(ushort)(row * K + k)]"}, "✗"),
+        "16 bits for a place in B": ({"B[col * K + k]": "B[(ushort)(col * K + k)]"}, "✗"),
+        "16 bits for a place in C": ({"C[row * N + col]": "C[(ushort)(row * N + col)]"}, "✗"),
+        "half of a square C": (
+            {"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
+            "wrong numbers",
+        ),
+        "the last product twice where K is even": (
+            {
+                "k < K; k++)\n    acc +=": "k + 1 < K; k += 2)\n    acc += A[row * K + k + 1] * B[col * K + k + 1] +",
+                "C[row": "acc += A[row * K + K - 1] * B[col * K + K - 1];\nC[row",
+            },
+            "wrong numbers",
+        ),
         "one k too few": ({"k < K;": "k < K - 1;"}, "it reads"),
         "a whole number": ({"float acc = 0.0f": "int acc = 0"}, "✗"),
         "plus for times": ({"* B[": "+ B["}, "wrong numbers"),

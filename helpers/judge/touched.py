@@ -172,13 +172,16 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     report = answered(k, check_also_at(k, (M, N, K), "its loads are counted"))
     if not report:
         return report
+    shorter = [max(1, side - 1) for side in (M, N, K)]
     try:
-        findings = loads_too_much(k, M, N, K) or loads_too_much(k, *(max(1, side - 1) for side in (M, N, K)))
+        findings, at_edges = loads_too_much(k, M, N, K), loads_too_much(k, *shorter)
     except (KernelError, ValueError) as error:
         return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
     if findings := findings or reads_apart(k):
         return misses(report, *findings)
-    return replace(report, findings=tuple(takes_anothers_row(k)))
+    if spoilt := takes_anothers_row(k):
+        return replace(report, findings=tuple(spoilt))
+    return misses(report, *at_edges)
 
 
 def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:

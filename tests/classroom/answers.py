@@ -720,6 +720,15 @@ WRONG = {
         "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
         "single steps": ({"A.shape[1], TPB": "A.shape[1]"}, "✗"),
         "one round more": ({"A.shape[1], TPB": "A.shape[1] + TPB, TPB"}, "round"),
+        "the grid's rounds, or more": (
+            {"A.shape[1], TPB": "max(TPB * cuda.gridDim.x, A.shape[1]), TPB"},
+            "it stages 2 tiles",
+        ),
+        "the longer of K and N": ({"A.shape[1], TPB": "max(B.shape[0], B.shape[1]), TPB"}, "it stages 2 tiles"),
+        "one round more where K is whole tiles": (
+            {"A.shape[1], TPB": "A.shape[1] + TPB - 1, TPB"},
+            "it stages 2 tiles of a matrix where K is 4 and the tile 4 wide; 1 would do",
+        ),
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
         "no second barrier": (
             {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},
@@ -742,6 +751,13 @@ for k in range(k0, min(k0 + TILE, K)):
         acc += A[row, k] * B[k, col]
 k0 += TILE
 """,
+            "too many loads",
+        ),
+        "the edge's numbers, times zero": (
+            {
+                "A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)": "A[min(row, M - 1), min(k0 + tx, K - 1)]"
+                " * (row < M and k0 + tx < K)"
+            },
             "too many loads",
         ),
         "reads down the columns": (
@@ -797,6 +813,13 @@ for (int k = k0; k < min(k0 + TILE, K); k++)
 """,
             "too many loads",
         ),
+        "the edge's numbers, times zero": (
+            {
+                "(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[min(row, M - 1) * K + min(k0 + tx, K - 1)]"
+                " * (row < M && k0 + tx < K)"
+            },
+            "too many loads",
+        ),
         "reads down the columns": (
             TILED
             % f"""
@@ -838,6 +861,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "each its own run": (
             {"c = tx; c < BN; c += THREADS_X": "c = tx * TN; c < (tx + 1) * TN; c++"},
             "not coalesced",
+        ),
+        "the last column for those outside": (
+            {"k0 + r < K && col0 + c < N": "k0 + r < K", "* N + col0 + c]": "* N + min(col0 + c, N - 1)]"},
+            "too many loads",
         ),
         "a comma index": ({"As[r][c]": "As[r, c]"}, "As[r, c]"),
         "each stages all of A": ({"r = ty; r < BM; r += THREADS_Y": "r = 0; r < BM; r++"}, "too many loads"),

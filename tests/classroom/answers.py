@@ -903,6 +903,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "the row below": ({"load4(As, r, k)": "load4(As, r + 1, k)"}, "✗"),
         "the next four steps of A": ({"load4(As, r, k)": "load4(As, r, k + 4)"}, "✗"),
         "two steps of four": ({"k += 4": "k += 8"}, "✗"),
+        "the threads along x as a number": ({"j * THREADS_X": "j * 2"}, "wrong at other sizes"),
+        "the threads along y as a number": ({"4 * THREADS_Y": "4 * 2"}, "wrong at other sizes"),
     },
     "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),

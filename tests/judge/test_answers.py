@@ -314,6 +314,7 @@ WRONG = {
     ],
     "fits": [
         lambda BM, BN, BK, TM, TN: TM * TN <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # a rule that nobody gave
+        lambda BM, BN, BK, TM, TN: BK <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # nor this one
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=2)),  # padding for one of two tiles
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=0)),
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=8)),

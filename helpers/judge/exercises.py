@@ -48,11 +48,15 @@ def tiles_down(M, N, K, cores):
 
 
 def draw_tiles(dice):
-    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, and often worth few tiles."""
+    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, often worth few tiles.
+
+    No product that would be cut into more tiles than it has rows.
+    """
     M = dice.choice([size(dice, 5000), 1026 * dice.randint(1, 4) + dice.randint(-2, 2)])
     N, cores = size(dice, dice.choice([40, 4000])), size(dice, 64)
     worth = size(dice, 8 * cores) * SMALLEST_PACKED // (M * min(N, 32)) + dice.randint(0, 2)
-    return M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
+    case = M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
+    return case if tiles_down(*case) <= M else draw_tiles(dice)
 
 
 def draw_report(dice):

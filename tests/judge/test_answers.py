@@ -151,6 +151,7 @@ RIGHT = {
         lambda M, N, K, cores: int(
             np.maximum(np.ceil(M / 1026), np.minimum(np.ceil(4 * cores / np.ceil(N / 32)), M * min(N, 32) * K // 2**19))
         ),
+        lambda M, N, K, cores: min(M, tiles()(M, N, K, cores)),  # no tile without a row
     ],
     "least_seconds": [
         seconds_with_if,

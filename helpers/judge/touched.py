@@ -188,7 +188,7 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     ]
     if findings := findings or reads_apart(k):
         return misses(report, *findings)
-    return replace(report, findings=tuple(takes_anothers_row(k)))
+    return replace(report, findings=tuple(takes_anothers_row(k) or takes_the_last_again(k)))
 
 
 def reads_apart(k: Kernel) -> list[Finding]:
@@ -243,6 +243,27 @@ def takes_anothers_row(k: Kernel) -> list[Finding]:
         f"row 0 it takes row 1, times zero, and 0 * inf is no number. The guard of A asks for a column below K"
     )
     return [Finding("another row", text)]
+
+
+def takes_the_last_again(k: Kernel) -> list[Finding]:
+    """C that is no number where the last k of A, or of B, is infinite: beyond K it is staged again, times zero.
+
+    An index that is clamped, such as min(k, K - 1), guards memory and not the sum. Only OpenCL kernels are launched
+    here, in this process: they have passed `check`.
+    """
+    if k.dialect != "OpenCL":
+        return []
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    for name, last in (("A", (0, -1)), ("B", (-1, 0))):
+        both = {"A": np.ones((rows, depth + 1), np.float32), "B": np.ones((depth + 1, columns), np.float32)}
+        both[name][last] = np.inf
+        if np.isnan(launched(k, *both.values())).any():
+            text = (
+                f"with inf at the last k of {name}, and ones else, C is no number (K = {depth + 1}): beyond K it takes "
+                f"that inf again, times zero, and 0 * inf is no number. Stage a zero there"
+            )
+            return [Finding("the last again", text)]
+    return []
 
 
 @takes

@@ -9,6 +9,7 @@ import io
 import numbers
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from math import isqrt
 from typing import NamedTuple
 
@@ -153,6 +154,7 @@ ANSWERS = {
             (256, 256, 8, 4, 4),
             (128, 124, 24, 8, 4),
             (28, 28, 104, 4, 4),
+            (16, 16, 128, 4, 4),
             (64, 64, 8, 16, 16),
         ],
         draw_block,
@@ -214,6 +216,8 @@ def wrong_number(asked, answer, case, right):
         return NOT_YET if is_stub(answer) else said
     if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:  # a number of NumPy's
         given = given.item()
+    if isinstance(given, Decimal):
+        given = float(given)
     if not isinstance(given, numbers.Real):
         return Finding("error", f"{asked} gives {given!r}; it should give a number")
     if not right * (1 - 1e-9) <= given <= right * (1 + 1e-9):  # but for rounding

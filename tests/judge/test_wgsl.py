@@ -5,6 +5,7 @@ import re
 import pytest
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
+from helpers.judge import judge_naive, judge_transposed
 from helpers.judge.wgsl import waits_around
 from helpers.launch import KernelError, draw
 
@@ -237,6 +238,13 @@ def test_what_is_not_looked_for_is_said():
     report = check(webgpu_kernel(source, like="tiled", TILE=4))
     assert report and "not looked for here: barriers that only some reach" in repr(report)
     assert "stored twice" in repr(report) and "outside a workgroup array" in repr(report)
+
+
+@pytest.mark.parametrize("judge", [judge_naive, judge_transposed])
+def test_an_exercise_that_follows_each_access_refuses_wgsl(judge):
+    k = webgpu_kernel(webgpu_kernel("naive").source, like="naive")
+    with pytest.raises(ValueError, match="nothing here interprets WGSL"):
+        judge(k)
 
 
 def test_what_no_kernel_may_read_is_poison():

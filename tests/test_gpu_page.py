@@ -354,8 +354,14 @@ def begins(text):
     return text.partition("{")[0]
 
 
+AT_FIRST_BAR = """new MutationObserver(() => {
+        if (window.atFirstBar || !document.querySelector('tr[data-timed]')) return;
+        window.atFirstBar = [document.querySelector('progress').value, document.querySelector('.gpu-chart').innerText];
+    }).observe(document, { subtree: true, childList: true, attributes: true });"""
+
+
 def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
-    page = opened(bare[1] + "bare.html", 375)
+    page = opened(bare[1] + "bare.html", 375, before=AT_FIRST_BAR)
     ladder_place = ready(page)
     button = ladder_place.locator(".gpu-go")
     button.focus()
@@ -363,6 +369,8 @@ def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
     assert button.inner_text() == words()["stop"] and page.locator(".gpu-go:disabled").count() == 2
     how, said = ended(page)
     assert how == "done" and said.startswith("Done. 7 of 7 kernels are right."), said
+    done, shown = page.evaluate("atFirstBar")
+    assert done == 0 and words()["state"]["spot"] not in shown, "another phase is over"
     rows = ladder_place.get_by_role("row").all_inner_texts()
     assert [next(name for name in STEPS if name in row) for row in rows[1:]] == list(STEPS)
     assert ladder_place.locator(".gpu-idea").all_inner_texts() == [ladder.STEPS[name].idea for name in STEPS]

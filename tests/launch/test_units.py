@@ -82,7 +82,7 @@ def test_other_sizes_are_right_and_illegal_ones_refused():
         (dict(WM=8), "WM=8 must be a multiple of 16"),
         (dict(WN=4), "WN=4 must be a multiple of 8"),
         (dict(BK=8), "BK=8 must be a multiple of 16"),
-        (dict(WM=64), "WM=64 must divide BM=32"),
+        (dict(WM=64, BM=32), "WM=64 must divide BM=32"),
         (dict(BM=16, BN=96, BK=16, WM=16, WN=8, INPUT="bfloat16"), "must divide the words of each tile"),
     ):
         with pytest.raises(ValueError, match=words):

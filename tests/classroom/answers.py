@@ -1210,8 +1210,7 @@ def panel_step(me, k0, k1, left, top):
     "17.2": {
         "registers swapped": (
             {
-                "a[i, 0], a[i, 1] = As[row, w + place], As[row + 8, w + place]": "a[i, 0], a[i, 2] = As[row, w + place], "
-                "As[row + 8, w + place]",
+                "a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =",
                 "a[i, 2], a[i, 3] =": "a[i, 1], a[i, 3] =",
             },
             "✗",
@@ -1219,7 +1218,7 @@ def panel_step(me, k0, k1, left, top):
         "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "✗"),
         "one fragment of A": ({"top + 16 * i + group": "top + group"}, "✗"),
         "fragments too close": ({"left + 8 * j + group": "left + 4 * j + group"}, "✗"),
-        "the first words only": ({"As[row, w + place], As[row + 8, w + place]": "As[row, place], As[row + 8, place]"}, "✗"),
+        "the first words only": ({"As[row, w + place],": "As[row, place],"}, "✗"),
         "half of B": ({"Bs[w + place + 4, col]": "0"}, "✗"),
         "a patch for all": ({"top + 16": "0 + 16"}, "✗"),
     },

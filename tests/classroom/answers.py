@@ -1094,6 +1094,14 @@ acc += low + high;
         "no second barrier": ({"sB[j][tx];\n        barrier(CLK_LOCAL_MEM_FENCE);": "sB[j][tx];"}, "race"),
         "no guard for B's rows": ({"(i + ty < K && col < N)": "(col < N)"}, "out of bounds"),
         "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
+        "A clamped": (
+            {"(row < M && i + tx < K) ? A[row * K + i + tx] : 0": "A[min(row, M - 1) * K + min(i + tx, K - 1)]"},
+            "too many loads",
+        ),
+        "B clamped": (
+            {"(i + ty < K && col < N) ? B[(i + ty) * N + col] : 0": "B[min(i + ty, K - 1) * N + min(col, N - 1)]"},
+            "too many loads",
+        ),
         "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "= for +=": ({"tmp += sA": "tmp = sA"}, "K is cut"),
         "sixteen for TILE": ({"j < TILE": "j < 8"}, "✗"),

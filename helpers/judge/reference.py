@@ -68,7 +68,7 @@ def held(X: np.ndarray, inputs: str) -> np.ndarray:
 
 def format_of(inputs):
     """The `Format` of that name, None for float32. Raises ValueError for another name."""
-    if inputs != "float32" and (not isinstance(inputs, str) or inputs not in FORMATS):
+    if not isinstance(inputs, str) or inputs not in ("float32", *FORMATS):
         raise ValueError(f"inputs={told(inputs)}: the types here are float32, {', '.join(FORMATS)}.")
     return FORMATS.get(inputs)
 

@@ -309,6 +309,13 @@ def test_only_a_kernel_of_ones_own_enters(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_kernel_that_is_less_exact_than_float32_does_not_enter(tmp_path):
+    k = cuda_kernel("matrix_units")
+    with pytest.raises(NotEntered, match=r"rounds A and B to tf32\. The board compares products in float32"):
+        enter(cuda_kernel(k.source + "# mine\n", like="matrix_units"), "Ada", tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys):
     """In OpenCL with times, as small as they can be, in CUDA's simulator without; each judged again."""
     monkeypatch.setattr(entries, "SIZES", {"square": (64, 64, 64), "thin": (64, 4, 64)})

@@ -60,7 +60,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     name = shown(name)
     path = file_for(name, folder)
     files.try_writing(path)
-    source = k.source if "import" in k.source or k.dialect == "OpenCL" else JIT + k.source
+    source = k.source if "import" in k.source or k.dialect != "CUDA" else JIT + k.source
     if why := not_ones_own(source, k.dialect):
         raise NotEntered(f"It does not enter: {why}.")
     again = DIALECTS[k.dialect].build(source, like=k.step, **k.parameters)

@@ -35,6 +35,14 @@ needs_compiler = pytest.mark.skipif(
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]
+INPUTS = [(name, of) for name, step in ladder.STEPS.items() for of in step.inputs]
+
+
+def least_exact(name, of):
+    """(kernel, architectures) of a step that rounds its input to that type."""
+    step = ladder.STEPS[name]
+    archs = [arch for arch in ARCHS if (int(arch[3:-1]), int(arch[-1])) >= step.capability]
+    return cuda_kernel(name, **step.defaults["GPU"] | {"INPUT": of}), archs
 
 
 def rung(step, sizes):
@@ -56,7 +64,10 @@ def test_what_is_kept_is_what_is_counted_now(step, sizes, arch):
 
 def test_nothing_is_kept_that_is_no_rung_and_every_rung_is():
     titles = {f"{step} with {ladder.spell(rung(step, sizes).parameters)}" for step, sizes in KERNELS}
-    assert set(kept()) == {(title, arch) for title in titles for arch in ARCHS}
+    keys = {(title, arch) for title in titles for arch in ARCHS}
+    for k, archs in (least_exact(*one) for one in INPUTS):
+        keys |= {(f"{k.step} with {ladder.spell(k.parameters)}", arch) for arch in archs}
+    assert set(kept()) == keys
 
 
 def test_the_counts_are_those_of_the_formulas():
@@ -73,6 +84,19 @@ def test_the_counts_are_those_of_the_formulas():
         stored = sum(size * many / 4 for (memory, _, size), many in counts.once.requests.items())
         assert stored == pytest.approx(rows * columns, rel=0.5 if step == "prefetched" else 0)
         assert counts.waits == (step not in ("naive", "coalesced", "prefetched"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name, of", few(INPUTS, INPUTS[0]))
+def test_what_is_kept_of_less_exact_steps_is_what_is_counted_now_and_what_the_formulas_say(name, of):
+    k, archs = least_exact(name, of)
+    for arch in archs:
+        counts = counts_of(k, arch)
+        rows, columns, depth = counts.side
+        assert counts.tile.matrix == {of: rows * columns * depth} and counts.tile.fma == 0
+        asked = sum(size * many / 4 for (memory, _, size), many in counts.tile.requests.items() if memory == "shared")
+        assert asked == pytest.approx(sum(ladder.STEPS[name].shared_accesses(k.parameters, rows, columns, depth)))
+    assert count(k, archs[0]) == counts_of(k, archs[0])
 
 
 def one(line, memory, act, text="ld", many=4, pieces=4, lines=0, paired=0, size=128):

@@ -1,6 +1,7 @@
 """What the ladder's kernels ask of a GPU: the file that keeps it says what compiler and PTX machine say now."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from helpers.instruments.counts import (
     work,
 )
 from helpers.instruments.gpus import ARCHS
+from helpers.instruments.prediction import predict
 from helpers.instruments.published import SIZES
 from helpers.launch import KernelError
 
@@ -157,6 +159,19 @@ def test_a_count_is_so_much_for_each_instruction():
     assert work(code, np.array([2.0, 8.0, 4.0, 1.0, 0.0]), asked) == Work(
         8.0, 4.0, 15.0, {("global", 2.0, 128.0): 1.0, ("shared", 4.0, 512.0): 2.0}
     )
+
+
+def test_a_spilled_number_asks_the_first_cache_for_a_line_a_warp():
+    code = [("STL [R1], R2", 1), ("@P0 LDL.64 R2, [R1]", 2), ("FFMA R1, R1, R1, R1", 3)]
+    asked = work(code, np.array([3.0, 5.0, 1.0]), SimpleNamespace(requests=[])).requests
+    assert asked == {("global", 1, 128): 3, ("global", 2, 256): 5}
+
+
+@needs_compiler
+def test_a_patch_that_spills_takes_longer_for_its_loads_and_stores():
+    small, spills = (cuda_kernel("register_2d", BM=128, BN=128, BK=16, TM=n, TN=n) for n in (8, 16))
+    small, spills = (predict(k, "A6000", 4096, 4096, 4096) for k in (small, spills))
+    assert spills.units["loads and stores"] > small.units["loads and stores"]
 
 
 def test_the_ptx_tells_its_own_lines():

@@ -2,6 +2,7 @@
 
 from ptx_machine import SECTOR, WARP
 
+from .block_run import BlockRun, run_triton
 from .compiler import CompilerReport, compiler_report
 from .counts import counts_of
 from .gpus import GPU, GPUS, gpu_here, occupancy
@@ -17,6 +18,7 @@ __all__ = [
     "GPUS",
     "SECTOR",
     "WARP",
+    "BlockRun",
     "CompiledRun",
     "CompilerReport",
     "Prediction",
@@ -34,6 +36,7 @@ __all__ = [
     "predicted_ladder",
     "predicted_traffic",
     "run_ptx",
+    "run_triton",
     "trace",
     "traffic",
 ]

@@ -1,0 +1,251 @@
+"""Compiles a Triton product as for a GPU and runs what came out, with no GPU, on the PTX machine."""
+
+import itertools
+import linecache
+import math
+import re
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+import ptx_machine
+
+from .. import devices, ladder
+from ..ladder import ceil_div
+from ..launch import KernelError, draw
+from ..launch.given import takes
+from .gpus import Occupancy, known_arch, occupancy
+from .ptx_run import LARGEST, LONGEST, MOST, CompiledRun, about_stores
+
+ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
+PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is
+UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
+TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
+WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
+TEXTS = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What Triton made of a kernel.
+
+    ptx           the text
+    shared_bytes  shared memory a block, which the launch adds
+    registers     32-bit registers a thread, and `stack_bytes`, by the ptxas that comes with Triton
+    """
+
+    ptx: str
+    shared_bytes: int
+    registers: int
+    stack_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class BlockRun(CompiledRun):
+    """What came of running a Triton product: a `CompiledRun`, with these besides.
+
+    numbers       "float32", "tf32" or "float16"
+    threads       of a block
+    shared_bytes  shared memory a block
+    registers     32-bit registers a thread
+    stack_bytes   of memory that a thread has in place of registers
+    arch          the architecture that it was compiled for
+    """
+
+    numbers: str
+    threads: int
+    shared_bytes: int
+    registers: int
+    stack_bytes: int
+    arch: str
+
+    moved = ptx_machine.Run.moved  # in bytes, since not all its elements have four
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """How many of its blocks a multiprocessor of that architecture keeps at once."""
+        return occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
+
+    @property
+    def copies_left(self) -> int:
+        """Groups of asynchronous copies that may be on their way while a tile is multiplied; a tile of A is one."""
+        return max(map(int, re.findall(r"cp\.async\.wait_group\s+(\d+)", self.ptx)), default=0)
+
+    @property
+    def verdict(self) -> str:
+        """One line where C is right and nothing was found, else the first thing that was found."""
+        size = f"{self.M} x {self.N} x {self.K} of {self.numbers}"
+        if self:
+            return f"✓ {size}: right, each element within the bound"
+        first = self.findings[0]
+        return f"✗ {size}: {first.kind}: {first.message}" + f"\n    line {first.line} of the PTX: {first.text}" * bool(
+            first.line
+        )
+
+
+@takes
+def run_triton(
+    kernel: Callable | str,
+    M: int,
+    N: int,
+    K: int,
+    numbers: str = "float32",
+    warps: int = 4,
+    stages: int = 3,
+    arch: str = "sm_80",
+    **constants: int,
+) -> BlockRun:
+    """Compile a Triton product for that architecture and run what came out, with no GPU. Returns `BlockRun`.
+
+    kernel     a function under `@triton.jit`, or its text, of (A, B, C, M, N, K) and constants. Its program (x, y)
+               computes the BM x BN tile y down and x across of C (M, N), which is float32.
+    numbers    "float32", "tf32", which rounds A's and B's float32 for the matrix units, or "float16". A constant
+               `PRECISION` of the kernel becomes what `tl.dot` calls that
+    warps      of 32 threads, a block
+    stages     Triton's `num_stages`
+    constants  values of its other constants, BM and BN among them
+
+    As Triton's own launch does, the compiler is promised that each array begins, and that each of M, N and K is, at a
+    multiple of 16, where that is so. A finding "wrong numbers" is an element outside the bound of its numbers.
+    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile, where Triton is
+    missing and, with its line, for an instruction that the PTX machine does not know.
+    """
+    if numbers not in ELEMENT:
+        raise ValueError(f"numbers={numbers!r}; they are one of {', '.join(ELEMENT)}.")
+    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
+        raise ValueError(f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python.")
+    function = function_of(kernel)
+    names = [one.name for one in function.params if one.is_constexpr]
+    if "PRECISION" in names:
+        constants["PRECISION"] = "tf32" if numbers == "tf32" else "ieee"
+    if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
+        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
+    if (
+        unrolled := math.prod(value for value in constants.values() if isinstance(value, int)) // (32 * warps)
+    ) > WRITTEN:
+        raise ValueError(
+            f"each thread would do {unrolled:,} multiply-adds a tile, all written out, and the compiler would take "
+            f"minutes. Stay at {WRITTEN:,}: smaller sides, or more warps."
+        )
+    promised = (0, 1, 2, *(3 + at for at, side in enumerate((M, N, K)) if side % PROMISE == 0))
+    settings = ELEMENT[numbers], promised, warps, stages, known_arch(arch), tuple(sorted(constants.items()))
+    made = compiled(function, *settings)
+    A, B = (side.astype(np.float16 if numbers == "float16" else np.float32) for side in draw(M, N, K))
+    for side in (A, B):
+        side.flags.writeable = False
+    args = [A, B, np.full((M, N), np.nan, np.float32), M, N, K, 0, 0]  # the last two are Triton's own
+    grid = ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])
+    try:
+        run = ptx_machine.run(
+            made.ptx, grid, (32 * warps,), args, names=dict(enumerate("ABC")), limit=5000 * (K + 100),
+            shared=made.shared_bytes,
+        )  # fmt: skip
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
+    findings = by_source(run.findings, function) + about_stores(run)
+    spelled = ladder.spell({name: value for name, value in constants.items() if name != "PRECISION"})
+    return BlockRun(
+        **vars(run) | {"findings": findings or about_numbers(run.arrays[2], A, B, numbers)},
+        kernel=f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}",
+        M=M, N=N, K=K, numbers=numbers, threads=32 * warps, arch=arch,
+        **vars(made),
+    )  # fmt: skip
+
+
+def function_of(kernel):
+    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError."""
+    if not devices.version("triton"):
+        raise KernelError(
+            "A Triton kernel needs Triton, which is not installed and comes for Linux only. It needs no GPU: "
+            'pip install "matmul-ladder[blocks]" (some 420 MB, with Warp), then restart the kernel.'
+        )
+    import triton
+    import triton.language as tl
+
+    if isinstance(kernel, str):
+        name, made = f"<triton kernel {next(TEXTS)}>", {"triton": triton, "tl": tl}
+        text = "@triton.jit\n" * ("@triton.jit" not in kernel) + textwrap.dedent(kernel).strip() + "\n"
+        # Triton reads a function's source where Python's tracebacks do.
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+        try:
+            exec(compile(text, name, "exec"), made)
+        except SyntaxError as error:
+            raise KernelError(f"it is no Python: {error}") from None
+        kernel = next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
+    if not isinstance(kernel, triton.JITFunction):
+        raise ValueError("give a function under @triton.jit, or its text.")
+    if kernel.arg_names[:6] != ["A", "B", "C", "M", "N", "K"] or any(p.is_constexpr for p in kernel.params[:6]):
+        raise ValueError(
+            f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
+        )
+    return kernel
+
+
+@lru_cache(maxsize=64)
+def compiled(function, element, promised, warps, stages, arch, constants):
+    """What Triton makes of the kernel, as `Made`. Raises KernelError for what does not compile."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    names = [one.name for one in function.params if one.is_constexpr]
+    source = ASTSource(
+        fn=function,
+        signature=dict(zip("ABCMNK", (element, element, "*fp32", "i32", "i32", "i32"), strict=True))
+        | dict.fromkeys(names, "constexpr"),
+        constexprs=dict(constants),
+        attrs={(argument,): [["tt.divisibility", PROMISE]] for argument in promised},
+    )
+    options = {"num_warps": warps, "num_stages": stages, "enable_fp_fusion": True}
+    with tempfile.TemporaryDirectory(prefix="triton-") as folder, triton.knobs.cache.scope():
+        triton.knobs.cache.dir = folder  # nothing stays in the home folder
+        try:
+            made = triton.compile(source, target=GPUTarget("cuda", int(arch[3:]), 32), options=options)
+        except Exception as error:  # Triton raises many kinds
+            raise KernelError(f"{function.__name__} does not compile. Triton says: {complaint(error)}") from None
+        cubin = Path(folder, "kernel.cubin")
+        cubin.write_bytes(made.asm["cubin"])
+        command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(cubin)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    registers, stack = (int(re.search(rf"{what}:(\d+)", said)[1]) for what in ("REG", "STACK"))
+    return Made(made.asm["ptx"], made.metadata.shared, registers, stack)
+
+
+def by_source(findings, function):
+    """The first finding of each kind for each line of the kernel's source, and that line; it may be many of the PTX."""
+    first = function.starting_line_number
+    written = {first + at: line.strip() for at, line in enumerate(function.raw_src)}
+    kept = {}
+    for finding in findings:
+        from_line = f"\n    from {written[finding.source]}" if finding.source in written else ""
+        where = finding.kind, finding.source if from_line else finding.line
+        kept.setdefault(where, replace(finding, text=finding.text + from_line))
+    return tuple(kept.values())
+
+
+def complaint(error):
+    """What a compiler's error says in its last lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[-2:])[:300] or type(error).__name__
+
+
+def about_numbers(C, A, B, numbers):
+    """A finding where an element of C is not A @ B within the bound of its numbers; an empty tuple elsewhere.
+
+    The bound is that of sums in float32, in any order (Higham, section 3.5); TF32 besides cuts both factors short.
+    """
+    A, B = A.astype(np.float64), B.astype(np.float64)
+    part = UNIT * A.shape[1] / (1 - UNIT * A.shape[1]) + (2 * TF32 + TF32**2) * (numbers == "tf32")
+    wrong = ~(np.abs(C - A @ B) <= part * (np.abs(A) @ np.abs(B)))
+    many = int(np.count_nonzero(wrong))
+    if not many:
+        return ()
+    row, column = np.argwhere(wrong)[0]
+    times = f" ({many} elements)" * (many > 1)
+    return (ptx_machine.Finding("wrong numbers", f"C[{row}, {column}] is outside the bound of {numbers}{times}"),)

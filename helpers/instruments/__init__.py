@@ -2,7 +2,7 @@
 
 from ptx_machine import SECTOR, WARP
 
-from .block_run import BlockRun, run_triton
+from .block_run import BlockRun, run_triton, side_by_side
 from .compiler import CompilerReport, compiler_report
 from .counts import counts_of
 from .gpus import GPU, GPUS, gpu_here, occupancy
@@ -37,6 +37,7 @@ __all__ = [
     "predicted_traffic",
     "run_ptx",
     "run_triton",
+    "side_by_side",
     "trace",
     "traffic",
 ]

@@ -249,3 +249,53 @@ def about_numbers(C, A, B, numbers):
     row, column = np.argwhere(wrong)[0]
     times = f" ({many} elements)" * (many > 1)
     return (ptx_machine.Finding("wrong numbers", f"C[{row}, {column}] is outside the bound of {numbers}{times}"),)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a compiled kernel did, for a line of `side_by_side`.
+
+    instructions   of threads, for each multiply-add
+    global_loads   requests of warps, asynchronous copies among them, and the bytes that one brings to a thread
+    shared_loads   requests of warps, and the bytes that one brings to a thread
+    rounds         of the banks, for loads and stores, and how many of them `conflicts` cost
+    """
+
+    name: str
+    instructions: float
+    global_loads: int
+    global_bytes: float
+    shared_loads: int
+    shared_bytes: float
+    rounds: int
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Rows in the order in which they were given."""
+
+    rows: tuple
+
+    def __repr__(self):
+        width = max((len(r.name) for r in self.rows), default=0)
+        lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
+        for r in self.rows:
+            loads = f"{r.global_loads:7,} {r.global_bytes:5.3g} {r.shared_loads:7,} {r.shared_bytes:5.3g}"
+            lines.append(f"{r.name:{width}} {r.instructions:12.2f} {loads} {r.rounds:8,} {r.conflicts:9,}")
+        return "\n".join(lines)
+
+
+@takes
+def side_by_side(runs: dict[str, CompiledRun]) -> SideBySide:
+    """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
+    return SideBySide(tuple(row(name, run) for name, run in runs.items()))
+
+
+def row(name, run):
+    """The `Row` of one run."""
+    loads = []
+    for memory in ("global", "shared"):
+        many = run.total("instructions", memory, "load")
+        loads += [many, run.total("bytes", memory, "load") / max(1, ptx_machine.WARP * many)]
+    return Row(name, run.instructions_per_multiply_add, *loads, run.bank_rounds, run.bank_conflicts)

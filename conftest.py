@@ -6,6 +6,7 @@ pages, have a brief one, since nothing compares their times.
 
 import gc
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from helpers.sandbox import prepare
 os.environ["HELPERS_CLOCK"] = "brief"
 
 SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
+WITHOUT_BLOCKS = "Triton and Warp are not installed: python3 tools/install.py blocks"
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 
 
@@ -57,6 +59,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
     mark_what_needs_an_adapter(items)
+    mark_what_needs_block_languages(items)
 
 
 def mark_what_needs_the_compiler(items):
@@ -82,3 +85,13 @@ def mark_what_needs_an_adapter(items):
     if cells and "GPU in software" not in map(devices.webgpu_kind, devices.webgpu_adapters()[:1]):
         for item in cells:
             item.options["check"] = False
+
+
+def mark_what_needs_block_languages(items):
+    """Where Triton or Warp is missing, page 18 is skipped, and so is what judges its exercise."""
+    if all(devices.block_languages().values()):
+        return
+    for item in items:
+        page = any("run_triton(" in one.source for one in item.parent.nb.cells) if hasattr(item, "cell") else False
+        if page or re.search(r"[\[-]18\.\d", item.name):
+            item.add_marker(pytest.mark.skip(reason=WITHOUT_BLOCKS))

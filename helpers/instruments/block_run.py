@@ -36,11 +36,14 @@ class Made:
     """What Triton made of a kernel.
 
     ptx           the text
+    swizzles      for each kind of tile in shared memory what Triton says of it, "vec = 4, perPhase = 2, maxPhase = 4":
+                  in pieces of `vec` numbers, row r's piece c stands at the place c ^ (r // perPhase % maxPhase)
     shared_bytes  shared memory a block, which the launch adds
     registers     32-bit registers a thread, and `stack_bytes`, by the ptxas that comes with Triton
     """
 
     ptx: str
+    swizzles: tuple
     shared_bytes: int
     registers: int
     stack_bytes: int
@@ -50,20 +53,19 @@ class Made:
 class BlockRun(CompiledRun):
     """What came of running a Triton product: a `CompiledRun`, with these besides.
 
-    numbers       "float32", "tf32" or "float16"
-    threads       of a block
-    shared_bytes  shared memory a block
-    registers     32-bit registers a thread
-    stack_bytes   of memory that a thread has in place of registers
-    arch          the architecture that it was compiled for
+    numbers  "float32", "tf32" or "float16"
+    threads  of a block
+    arch     the architecture that it was compiled for
+    and what `Made` has: swizzles, shared_bytes, registers, stack_bytes
     """
 
     numbers: str
     threads: int
+    arch: str
+    swizzles: tuple
     shared_bytes: int
     registers: int
     stack_bytes: int
-    arch: str
 
     moved = ptx_machine.Run.moved  # in bytes, since not all its elements have four
 
@@ -163,7 +165,7 @@ def function_of(kernel):
     if not devices.version("triton"):
         raise KernelError(
             "A Triton kernel needs Triton, which is not installed and comes for Linux only. It needs no GPU: "
-            'pip install "matmul-ladder[blocks]" (some 420 MB, with Warp), then restart the kernel.'
+            f"{devices.ADD_BLOCKS} (some 420 MB, with Warp), then restart the kernel."
         )
     import triton
     import triton.language as tl
@@ -214,7 +216,10 @@ def compiled(function, element, promised, warps, stages, arch, constants):
         command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(cubin)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     registers, stack = (int(re.search(rf"{what}:(\d+)", said)[1]) for what in ("REG", "STACK"))
-    return Made(made.asm["ptx"], made.metadata.shared, registers, stack)
+    swizzles = tuple(
+        re.findall(r"#ttg\.swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"])
+    )
+    return Made(made.asm["ptx"], swizzles, made.metadata.shared, registers, stack)
 
 
 def by_source(findings, function):

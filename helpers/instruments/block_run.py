@@ -165,7 +165,7 @@ def function_of(kernel):
     if not devices.version("triton"):
         raise KernelError(
             "A Triton kernel needs Triton, which is not installed and comes for Linux only. It needs no GPU: "
-            f"{devices.ADD_BLOCKS} (some 420 MB, with Warp), then restart the kernel."
+            f"{devices.ADD_BLOCKS} (some 435 MB, with Warp), then restart the kernel."
         )
     import triton
     import triton.language as tl

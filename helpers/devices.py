@@ -192,6 +192,10 @@ def simulating():
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
+# It runs compiled code with no GPU, for kernels whose threads do together what Numba's simulator has not.
+PTX_MACHINE = Device("CUDA", "the PTX machine", "simulator", "none", 1024, 48 * 1024, None)
+
+
 @functools.cache
 def cuda_device():
     """The CUDA `Device` kernels run on: the current NVIDIA GPU, or Numba's simulator."""

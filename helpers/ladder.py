@@ -48,6 +48,11 @@ class Step:
     loads     (parameters, M, N, K) -> float32 elements of A and B loaded from global memory; for a step that loads them
               neither once a block nor once a thread
     column    the name of the step that takes over where B is a single column; None where this step does it itself
+    inputs    types that the parameter INPUT may name, to which A and B are rounded. Such a step is less exact than
+              float32, so it is no rung, and in no contest unless one asks for it by name; () for all others
+    capability
+              the least compute capability of a GPU that has what the step uses and Numba's simulator has not: without
+              a GPU it runs compiled, on the PTX machine; () where the simulator will do
     """
 
     name: str
@@ -67,6 +72,8 @@ class Step:
     shared: Callable | None = None
     loads: Callable | None = None
     column: str | None = None
+    inputs: tuple = ()
+    capability: tuple = ()
 
     def grid(self, p, M, N):
         """Blocks along (x, y): as many as cover C of M x N, and no more."""
@@ -276,6 +283,18 @@ IN_FOURS = (
 )
 
 
+def words(p):
+    """The words of 32 bits in a row of a K-tile: each holds one TF32 number, or two of 16 bits."""
+    return p["BK"] // (1 if p["INPUT"] == "tf32" else 2)
+
+
+def shared_in_words(p, M, N, K):
+    """The words of 32 bits that `matrix_units` reads from, and writes to, shared memory; the padding is neither."""
+    tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
+    warps = p["BM"] // p["WM"] * (p["BN"] // p["WN"])
+    return tiles * warps * words(p) * (p["WM"] + p["WN"]), tiles * words(p) * (p["BM"] + p["BN"])
+
+
 def patches(p):
     """How many patches of TM x TN elements a block of BM x BN has, one for each of its threads."""
     return p["BM"] // p["TM"] * (p["BN"] // p["TN"])
@@ -460,19 +479,52 @@ STEPS = {
             dialects=("OpenCL",),
             needs=(VECTORS,),
         ),
+        Step(
+            "matrix_units",
+            "the hardware multiplies tiles: inputs of fewer digits, sums in float32",
+            {
+                "GPU": dict(BM=128, BN=128, BK=32, WM=64, WN=32, INPUT="tf32"),
+                "simulator": dict(BM=32, BN=32, BK=16, WM=16, WN=16, INPUT="tf32"),
+            },
+            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(16, 32, 64), WM=(16, 32, 64), WN=(16, 32, 64)),
+            block=lambda p: (32, p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
+            tile=lambda p: (p["BM"], p["BN"], p["BK"]),
+            staged=lambda p: p["BM"] * (words(p) + 4) + words(p) * (p["BN"] + 8),
+            dialects=("CUDA",),
+            needs=(
+                divides("WM", "BM", "a whole number of warps"),
+                divides("WN", "BN", "a whole number of warps"),
+                (lambda p: p["WM"] % 16 == 0, "WM={WM} must be a multiple of 16, the rows of a fragment"),
+                (lambda p: p["WN"] % 8 == 0, "WN={WN} must be a multiple of 8, the columns of a fragment"),
+                (lambda p: p["BK"] % 16 == 0, "BK={BK} must be a multiple of 16, the depth of a fragment"),
+                (
+                    lambda p: all(
+                        side * words(p) % (32 * (p["BM"] // p["WM"]) * (p["BN"] // p["WN"])) == 0
+                        for side in (p["BM"], p["BN"])
+                    ),
+                    "the threads, 32 x {BM}//{WM} x {BN}//{WN}, must divide the words of each tile",
+                ),
+            ),
+            shared=shared_in_words,
+            inputs=("tf32", "float16", "bfloat16"),
+            capability=(8, 0),
+        ),
     ]
 }
 
 
 def steps(dialect):
-    """The names of the steps that are written in that dialect, such as "OpenCL", in order."""
-    return tuple(name for name, step in STEPS.items() if dialect in step.dialects)
+    """The names of the steps that are written in that dialect, such as "OpenCL", in order, and compute in float32."""
+    return tuple(name for name, step in STEPS.items() if dialect in step.dialects and not step.inputs)
 
 
 def rungs():
-    """The names of the steps that one climbs, in order: all but those that take over from another for some shape."""
+    """The names of the steps that one climbs, in order.
+
+    They are all but those that take over from another for some shape, and those that are less exact than float32.
+    """
     instead = {step.column for step in STEPS.values()}
-    return tuple(name for name in STEPS if name not in instead)
+    return tuple(name for name, step in STEPS.items() if name not in instead and not step.inputs)
 
 
 def step(name, dialect=None):
@@ -502,6 +554,12 @@ def parameters(step, device, given):
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")
+        if key == "INPUT":
+            if not isinstance(value, str) or value not in step.inputs:
+                said = reprlib.repr(value)
+                raise ValueError(f"{step.name}: INPUT={said} must be one of these words: {', '.join(step.inputs)}.")
+            p[key] = value
+            continue
         if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= value < 2**31:
             said = repr(value)[:80] if not isinstance(value, int) or value < 2**31 else "a number beyond 32 bits"
             raise ValueError(f"{step.name}: {key}={said} must be a whole number, 1 or more.")

@@ -16,7 +16,7 @@ LANES = 1 << 15  # threads that run side by side: enough to hide Python's own ti
 ROOM = 1 << 26  # bytes for their registers
 THREADS = 1024  # of a block, at most
 LIMIT = 5_000_000  # instructions, which take a minute or two
-ACTS = {("copy", "global"): "load", ("copy", "shared"): "store", ("meet", "shared"): "load"}  # in `Requests`
+ACTS = {("copy", "global"): "load", ("copy", "shared"): "store"}  # in `Requests`
 
 
 def run(
@@ -210,6 +210,8 @@ class Launch:
         requests, findings = [], []
         for (number, space), counts in sorted(self.asked.items()):
             at, act = operations[number].instruction, operations[number].act
+            if act == "meet":  # of matrices: whoever gets no register stores
+                act = "load" if operations[number].to else "store"
             act = ACTS.get((act, space), act)
             requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))
         for (kind, number), (text, many) in self.found.items():

@@ -288,6 +288,28 @@ class Blocks:
         for to, result in zip(op.to, matrices(rows, op.function), strict=True):
             self.write(to, index, result.reshape(-1))
 
+    def move_fragment(self, op, number, lanes):
+        """`wmma.load` and `wmma.store`: each thread moves its part of a matrix, some numbers of a line at a time."""
+        index, thread = self.index(lanes), self.slots[lanes] % WARP
+        start, stride = (self.full(one, lanes, index).astype(np.int64)[:, None] for one in op.of[:2])
+        line, place = (lies[thread] for lies in op.function)
+        address, step = start + line * stride + place, replace(op, act="load" if op.to else "store")
+        if op.to:
+            loaded = []
+            for some in address.T:
+                cells, at = self.reach(replace(step, of=(some,)), number, lanes)
+                loaded.append(cells[at])
+            words = np.ascontiguousarray(np.concatenate(loaded, axis=1)).view(np.uint32)
+            for register, to in enumerate(op.to):
+                self.write(to, index, words[:, register % words.shape[1]])
+            return
+        words = np.stack([self.full(one, lanes, index) for one in op.of[2:]], axis=1)
+        values = words.view(IN_MEMORY[op.type]).reshape(*address.shape, -1)
+        for number_of, some in enumerate(address.T):
+            given = np.ascontiguousarray(values[:, number_of])
+            cells, at = self.reach(replace(step, of=(some,)), number, lanes, given)
+            cells[at] = given
+
     # ---------------------------------------------------------------- asynchronous copies
 
     def copy(self, op, number, lanes):

@@ -16,7 +16,17 @@ from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
 from .memory import WIDEST
 from .reader import Instruction, read_ptx
-from .warpwide import REDUCTIONS, bits_of_lanes, match, multiply, shuffle, vote
+from .warpwide import (
+    REDUCTIONS,
+    bits_of_lanes,
+    match,
+    multiply,
+    multiply_fragments,
+    places,
+    registers_of,
+    shuffle,
+    vote,
+)
 
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 CONSTANT, VARIABLES = GLOBAL, 1 << 55  # global memory: constants, then the launch's arrays, then the text's own
@@ -59,7 +69,7 @@ ATOMIC = {
     "inc": lambda before, most: before + 1 if before < most else 0,
     "dec": lambda before, most: before - 1 if 0 < before <= most else most,
 }
-WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "mma")  # and bar.warp
+WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "mma", "wmma")  # and bar.warp
 BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many there are
     ("popc", "u32"): lambda many, every: many,
     ("and", "pred"): lambda many, every: many == every,
@@ -69,6 +79,9 @@ STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads of what other block
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
 MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
 MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
+BY_WMMA = ("m16n16k16", "m8n32k16", "m32n8k16")
+FRAGMENTS = dict.fromkeys(("f16", "bf16", "s8", "u8"), BY_WMMA) | {"tf32": ("m16n16k8",)}  # of A and B
+SUM_FRAGMENTS = {"f16": BY_WMMA, "s32": BY_WMMA, "f32": (*BY_WMMA, "m16n16k8")}
 SUMS = {"f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "s8": ("s32",), "u8": ("s32",)}
 
 
@@ -373,14 +386,10 @@ class Decoded:
             to, of = (self.operands((text,), name[3:]) for text in texts[:2])
             return step("across", REDUCTIONS[name[2]], to, of, texts[2])
         if name[0] == "ldmatrix" and name[1:3] == ("sync", "aligned") and name[-1] == "b16":
-            *words, space = sorted(set(name[3:-1]), key=lambda word: word.startswith("shared"))
+            words = set(name[3:-1]) - {"shared", "shared::cta"}  # a generic address names a place of shared memory, too
             many = {"x1": 1, "x2": 2, "x4": 4}.get(next((word for word in words if word[0] == "x"), ""), 0)
             to = vector(texts[0])
-            if (
-                set(words) - {"trans", f"x{many}"} != {"m8n8"}
-                or space not in ("shared", "shared::cta")
-                or len(to) != many
-            ):
+            if words - {"trans", f"x{many}"} != {"m8n8"} or len(to) != many:
                 raise LookupError
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
             return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
@@ -396,7 +405,40 @@ class Decoded:
             of_c = ("b32" if sums == "f16" else sums,) * of_c
             of = self.operands([text for some in registers[1:] for text in some], ("b32",) * (of_a + of_b) + of_c)
             return step("across", function, self.operands(registers[0], of_c), of, kind="matrix")
+        if name[0] == "wmma":
+            return self.fragments(step, name[1], name[2:], texts)
         raise LookupError
+
+    def fragments(self, step, what, name, texts):
+        """`wmma`: its loads and stores, and its product."""
+        registers = [vector(text) for text in texts]
+        if what == "mma" and name[:2] == ("sync", "aligned") and len(name) in (7, 9):
+            *layouts, shape, sums = name[2:6]
+            kind, same, before = name[6:] if len(name) == 9 else ("f16", "f16", name[6])
+            known = shape in FRAGMENTS[kind] and kind == same and {sums, before} <= set(SUMS[kind])
+            if not known or not set(layouts) <= {"row", "col"}:
+                raise LookupError
+            function, of_a, of_b = multiply_fragments(kind, shape, layouts, before, sums)
+            wanted = [registers_of("d", shape, sums)[0], of_a, of_b, registers_of("c", shape, before)[0]]
+            if [len(some) for some in registers] != wanted:
+                raise LookupError
+            to, *of = (self.operands(some, ("b32",) * len(some)) for some in registers)
+            return step("across", function, to, sum(of, ()), kind="matrix")
+        part, layout, shape, *space = (name[0], *name[3:-1])
+        kind, space = name[-1], ".".join(space).removesuffix("::cta") or "any"
+        shapes = (FRAGMENTS if part in ("a", "b") else SUM_FRAGMENTS)[kind]
+        known = part in {"load": "abc", "store": "d"}[what] and shape in shapes and layout in ("row", "col")
+        if not known or name[1:3] != ("sync", "aligned") or space not in ("any", "global", "shared") or len(texts) != 3:
+            raise LookupError
+        held = vector(texts.pop(1 if what == "store" else 0))
+        if len(held) != registers_of(part, shape, kind)[0]:
+            raise LookupError
+        held, (where, offset) = self.operands(held, ("b32",) * len(held)), self.address(texts[0])
+        *lies, size, width = places(part, layout, shape, kind)
+        of = where, self.operand(texts[1], "u32"), *(held if what == "store" else ())
+        does = "load or store of any memory" if space == "any" else f"{space} {what}"
+        return step("move_fragment", lies, held if what == "load" else (), of, kind=does, type=f"b{8 * size}",
+                    size=size, space=space, offset=offset, width=width)  # fmt: skip
 
     def data(self, texts, kind):
         """The registers that hold elements of memory, as a tuple; a small element may be a part of its register."""

@@ -4,8 +4,12 @@ Fragments: thread n of a warp stands in row n // 4, its group, and column n % 4 
 holds row n // 4 + 8 * (r % 2) and word n % 4 + 4 * (r // 2) of that row; register r of B the same of B's column n // 4;
 a word is one TF32 number or two neighbours of 16 bits. One rule for all shapes. Source: NVIDIA's PTX ISA, "Matrix
 Fragments for mma.m16n8k4, m16n8k8, m16n8k16", `ldmatrix`, `shfl.sync`, `vote.sync`, `redux.sync`.
+
+Fragments of `wmma`: the manual leaves open which thread holds what. Here thread n holds the n-th part of 32 of the
+matrix: A and B as they lie in memory, C by rows.
 """
 
+import re
 from functools import reduce
 
 import numpy as np
@@ -14,7 +18,8 @@ from .formats import exact, rounded, tf32
 from .warps import WARP
 
 LANE = np.arange(WARP, dtype=np.int64)
-WORD = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # numbers in a register of 32 bits
+WORD = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "f32": 1, "s32": 1}  # numbers in a register of 32 bits
+WIDEST = 16  # bytes that a thread moves at once
 
 
 def shuffle(mode):
@@ -110,6 +115,8 @@ def numbers(words, kind):
     words = np.ascontiguousarray(words)
     if kind == "tf32":
         return tf32(words).astype(np.float64)
+    if kind in ("f32", "s32"):
+        return words.view(np.float32 if kind == "f32" else np.int32).astype(np.float64)
     if kind in ("s8", "u8"):
         return words.view(kind.replace("s", "i")[0] + "1").astype(np.float64)
     return exact(words.view(np.float16 if kind == "f16" else np.uint16), kind)
@@ -144,3 +151,63 @@ def multiply(kind, depth, sums):
         return tuple(total.swapaxes(0, 1))
 
     return function, of_a, of_b, of_c
+
+
+# ------------------------------------------------------------------------------- fragments of wmma
+
+
+def sides(shape):
+    """Rows and columns of the matrices of a shape such as "m16n16k8": {"a": (16, 8), "b": (8, 16), "c", "d"}."""
+    m, n, k = map(int, re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
+    return {"a": (m, k), "b": (k, n), "c": (m, n), "d": (m, n)}
+
+
+def registers_of(part, shape, kind):
+    """(registers of a fragment, those among them that are not a copy): A and B of float16 are given twice."""
+    words = int(np.prod(sides(shape)[part])) // WORD[kind] // WARP
+    return (8 if part in "ab" and kind == "f16" else words), words
+
+
+def places(part, layout, shape, kind):
+    """Where the parts of a fragment lie: (line, place, size, width).
+
+    line, place  int64 (32, accesses): the bytes that a line further on counts for each access of each thread, as if a
+                 line had one number; and the bytes from the beginning of a line
+    size, width  bytes of an element, and of an access
+    """
+    bytes_of_one = 4 // WORD[kind]
+    rows, columns = sides(shape)[part]
+    by_columns = part in "ab" and layout == "col"  # then that is how threads hold it, too
+    length = rows if by_columns else columns
+    scattered = part in "cd" and layout == "col"
+    many = 1 if scattered else min(rows * columns // WARP, WIDEST // bytes_of_one)
+    first = np.arange(rows * columns).reshape(WARP, -1)[:, ::many]
+    line, place = np.divmod(first, length)
+    if scattered:
+        line, place = place, line
+    return line * bytes_of_one, place * bytes_of_one, bytes_of_one if scattered else 4, many * bytes_of_one
+
+
+def multiply_fragments(kind, shape, layouts, before, sums):
+    """`wmma.mma` of that shape: a function of registers of A, B and C, each uint32 (warps, 32), as `multiply` gives.
+
+    layouts  "row" or "col", of A and of B; `before` and `sums`: the types of C and of the result
+    """
+    (of_a, words_a), (of_b, words_b) = (registers_of(part, shape, kind) for part in "ab")
+    sizes = sides(shape)
+
+    def matrix(part, layout, words, held):
+        rows, columns = sizes[part]
+        flat = numbers(words, held).reshape(len(words), -1)
+        if layout == "col":
+            return flat.reshape(-1, columns, rows).swapaxes(1, 2)
+        return flat.reshape(-1, rows, columns)
+
+    def function(taking, *registers):
+        a, b, c = (np.stack(some, axis=2) for some in np.split(np.array(registers), [of_a, of_a + of_b]))
+        product = matrix("a", layouts[0], a[..., :words_a], kind) @ matrix("b", layouts[1], b[..., :words_b], kind)
+        total = product + matrix("c", "row", c, before)
+        total = total.astype(np.int64).astype(np.int32) if sums == "s32" else rounded(total, sums)
+        return tuple(np.ascontiguousarray(total).reshape(len(taking), WARP, -1).view(np.uint32).transpose(2, 0, 1))
+
+    return function, of_a, of_b

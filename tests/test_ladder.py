@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import helpers
@@ -23,7 +24,14 @@ def test_the_folder_listing_is_the_ladder():
     folder = Path(ladder.__file__).parent
     for dialect in DIALECTS.values():
         files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
-        assert files == set(ladder.steps(dialect.name))
+        assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
+
+
+def test_what_is_less_exact_than_float32_is_no_rung():
+    """Its file is there and it can be built, but no chart, contest, record or search takes it without being asked."""
+    less = [name for name, step in ladder.STEPS.items() if step.inputs]
+    assert less == ["matrix_units"] and ladder.step("matrix_units", "CUDA").inputs == ("tf32", "float16", "bfloat16")
+    assert not {*less} & {*ladder.rungs(), *ladder.steps("CUDA")}
 
 
 def test_every_step_has_wrong_kernels_to_catch():
@@ -74,7 +82,7 @@ def test_what_two_opencl_files_call_by_one_name_is_the_same():
 
 
 @pytest.mark.parametrize("width", [1, 8, 16])
-@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+@pytest.mark.parametrize("step", [s for s in ladder.STEPS.values() if not s.capability], ids=lambda s: s.name)
 def test_every_kind_of_device_has_legal_defaults(step, width):
     for kind, least in zip(KINDS, LEAST, strict=True):
         device = Device("OpenCL", kind, kind, "", *least, None, None, width)
@@ -94,7 +102,8 @@ def test_a_space_has_a_choice_for_every_parameter_and_no_value_in_vain(step):
     legal = [p for device in devices for p in ladder.points(step, device)]
     for name, values in step.space.items():
         assert 1 < len(values) == len(set(values)) and set(values) == {p[name] for p in legal}
-    assert all(set(step.space) == set(step.defaults_for(device)) for device in devices)
+    searched = set(step.space) | {"INPUT"} if step.inputs else set(step.space)  # a type is chosen, not searched for
+    assert all(searched == set(step.defaults_for(device)) for device in devices)
 
 
 @pytest.mark.parametrize("width", [16, 8, 4, 1])
@@ -236,7 +245,7 @@ def test_packed_keeps_its_sums_where_c_is_thin():
 
 def test_what_takes_over_for_one_column_is_no_rung():
     assert ladder.STEPS["packed"].column in ladder.steps("OpenCL")
-    assert [name for name in ladder.STEPS if name not in ladder.rungs()] == ["column"]
+    assert [name for name in ladder.steps("OpenCL") if name not in ladder.rungs()] == ["column"]
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
@@ -270,12 +279,19 @@ def test_counted_loads_are_the_tables_formula(step):
         (dict(TILE=2.5), "TILE=2.5 must be a whole number"),
         (dict(TILE=True), "TILE=True must be a whole number"),
         (dict(TILE=64), "64 x 64 = 4096 threads; a GPU allows 1024"),
+        (dict(INPUT="tf32"), "has no parameter 'INPUT'"),
     ],
 )
 def test_bad_parameters_are_named(given, words):
     with pytest.raises(ValueError, match="tiled") as error:
         ladder.parameters(ladder.step("tiled"), GPU, given)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("given", ["fp8", 32, None, np.float32([1, 2])])
+def test_a_type_that_is_none_of_the_inputs_is_named(given):
+    with pytest.raises(ValueError, match=r"matrix_units: INPUT=.* must be one of these words: tf32, float16, bfloat16"):
+        ladder.parameters(ladder.step("matrix_units"), GPU, dict(INPUT=given))
 
 
 def test_a_share_must_divide_its_block():

@@ -121,8 +121,7 @@ def part_of_kernel(dialect, step, parts, judge=check, **parameters):
 
 def swapped(text):
     """03.0: part 1 of the naive kernel, for a launch in which x counts columns."""
-    k = opencl_kernel(with_part("OpenCL", "naive", 1, text), like="coalesced")
-    return answered(k, check(k))
+    return check_loads(opencl_kernel(with_part("OpenCL", "naive", 1, text), like="coalesced"))
 
 
 def whole_kernel(judge, **block):

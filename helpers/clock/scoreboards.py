@@ -141,5 +141,5 @@ def scoreboard(
 def wrong_contestants(contestants, M, N, K):
     """Those whose product is not right within the rounding bound; a list. What is simulated is not run."""
     A, B = draw(M, N, K)
-    wrong = wrong_for(A, B)
-    return [k for k in contestants if not k.simulated and wrong(launched(k, A, B)).any()]
+    wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
+    return [k for k in contestants if not k.simulated and wrong[k.inputs](launched(k, A, B)).any()]

@@ -33,7 +33,7 @@ def order(legal: list, default: dict, tried: list[Tried]) -> Iterator[dict]:
 def search_with_a_loop(task, until: float, each: Callable) -> tuple[list[Tried], bool]:
     """Build, check and time points until the time is over. Returns what was tried, and whether it was interrupted."""
     A, B = draw(*task.size)
-    wrong = wrong_for(A, B)
+    wrong = wrong_for(A, B, task.default.get("INPUT", "float32"))
 
     def attempt(p):
         work = task.build(p).upload(A, B)

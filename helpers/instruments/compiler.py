@@ -124,10 +124,11 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     )
 
 
-def assembled(k: Kernel, code: str, arch: str, lines: bool = False) -> tuple[str, str]:
+def assembled(k: Kernel | str, code: str, arch: str, lines: bool = False) -> tuple[str, str]:
     """What ptxas says of a kernel's PTX, and nvdisasm's listing of what it made; `lines`: with the lines of the PTX.
 
-    Raises KernelError for what does not compile and where the compiler is missing.
+    `k`: the kernel, or its name, for messages. Raises KernelError for what does not compile and where the compiler is
+    missing.
     """
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
@@ -163,7 +164,12 @@ def ptx_of(k: Kernel, arch: str) -> str:
     found = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if not found:
         raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=(int(found[1]), int(found[2])))
+    capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
+    if capability < least:
+        raise KernelError(
+            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
+        )
+    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability)
     if outcome.findings:
         if lacks_a_part(outcome.findings[0].message):
             raise missing()
@@ -258,9 +264,17 @@ def instructions(listing: str) -> tuple[list, list]:
 
 def kind(instruction):
     """What an instruction of the machine does, in words."""
+    if instruction.startswith("@!PT "):
+        return "other"  # never done: ptxas leaves room with them
     name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
     if name.startswith("FFMA"):
         return "FMA"
+    if re.match(r"[HI]MMA\b", name):
+        return "matrix product"
+    if matrices := re.match(r"LDSM\..*MT?88(?:\.(2|4))?", name):
+        return f"shared load of matrices, {4 * int(matrices[1] or 1)} bytes"
+    if copied := re.match(r"LDGSTS\b(?:.*\.(64|128)\b)?", name):
+        return f"copy from global to shared, {int(copied[1] or 32) // 8} bytes"
     if found := re.match(r"(LD|ST)([SGL])\b(?:.*\.(64|128)\b)?", name):
         memory, act = {"S": "shared", "G": "global", "L": "stack"}[found[2]], {"LD": "load", "ST": "store"}[found[1]]
         return f"{memory} {act}, {int(found[3] or 32) // 8} bytes"

@@ -7,7 +7,8 @@ A count is linear: so much for each block, and so much more for each of its K-ti
 import json
 import re
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -28,6 +29,9 @@ SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie i
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 PAIRED = 2
+MULTIPLIES = r"\bfma\.|(?<!w)mma\.sync"  # a line of the PTX that becomes as many instructions as it runs
+TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
+SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Work:
     instructions  of all kinds
     requests      {(memory, pieces, bytes): how many}: "shared" with rounds of the banks, "global" with lines of 128
                   bytes, and the bytes that a request brings to its threads
+    matrix        {type of A and B: multiply-adds of the matrix units}, all of them, not one for 32 threads
     """
 
     fma: float
     whole: float
     instructions: float
     requests: dict
+    matrix: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class Counts:
     once, tile  the `Work` of a block, and of one of its K-tiles
     side        rows, columns and depth of the tile of C that a block computes
     waits       whether all warps of a block stand still until a tile has come from global memory
+    ahead       K-tiles that they multiply between asking for one and waiting for it; of a kernel with asynchronous
+                copies, by the group that it waits for
     """
 
     kernel: str
@@ -65,6 +73,7 @@ class Counts:
     waits: bool
     once: Work
     tile: Work
+    ahead: int = 0
 
 
 @takes
@@ -94,7 +103,8 @@ def to_row(counts):
     row = asdict(counts)
     for part in ("once", "tile"):
         row[part]["requests"] = [[*key, many] for key, many in row[part]["requests"].items()]
-    return row
+        row[part] = {name: held for name, held in row[part].items() if name != "matrix" or held}
+    return {name: held for name, held in row.items() if name != "ahead" or held}
 
 
 def from_row(row):
@@ -112,33 +122,43 @@ def count(k: Kernel, arch: str) -> Counts:
     The machine says how often warps ran each line of the PTX, and what they asked of memory there. The compiler's code,
     with those lines beside it, says which instructions came of them, which loads it joined and what it left out.
     """
-    ptx = ptx_of(k, arch)
-    said, listing = assembled(k, numbered(ptx), arch, lines=True)
-    code, loops = instructions(listing)
-    rows, columns, depth = ladder.step(k.step).tile(k.parameters)
-    warps = ceil_div(k.block[0] * k.block[1], WARP)
-    short = ceil_div(SHORT, depth) * depth
+    ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
     # Numba writes the same for several architectures, but for the line that names one.
     anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
-    runs = [run_block(anywhere, k.block, rows, columns, K) for K in (short, 2 * short)]
-    short_times, times = (np.array(executions(code, loops, ptx, run.by_line, warps)) for run in runs)
+    return count_text(title(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
+
+
+def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: Callable) -> Counts:
+    """The same of a PTX text of that name. `run`: a function of K that runs one block of (x, y) threads at that depth.
+
+    `side`: rows, columns and depth of the tile of C that a block computes. Raises KernelError for what is no product.
+    """
+    said, listing = assembled(name, numbered(ptx), arch, lines=True)
+    code, loops = instructions(listing)
+    rows, columns, depth = side
+    warps = ceil_div(block[0] * block[1], WARP)
+    short = ceil_div(SHORT, depth) * depth
+    runs = [run(K) for K in (short, 2 * short)]
+    short_times, times = (np.array(executions(code, loops, ptx, one.by_line, warps)) for one in runs)
     a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
-    multiplied = WARP * work(code, a_tile, runs[1]).fma
+    of_a_tile = work(code, a_tile, runs[1])
+    multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
     if 2 * multiplied < rows * columns * depth:
         raise KernelError(
-            f"{k}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no product "
-            f"that the model knows. Check it first."
+            f"{name}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no "
+            f"product that the model knows. Check it first."
         )
     return Counts(
-        title(k),
+        name,
         arch,
-        k.block[0] * k.block[1],
+        block[0] * block[1],
         int(re.search(r"Used (\d+) registers", said)[1]),
         int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
         (rows, columns, depth),
         runs[1].executed["barrier"] > runs[0].executed["barrier"] and not fetches_ahead(runs),
         work(code, once, runs[1]),
-        work(code, a_tile, runs[1]),
+        of_a_tile,
+        tiles_ahead(ptx, *(one.by_line for one in runs)),
     )
 
 
@@ -172,12 +192,16 @@ def executions(code, loops, ptx, by_line, warps):
         min((loop for loop in loops if loop[0] <= at < loop[1]), key=lambda loop: loop[1] - loop[0], default=None)
         for at in range(len(code))
     ]
-    fused = {number for number, line in enumerate(ptx.splitlines(), 1) if "fma." in line}
+    fused = {number for number, line in enumerate(ptx.splitlines(), 1) if re.search(MULTIPLIES, line)}
     # What tells of a loop: its multiply-adds, or else its loads and stores, or else all of it.
     of_a_kind = [defaultdict(Counter) for _ in range(3)]
     for place, (text, line) in zip(where, code, strict=True):
         does = kind(text)
-        first = 0 if does == "FMA" and line in fused else 1 if "load" in does or "store" in does else 2
+        first = 2
+        if does in ("FMA", "matrix product") and line in fused:
+            first = 0
+        elif "load" in does or "store" in does or "copy" in does:
+            first = 1
         for which in {first, 2}:
             of_a_kind[which][line][place] += 1
     rounds = {None: warps}
@@ -205,28 +229,52 @@ def rounds_said(loop, copies, rounds, by_line):
 
 def work(code, times, run):
     """The `Work` of instructions that run so often; what each asked of memory on average, the run says."""
-    asked, fma, whole, requests = {one.line: one for one in run.requests}, 0.0, 0.0, Counter()
+    asked, fma, whole, requests = defaultdict(list), 0.0, 0.0, Counter()
+    matrix = Counter()
+    for one in run.requests:
+        asked[one.line].append(one)  # a copy asks two memories
     for (text, line), many in zip(code, times.tolist(), strict=True):
         does = kind(text)
         fma += many * (does == "FMA")
         whole += many * (does == "whole-number arithmetic")
-        if does.startswith(("shared", "global")) and many and line in asked:
-            requests[request(asked[line], int(does.split()[-2]))] += many
+        if does.startswith(("shared", "global", "copy")) and many:
+            for one in asked[line]:
+                requests[request(one, int(does.split()[-2]))] += many
+        if does == "matrix product" and many:
+            of, multiplied = matrix_product(text)
+            matrix[of] += many * multiplied
     return Work(
         round(fma, 6), round(whole, 6), round(float(times.sum()), 6),
         {key: round(many, 6) for key, many in sorted(requests.items())},
+        {key: round(many, 6) for key, many in sorted(matrix.items())},
     )  # fmt: skip
+
+
+def matrix_product(text):
+    """(type, multiply-adds) of an instruction of the matrix units. Raises KernelError for one that is not known."""
+    words = re.search(r"[HI]MMA\.([\w.]+)", text)[1].split(".")  # such as 16816, F32 and BF16
+    if words[0] not in SHAPES:
+        raise KernelError(f"the model knows no such product of matrices: {text}")
+    of = next((TYPES[word] for word in words if word in TYPES), "float16")
+    return of + ", float16 sums" * ("F16" in words), SHAPES[words[0]]
 
 
 def request(one, width):
     """The key of `Work.requests` for an instruction that moves `width` bytes a thread, made from that line's.
 
-    A load that joins several of the PTX takes as many rounds of the banks as they did.
+    A load that joins several of the PTX takes as many rounds of the banks as they did; one of matrices, or a copy,
+    joins none.
     """
-    wide = ".v4" in one.text
+    wide = re.search(r"\.v4|^ldmatrix|^cp\.async", one.text)
     joined = width // 4 if one.memory == "shared" and not wide else 1
     pieces = one.lines if one.memory == "global" else joined * one.pieces
-    if width == 16 and one.act == "load" and one.memory == "shared" and one.paired == one.instructions:
+    if (
+        width == 16
+        and not one.text.startswith("ldmatrix")
+        and one.act == "load"
+        and one.memory == "shared"
+        and one.paired == one.instructions
+    ):
         pieces /= PAIRED
     return one.memory, round(pieces / one.instructions, 6), round(joined * one.bytes / one.instructions, 6)
 
@@ -238,3 +286,25 @@ def fetches_ahead(runs):
     loads = [one.line for one in again if (one.memory, one.act) == ("global", "load")]
     stores = [one.line for one in again if (one.memory, one.act) == ("shared", "store")]
     return bool(loads and stores) and min(loads) > max(stores)
+
+
+def tiles_ahead(ptx, short, long):
+    """K-tiles that a block multiplies between asking for one, by asynchronous copies, and waiting for it; 0 without.
+
+    A wait for all groups but the last n lets those of n tiles be on their way. One more is multiplied where the tile's
+    products stand between the end of its group and the next wait. `short`, `long`: how often warps ran each line.
+    """
+    again = [
+        (number, line) for number, line in enumerate(ptx.splitlines(), 1) if long.get(number, 0) > short.get(number, 0)
+    ]
+
+    def lines(pattern):
+        return [number for number, line in again if re.search(pattern, line)]
+
+    asks, waits, products = lines(r"cp\.async\.commit_group"), lines(r"cp\.async\.wait"), lines(MULTIPLIES)
+    if not asks or not waits or not products:
+        return 0
+    left = re.search(r"wait_group\s+(\d+)", ptx.splitlines()[waits[-1] - 1])
+    ask, wait = asks[-1], waits[-1]
+    between = [ask < product < wait if ask < wait else product > ask or product < wait for product in products]
+    return int(left[1] if left else 0) + any(between)

@@ -8,11 +8,15 @@ H100's); Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com
 The RTX 3070 and 3090, the A6000 and the A10 have no figures there: they are given the A100's latency, and 128 bytes.
 `round_cycles`: the T4's shared memory gave 57.6 bytes a cycle, half of a round (arXiv 1903.07486).
 `sustained`: cuBLAS at 4096, as published beside ladders, those of `published.py` and others.
+`matrix`: the dense tensor rates of the same data sheets and white papers, with float32 sums, over the clock and the
+multiprocessors: 125 TFLOPS (V100), 65 (T4), 312 and 156 in TF32 (A100), 71 and 35.6 (RTX 3090), 154.8 and 77.4 (A6000),
+125 and 62.5 (A10), 121 and 60 (L4), 165.2 and 82.6 (RTX 4090). GeForce cards do half with float32 sums. A warp's own
+products reach 62.9 % of the H100's peak of 989 at 1.83 GHz on average: Luo and others, arXiv 2402.13499 and 2501.12084.
 """
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ptx_machine import WARP
 
@@ -43,6 +47,7 @@ class GPU:
     reserved_bytes   shared memory that the system takes for each block
     round_cycles     cycles for a round of the banks, or for a line of the first cache
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
+    matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
 
     One of your own, made from a kindred one: `dataclasses.replace(GPUS["RTX 4090"], name="RTX 4060", sms=24, ...)`.
     """
@@ -66,6 +71,7 @@ class GPU:
     reserved_bytes: int = 1024
     round_cycles: int = 1
     registers: int = 65536
+    matrix: dict = field(default_factory=dict, hash=False)
 
     @property
     def flops_per_s(self) -> float:
@@ -73,8 +79,14 @@ class GPU:
         return 2 * self.sms * self.fma_lanes * self.clock
 
 
+# `matrix` of each: of TF32 half as many as of 16 bits.
+AMPERE, GEFORCE, WORKSTATION = ({"float16": many, "bfloat16": many, "tf32": many / 2} for many in (1024, 256, 512))
+HOPPER = {of: 0.629 * 2 * many for of, many in AMPERE.items()}  # what a warp's own products reach of it
+MATRIX = {"V100": {"float16": 512}, "T4": {"float16": 512}, "A100": AMPERE, "H100": HOPPER, "H200": HOPPER}
+MATRIX |= {name: GEFORCE for name in ("RTX 3070", "RTX 3090", "RTX 4080", "RTX 4090")}
+MATRIX |= {name: WORKSTATION for name in ("A6000", "A10", "L4")}
 GPUS = {
-    gpu.name: gpu
+    gpu.name: replace(gpu, matrix=MATRIX[gpu.name])
     for gpu in [
         GPU("T4", "sm_75", 40, 1.59e9, 64, 16, 58.8, 19.9, 4 * MB, 320e9, 434, 0.52, 32, 16, 64 * KB, 256, 0, 2),
         GPU("V100", "sm_70", 80, 1.53e9, 64, 32, 108.3, 17.6, 6 * MB, 900e9, 460, 0.91, 64, 32, 96 * KB, 256, 0),

@@ -31,6 +31,7 @@ UNITS = {  # name: what it is; in the order in which the course explains them
     "waiting": "nobody works: all blocks of an SM wait for their tiles",
     "issue": "starts of instructions, one a cycle for each of four schedulers",
     "whole numbers": "lanes that compute addresses and counters",
+    "matrix units": "products of small matrices that a warp asks for as one",
 }
 
 
@@ -39,7 +40,8 @@ class Prediction:
     """What the model says of one product.
 
     kernel, gpu, M, N, K
-    units      {unit: seconds that it is at work}, for all of UNITS that are known; "waiting" comes on top of the others
+    units      {unit: seconds that it is at work}, for all of UNITS that are known, and for the matrix units where the
+               kernel has work for them; "waiting" comes on top of the others
     requests   the seconds of "loads and stores", by what each request took longest for: {"lanes", "rounds", "lines",
                "bytes": seconds}
     blocks     of the whole grid; `waves`, how often an SM is filled with them
@@ -136,8 +138,11 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
     if not occupancy.blocks:
         raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {occupancy.needs}.")
     together = min(occupancy.blocks, turns)
+    missing = [of for of in counts.tile.matrix if of not in gpu.matrix]
+    if missing:
+        raise ValueError(f"{counts.kernel}: no rate of {gpu.name}'s matrix units is known for {', '.join(missing)}.")
     tile, once = cycles(counts.tile, gpu), cycles(counts.once, gpu)
-    units = {unit: turns * (tiles * tile[unit] + once[unit]) / gpu.clock for unit in tile}
+    units = {unit: turns * (tiles * tile[unit] + once.get(unit, 0)) / gpu.clock for unit in tile}
     requests = {why: units.pop(why) for why in REQUESTS}
     units["loads and stores"] = sum(requests.values())
     if gpu.sustained:
@@ -151,7 +156,8 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
     if counts.waits:
         # A block waits a share of its time; all of them wait at once for that share to the power of their number.
         working = max(units.values()) / turns / tiles * gpu.clock
-        share = gpu.latency / (gpu.latency + working)
+        left = max(0.0, gpu.latency - counts.ahead * working)  # what is asked for ahead travels meanwhile
+        share = left / (left + working)
         units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - math.prod([share] * together)) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
     return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, occupancy, moved)
@@ -168,11 +174,16 @@ def cycles(work, gpu):
         }
         slowest = max(needs, key=needs.get)
         requests[slowest] += many * needs[slowest]
-    return requests | {
-        "multiply-adds": work.fma * WARP / gpu.fma_lanes,
-        "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
-        "issue": work.instructions / 4,
-    }
+    matrix = {"matrix units": sum(many / gpu.matrix[of] for of, many in work.matrix.items())} if work.matrix else {}
+    return (
+        requests
+        | matrix
+        | {
+            "multiply-adds": work.fma * WARP / gpu.fma_lanes,
+            "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+            "issue": work.instructions / 4,
+        }
+    )
 
 
 def fetched(side, grid, by_rows, wave, l2_size, M, N, K):

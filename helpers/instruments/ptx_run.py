@@ -7,12 +7,10 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
-from ..launch import Kernel, KernelError, draw
+from ..launch import Kernel, draw
 from ..launch.given import takes
+from ..launch.on_ptx import refuse_long, run_arrays
 from .compiler import for_gpu, ptx_of
-
-LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that take it some twenty seconds
-C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 
 
 def elements(memory: str, act: str) -> property:
@@ -73,11 +71,7 @@ def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> Com
     instruction that is not known.
     """
     k = for_gpu(k)
-    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
-        raise ValueError(
-            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
-            f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
-        )
+    refuse_long(M, N, K)
     title = f"{k} with {ladder.spell(k.parameters)} for {arch}"
     return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), title)
 
@@ -98,17 +92,7 @@ def run_text(
     before. Raises KernelError, with its line, for what the PTX machine does not know.
     """
     (M, K), N = A.shape, B.shape[1]
-    args = []
-    for array, is_input in ((A, True), (B, True), (np.full((M, N), fill, np.float32), False)):
-        array = array.view()
-        array.flags.writeable = not is_input
-        # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
-        args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
-    names = dict(zip((4, 13, C_AT), "ABC", strict=True))
-    try:
-        run = ptx_machine.run(ptx, grid, block, args, names=names, limit=limit or 5000 * (K + 100))
-    except ptx_machine.PTXError as error:
-        raise KernelError(str(error)) from None
+    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), fill, np.float32), limit)
     findings = run.findings + about_stores(run)
     return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .. import ladder
-from ..devices import oclgrind_library
-from ..launch import Contestant, Kernel, sizes
+from ..devices import PTX_MACHINE, oclgrind_library
+from ..instruments.compiler import missing
+from ..launch import Contestant, Kernel, KernelError, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
@@ -37,7 +38,13 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
-    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried))
+    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k))
+
+
+def how_judged(k: Contestant) -> str:
+    """By which bound k is judged and, where that is not plain, how it ran: the end of a verdict's sentence."""
+    compiled = "; compiled, and run on the PTX machine" * (k.device is PTX_MACHINE)
+    return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}{compiled}"
 
 
 @takes
@@ -63,6 +70,8 @@ def try_out(k: Kernel, given: list) -> Trial:
     if compiles(k):
         prepare(simulated=False)  # its server begins while the simulator is at work
     shapes, long = given or shapes_for(k), long_shapes(k)
+    if ladder.STEPS[k.step].capability:
+        return try_compiled(k, given, [shapes, long])
     outcome = in_simulator(k, shapes)
     findings, not_looked_for, tried = outcome.findings, outcome.not_looked_for, outcome.shapes
     if not findings and compiles(k):
@@ -73,6 +82,26 @@ def try_out(k: Kernel, given: list) -> Trial:
         tried = [*itertools.chain(*stages)]
         findings = blamed(k, on_device(k, stages), tried)
     return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
+
+
+def try_compiled(k: Kernel, given: list, stages: list) -> Trial:
+    """Try a kernel that no simulator runs: compiled, on the PTX machine, and then on its GPU, if there is one.
+
+    Raises KernelError where there is neither NVIDIA's compiler nor a GPU.
+    """
+    tried = given or [*itertools.chain(*stages), *compiled_shapes(k)]
+    if k.simulated:
+        k.refuse_size(1, 1, 1)  # without the compiler nothing can be said
+    findings, unseen = [], ()
+    if compiles(k):
+        findings, unseen, compiled, *_ = trial_compiled(k, [], tried)
+        if k.simulated and not compiled and not findings:  # then nothing has been tried at all
+            raise KernelError(f"{k} cannot be tried here: {unseen[0]}.") if unseen else missing()
+    if not findings and not k.simulated:
+        stages = [given] if given else [*stages, large_shapes(k)]
+        tried = [*itertools.chain(*stages)]
+        findings = in_stages(k, stages)
+    return Trial(findings, unseen, tried)
 
 
 def on_device(k: Kernel, stages: list) -> list[Finding]:

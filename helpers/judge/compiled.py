@@ -6,7 +6,6 @@ of 32 and 64 bits, types that are settled before it runs, and addresses.
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -15,25 +14,25 @@ import ptx_machine
 from .. import devices, ladder
 from ..instruments.compiler import lacks_a_part, ptx
 from ..instruments.ptx_run import run_text
-from ..launch import Contestant, Kernel, KernelError, draw
+from ..launch import Contestant, Kernel, KernelError
 from ..launch.numba_internals import is_complaint
+from ..launch.on_ptx import CERTAIN, PTXWork
 from ..sandbox import Finding, Job, in_child, source_line
 from .examine import examine
-from .reference import wrong_elements
+from .reference import drawn_for, wrong_elements
 from .trials import Trial
 
 CAPABILITY = (8, 0)  # an A100's; the course's kernels need no younger one
-# These are wrong even where the numbers came out right. The compiler may load from shared memory what is not used then,
-# so a race there, or an element that nobody wrote, counts only where the numbers are wrong.
-CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "error"}
 WHY = "Compiled, a whole number has 64 bits or fewer, and a variable has one type in all of the kernel."
+FEW = 6  # shapes that tell one mistake from another: `shapes_for` comes first, and has as many
 HARMLESS = {"stored twice"}  # as when a kernel sums in C itself
 
 
 def trial_compiled(k: Kernel, shapes: list, more: list = ()) -> Trial:
     """Compile the kernel, which did well in the simulator, and run what came out on those shapes (M, N, K), in a child.
 
-    `more`: shapes that were too large for the simulator. Ask `compiles` first.
+    `more`: shapes that were too large for the simulator. For a kernel that no simulator runs, `shapes` is empty. Ask
+    `compiles` first.
     """
     outcome = in_child(k, examine_compiled, simulated=False, step=k.step, shapes=shapes, more=list(more))
     if outcome.findings:
@@ -57,19 +56,20 @@ def only_compiled(finding):
 def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Finding]:
     """In the child: compile the kernel and run what came out, until something is wrong.
 
-    `shapes` are those that the simulator did, `more` are larger. Returns findings, whose lines are those that Numba was
-    given. Raises KernelError for what the PTX machine does not know, and for what is no fault of the kernel.
+    `shapes` are those that the simulator did, `more` are larger; where it did none, a race counts like wrong numbers,
+    since nothing else has looked for it. Returns findings, whose lines are those that Numba was given. Raises
+    KernelError for what the PTX machine does not know, and for what is no fault of the kernel.
     """
     try:
         k = Compiled(ptx(job, CAPABILITY, lines=True), step, job.parameters)
     except KernelError as error:
         if is_complaint(error.__cause__):
-            return [only_compiled(refused(str(error)))]
+            return [only_compiled(refused(str(error))) if shapes else refused(str(error))]
         raise
-    for shape in [*shapes, *more]:
-        A, B = draw(*shape)
+    for turn, shape in enumerate([*shapes, *more]):
+        A, B = drawn_for(k, shape, turn)
         done = k.launched(A, B)
-        wrong = bool(wrong_elements(done.C, A, B).any())
+        wrong = bool(wrong_elements(done.C, A, B, k.inputs).any())
         if shape in shapes:
             findings = [only_compiled(located(one)) for one in done.findings if counts(one, wrong)]
             if wrong and not findings:
@@ -77,9 +77,11 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
                 text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
                 findings = [only_compiled(Finding("wrong numbers", text))]
         else:
-            findings = [located(one) for one in done.findings if one.kind in CERTAIN]
+            alone = () if shapes else ("race",)
+            findings = [located(one) for one in done.findings if one.kind in CERTAIN or one.kind in alone]
             if wrong and not findings:
-                findings = examine(k, [*shapes, shape])
+                # One small shape alone would say little: C of one element is zero, and so is C.T.
+                findings = examine(k, [*shapes, shape] if shapes else more[: max(turn + 1, FEW)])
         if findings:
             return findings
     return []
@@ -92,6 +94,7 @@ class Compiled(Contestant):
 
     def __init__(self, text, step, parameters):
         self.text, self.name, self.step, self.parameters = text, step, step, parameters
+        self.inputs = parameters.get("INPUT", "float32")
         self.block = ladder.STEPS[step].block(parameters)
 
     def grid(self, M, N):
@@ -99,9 +102,8 @@ class Compiled(Contestant):
         return ladder.STEPS[self.step].grid(self.parameters, M, N)
 
     def upload(self, A, B, fill=np.nan):
-        """One launch, which found C full of `fill`, and which is done."""
-        C = self.launched(A, B, fill).C
-        return SimpleNamespace(launch=lambda: None, download=lambda: C)
+        """A, B, and a C full of `fill`, for the PTX machine."""
+        return PTXWork(self.text, self.block, self.grid(A.shape[0], B.shape[1]), A, B, fill)
 
     def launched(self, A, B, fill=np.nan):
         """The `CompiledRun` of one launch."""
@@ -109,7 +111,11 @@ class Compiled(Contestant):
 
 
 def counts(finding: ptx_machine.Finding, wrong: bool) -> bool:
-    """Whether that makes the kernel wrong. `wrong`: the numbers are."""
+    """Whether that makes the kernel wrong. `wrong`: the numbers are.
+
+    What is not `CERTAIN` counts only then: the compiler may load from shared memory what is not used, so there may be
+    a race there, or an element that nobody wrote.
+    """
     if finding.kind in HARMLESS:
         return False
     over_C = finding.kind == "race" and ".global" in finding.text

@@ -22,12 +22,16 @@ LOOK = "look at which {} a thread takes, and at the guards"
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: A (M, K), B (K, N), the C (M, N) that came of it, and where that is wrong, bool (M, N)."""
+    """One launch: A (M, K), B (K, N), the C (M, N) that came of it, and where that is wrong, bool (M, N).
+
+    `inputs`: the type that the kernel rounds A and B to.
+    """
 
     A: np.ndarray
     B: np.ndarray
     C: np.ndarray
     wrong: np.ndarray
+    inputs: str = "float32"
 
     @property
     def K(self) -> int:
@@ -51,7 +55,7 @@ class Launch:
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
         """Whether C is the product of these two, in place of its own A and B."""
-        return not wrong_elements(self.C, A, B).any()
+        return not wrong_elements(self.C, A, B, self.inputs).any()
 
 
 def diagnose(k: Contestant, launches: list[Launch]) -> Finding:
@@ -89,7 +93,7 @@ def holds_nothing(k, launches):
     if not all(np.isnan(r.C).all() for r in launches):
         return None
     again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
-    if not any(wrong_elements(C, r.A, r.B).any() for r, C in again):
+    if not any(wrong_elements(C, r.A, r.B, r.inputs).any() for r, C in again):
         return Finding("adds to C", "it adds to what C held before it ran; start from zero and store the sum")
     if not any(C.any() for _, C in again):
         return Finding("nothing stored", "no element of C is ever written")
@@ -193,7 +197,7 @@ def begun_at(factor, length, size):
 def transposed(k, launches):
     """C.T is right where C is square."""
     square = [r for r in bad(launches) if r.C.shape[0] == r.C.shape[1] > 1]
-    if not square or any(wrong_elements(r.C.T, r.A, r.B).any() for r in square):
+    if not square or any(wrong_elements(r.C.T, r.A, r.B, r.inputs).any() for r in square):
         return None
     text = "C holds the transpose of A @ B: row and column are swapped, in the store or in all before it"
     return Finding("transposed", text)
@@ -285,7 +289,7 @@ def taken_from(what, r):
     `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge; () if all that is
     wrong is zero.
     """
-    right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B)
+    right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B, r.inputs)
     example = ()
     for row, col in np.argwhere(r.wrong).tolist():
         rows = slice(None) if what != "column" else slice(row, row + 1)
@@ -375,7 +379,7 @@ def starts_off_zero(k, launches):
     for r in bad(launches):
         excess = r.C - r.A.astype(np.float64) @ r.B.astype(np.float64)
         off = round(float(np.median(excess))) if np.isfinite(excess).all() else 0
-        if off == 0 or not (np.abs(excess - off) <= 2 * error_bound(r.A, r.B) + 1e-5 * abs(off)).all():
+        if off == 0 or not (np.abs(excess - off) <= 2 * error_bound(r.A, r.B, r.inputs) + 1e-5 * abs(off)).all():
             return None
     example = f"for example at {bad(launches)[-1].shape}"
     return Finding("wrong start", f"every element is {off:+d} off, {example}: where does its sum start?")
@@ -385,7 +389,7 @@ def adds_for_multiplies(k, launches):
     """Sums of A + B in place of sums of A * B, wherever C is wrong."""
     for r in bad(launches):
         A, B = np.hstack([r.A, np.ones_like(r.A)]), np.vstack([np.ones_like(r.B), r.B])
-        if wrong_elements(r.C, A, B)[r.wrong].any():
+        if wrong_elements(r.C, A, B, r.inputs)[r.wrong].any():
             return None
     which = "each element" if all(r.wrong.all() for r in launches) else "each wrong element"
     return Finding("wrong operator", f"{which} is the sum of A[row, k] + B[k, col]; it takes their products")
@@ -471,7 +475,7 @@ def explains(k, name, X, found):
     other = draw(*X.shape, len(X))[0]
     given, taken = ((X, other), (found, other)) if name == "A" else ((other, X), (other, found))
     try:
-        return not wrong_elements(launched(k, *given), *taken).any()
+        return not wrong_elements(launched(k, *given), *taken, k.inputs).any()
     except Exception:  # it did well at other sizes; this was only to say more
         return False
 

@@ -7,22 +7,23 @@ import traceback
 
 import numpy as np
 
-from ..launch import Contestant, KernelError, NotYet, draw
+from ..launch import Contestant, KernelError, NotYet
 from ..launch.cuda_source import came_as_text
 from ..launch.errors import DeviceLost
 from ..sandbox import Finding, NegativeIndex, OutsideArray, source_line
 from .diagnosis import Launch, diagnose
-from .reference import launched, wrong_elements
+from .reference import drawn_for, launched, wrong_elements
 
-LONG = 10_000  # products of one sum, of which a third may go missing within the bound if their signs differ
+# Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
+LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 
 
 def examine(k: Contestant, shapes: list) -> list[Finding]:
     """Run k on each shape and compare. Returns findings, the clearest first, empty when right."""
     launches = []
-    for M, N, K in shapes:
-        A, B = draw(M, N, K)
-        if K > LONG:
+    for turn, shape in enumerate(shapes):
+        A, B = drawn_for(k, shape, turn)
+        if shape[2] > LONG[k.inputs]:
             A, B = np.abs(A), np.abs(B)
         try:
             C = launched(k, A, B)
@@ -30,7 +31,7 @@ def examine(k: Contestant, shapes: list) -> list[Finding]:
             return [Finding("no answer", str(error))]
         except Exception as error:  # whatever a learner's kernel raises is a finding, not our failure
             return [failure(k, error)]
-        launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
+        launches.append(Launch(A, B, C, wrong_elements(C, A, B, k.inputs), k.inputs))
     return [diagnose(k, launches)] if any(r.wrong.any() for r in launches) else []
 
 

@@ -9,6 +9,7 @@ import io
 import numbers
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from math import isqrt
 from typing import NamedTuple
 
@@ -47,11 +48,15 @@ def tiles_down(M, N, K, cores):
 
 
 def draw_tiles(dice):
-    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, and often worth few tiles."""
+    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, often worth few tiles.
+
+    No product that would be cut into more tiles than it has rows.
+    """
     M = dice.choice([size(dice, 5000), 1026 * dice.randint(1, 4) + dice.randint(-2, 2)])
     N, cores = size(dice, dice.choice([40, 4000])), size(dice, 64)
     worth = size(dice, 8 * cores) * SMALLEST_PACKED // (M * min(N, 32)) + dice.randint(0, 2)
-    return M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
+    case = M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
+    return case if tiles_down(*case) <= M else draw_tiles(dice)
 
 
 def draw_report(dice):
@@ -149,6 +154,7 @@ ANSWERS = {
             (256, 256, 8, 4, 4),
             (128, 124, 24, 8, 4),
             (28, 28, 104, 4, 4),
+            (16, 16, 128, 4, 4),
             (64, 64, 8, 16, 16),
         ],
         draw_block,
@@ -210,6 +216,8 @@ def wrong_number(asked, answer, case, right):
         return NOT_YET if is_stub(answer) else said
     if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:  # a number of NumPy's
         given = given.item()
+    if isinstance(given, Decimal):
+        given = float(given)
     if not isinstance(given, numbers.Real):
         return Finding("error", f"{asked} gives {given!r}; it should give a number")
     if not right * (1 - 1e-9) <= given <= right * (1 + 1e-9):  # but for rounding

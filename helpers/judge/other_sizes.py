@@ -124,8 +124,8 @@ def most_telling(
         return ()
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
-    points = [(p, shown_by(step, p, taken, padded, compared)) for p in points]
-    seen, chosen = shown_by(step, own, taken, padded, compared), []
+    points = [(p, shown_by(step, p, own, taken, padded, compared)) for p in points]
+    seen, chosen = shown_by(step, own, own, taken, padded, compared), []
     while points:
         best, shown = max(points, key=lambda point: (len(point[1] - seen), -math.prod(step.tile(point[0]))))
         if chosen and shown <= seen:
@@ -135,17 +135,20 @@ def most_telling(
     return tuple(chosen)
 
 
-def shown_by(step: ladder.Step, p: dict, taken: frozenset, padded: tuple, compared: tuple) -> set:
+def shown_by(step: ladder.Step, p: dict, own: dict, taken: frozenset, padded: tuple, compared: tuple) -> set:
     """What can come to light at the point p, as a set of tuples, each with the path that the kernel takes at p.
 
     (path, "BM", "BN") says that BM is the smaller one; (path, "BM", "BN", 4) that it is so even with a padding of 4;
-    (path, 0, "y") that the tile's rows are no whole number of the block's threads along y.
+    (path, 0, "y") that the tile's rows are no whole number of the block's threads along y; (path, "TN", "other", "x")
+    that TN is larger than the `own` one, and the threads along x are not as many: a 2 typed for them shows there.
     """
     x, y = step.block(p)
     sizes = {key: p[key] for key in taken} | {"x": x, "y": y}
     smaller = {(a, b) for a, b in itertools.permutations(sizes, 2) if sizes[a] < sizes[b]}
     smaller |= {(a, b, by) for a, by in padded for b in sizes if sizes[a] + by < sizes[b]}
     smaller |= {(n, side) for n, length in enumerate(step.tile(p)) for side in "xy" if length % sizes[side]}
+    others = [side for side, here, there in zip("xy", (x, y), step.block(own), strict=True) if here != there]
+    smaller |= {(key, "other", side) for key in taken & {"TM", "TN"} for side in others if p[key] > own[key]}
     path = tuple(p[a] == p[b] for a, b in compared)
     return {(path, *what) for what in smaller}
 

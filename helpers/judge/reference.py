@@ -5,13 +5,22 @@ The reference is in float64. Each element must lie within the textbook bound
     |C - exact| <= gamma_K (|A| |B|),   gamma_K = K u / (1 - K u),   u = 2**-24
 
 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.5), whatever the order of summation.
+
+A kernel that rounds A and B first, to a type of fewer digits, is off by more. To round x leaves an error of u |x| at
+most, u the unit roundoff of that type, and half of its smallest number above zero; a number that the type holds stays
+as it is. So |A| and |B| grow by these errors before they are multiplied. Products of two such numbers are exact in
+float32. Matrix units may cut off their sums where float32 would round, an error of 2**-23 each, and may add a product
+and what they carry on in two steps: gamma has 2 K such errors. (Blanchard, Higham, Lopez, Mary, Pranesh, "Mixed
+precision block fused multiply-add", 2020; Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor
+cores", 2021.)
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from ..launch import Contestant
+from ..launch import Contestant, draw
 from ..launch.given import told
 from ..launch.host import contestant
 from ..launch.operands import validate
@@ -19,21 +28,82 @@ from ..launch.operands import validate
 UNIT_ROUNDOFF = 2.0**-24
 
 
-def error_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """The largest |C - exact| that float32 arithmetic may leave, element by element; float64 (M, N)."""
+class Format(NamedTuple):
+    """A type of numbers: digits of two that it keeps, the leading one included, its least and greatest number."""
+
+    digits: int
+    least: float
+    greatest: float
+
+    @property
+    def unit_roundoff(self) -> float:
+        """The greatest share of a number that rounding it to the nearest changes."""
+        return 2.0**-self.digits
+
+
+# Source: IEEE 754 for float16; NVIDIA's PTX ISA, "Alternate Floating-Point Data Formats", for the others.
+FORMATS = {
+    "tf32": Format(11, 2.0**-136, (2 - 2.0**-10) * 2.0**127),
+    "float16": Format(11, 2.0**-24, 65504.0),
+    "bfloat16": Format(8, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
+}
+
+
+def held(X: np.ndarray, inputs: str) -> np.ndarray:
+    """X, float32, rounded to the nearest numbers that the type `inputs` holds, as float32; "float32" changes nothing.
+
+    Raises ValueError for a type that is none of `FORMATS`.
+    """
+    kind = format_of(inputs)
+    if kind is None:
+        return X
+    exact = X.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        # What the last digit of each number is worth.
+        last = np.maximum(np.ldexp(1.0, np.frexp(exact)[1] - kind.digits), kind.least)
+        rounded = np.round(exact / last) * last
+    return np.where(np.abs(rounded) > kind.greatest, np.copysign(np.inf, exact), rounded).astype(np.float32)
+
+
+def format_of(inputs):
+    """The `Format` of that name, None for float32. Raises ValueError for another name."""
+    if inputs != "float32" and inputs not in FORMATS:
+        raise ValueError(f"inputs={told(inputs)}: the types here are float32, {', '.join(FORMATS)}.")
+    return FORMATS.get(inputs)
+
+
+def error_bound(A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> np.ndarray:
+    """The largest |C - exact| that float32 arithmetic may leave, element by element; float64 (M, N).
+
+    `inputs`: the type that A and B are rounded to before, "tf32", "float16" or "bfloat16".
+    """
     _, _, K = validate(A, B)
-    gamma = K * UNIT_ROUNDOFF / (1 - K * UNIT_ROUNDOFF)
-    return gamma * (np.abs(A, dtype=np.float64) @ np.abs(B, dtype=np.float64))
+    kind, all_of_it = format_of(inputs), np.abs(A, dtype=np.float64) @ np.abs(B, dtype=np.float64)
+    if kind is None:
+        return gamma(K, UNIT_ROUNDOFF) * all_of_it
+    grown = [np.abs(X, dtype=np.float64) + rounding_error(X, inputs) for X in (A, B)]
+    return (1 + gamma(2 * K, 2 * UNIT_ROUNDOFF)) * (grown[0] @ grown[1]) - all_of_it
 
 
-def wrong_elements(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def gamma(n: int, unit: float) -> float:
+    """How far n errors of `unit` each can lead, as a share."""
+    return n * unit / (1 - n * unit)
+
+
+def rounding_error(X: np.ndarray, inputs: str) -> np.ndarray:
+    """The most by which rounding to that type changes each number of X; zero where the type holds the number."""
+    kind = FORMATS[inputs]
+    return np.where(held(X, inputs) == X, 0, kind.unit_roundoff * np.abs(X, dtype=np.float64) + kind.least / 2)
+
+
+def wrong_elements(C: np.ndarray, A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> np.ndarray:
     """Where C, float32 (M, N), is not A @ B within `error_bound`; bool (M, N). NaN is wrong."""
-    return wrong_for(A, B)(C)
+    return wrong_for(A, B, inputs)(C)
 
 
-def wrong_for(A: np.ndarray, B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def wrong_for(A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> Callable[[np.ndarray], np.ndarray]:
     """A function C -> `wrong_elements`, for many answers to one question: the exact product is computed once."""
-    bound = error_bound(A, B)
+    bound = error_bound(A, B, inputs)
     exact = A.astype(np.float64) @ B.astype(np.float64)
 
     def wrong(C):
@@ -44,6 +114,15 @@ def wrong_for(A: np.ndarray, B: np.ndarray) -> Callable[[np.ndarray], np.ndarray
     return wrong
 
 
+def drawn_for(k: Contestant, shape: tuple, turn: int) -> tuple[np.ndarray, np.ndarray]:
+    """Fresh operands of shape (M, N, K) for a check of k; in every other turn such as the type of its inputs holds.
+
+    Nothing is lost of those, so their bound is narrow, and what is wrong shows.
+    """
+    A, B = draw(*shape)
+    return (A, B) if turn % 2 else (held(A, k.inputs), held(B, k.inputs))
+
+
 def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
     """C (M, N) of one launch, which found C full of `fill`."""
     work = k.upload(A, B, fill)
@@ -52,5 +131,6 @@ def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) 
 
 
 def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
-    """Whether one launch gives A @ B within the bound, each element."""
-    return not wrong_elements(launched(contestant(k), A, B), A, B).any()
+    """Whether one launch gives A @ B within the bound of its inputs, each element."""
+    k = contestant(k)
+    return not wrong_elements(launched(k, A, B), A, B, k.inputs).any()

@@ -15,6 +15,7 @@ class Report:
     source: str = ""
     not_looked_for: tuple = ()
     largest: tuple = ()  # the greatest M, N and K among the shapes
+    within: str = "the rounding bound"
 
     def __bool__(self):
         return not self.findings
@@ -23,7 +24,7 @@ class Report:
         if self:
             sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
             shapes = f"{self.shapes} shape{'s' * (self.shapes != 1)}{f', {sizes}' * bool(sizes)}"
-            text = f"✓ {self.subject} is right: {shapes}, every element within the rounding bound."
+            text = f"✓ {self.subject} is right: {shapes}, every element within {self.within}."
             return text + "".join(f"\n  (not looked for here: {what})" for what in self.not_looked_for)
         if self.findings[0].kind == "not yet":
             return f"… {self.subject}: not yet. {self.findings[0].message}"

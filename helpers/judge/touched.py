@@ -1,5 +1,6 @@
 """Judges a kernel by what it touches: right numbers are not enough, or are not looked at."""
 
+import ast
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -88,7 +89,8 @@ def judge_transposed(k: Kernel) -> Report:
         return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
     # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
     stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
-    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS)):
+    far = FAR if k.dialect == "OpenCL" else []  # Python's whole numbers have no end
+    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS), (far, QUICK_SECONDS)):
         operands = [draw(*shape) for shape in shapes]
         outcome = products(k, operands, limit, {})
         wrong = oclgrind_findings(outcome.log, k.source)
@@ -102,7 +104,7 @@ def judge_transposed(k: Kernel) -> Report:
     if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
         text = "right where M, N and K are up to 101, and never done where they are 300: can its counters hold 300?"
         wrong = [Finding("hang", text)]
-    report = Report(str(k), tuple(wrong), len(SHAPES + LONG), k.source)
+    report = Report(str(k), tuple(wrong), len(SHAPES + LONG + far), k.source)
     if stray and report:
         return misses(report, stray)
     return replace(report, findings=(stray,)) if stray else report
@@ -110,7 +112,9 @@ def judge_transposed(k: Kernel) -> Report:
 
 SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 101)]
 LONG = [(2, 1, 300), (1, 300, 2), (300, 1, 2)]  # longer than a counter of 8 bits counts
-QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones
+# A row, and positions in A, B and C, that 16 bits do not hold.
+FAR = [(1, 1, 66_000), (300, 1, 221), (1, 300, 221), (260, 260, 1)]
+QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones, or for the far ones
 
 
 def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
@@ -164,6 +168,7 @@ def lines_of(k: Kernel, accesses: np.ndarray) -> tuple:
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`.
 
+    It counts at M, N, K and where each side is one shorter, since whole tiles hide what is loaded in place of zeros.
     Neighbours in x shall read neighbours where they do in that rung, and no number may be staged that belongs to
     another row of A. It has to be right at the shape that is counted, too: one that leaves its products out there
     loads little.
@@ -171,24 +176,34 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     report = answered(k, check_also_at(k, (M, N, K), "its loads are counted"))
     if not report:
         return report
+    shorter = [max(1, side - 1) for side in (M, N, K)]
     try:
-        seen = trace(k, M, N, K)  # as the source has them; a compiler may take some away
+        findings, at_edges = loads_too_much(k, M, N, K), loads_too_much(k, *shorter)
     except (KernelError, ValueError) as error:
         return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
-    loads, most = seen.where(writes=False), predicted_traffic(k, M, N, K)
-    shared = int((loads["memory"] == "shared").sum())
-    # To sum in C itself costs time, and no idea.
-    counts = loads["array"] != ("" if ladder.STEPS[k.step].reuse else "C")
-    mine = int((counts & (loads["memory"] == "global")).sum())
-    counted = {"global": (mine, most.global_loads), "shared": (shared, most.shared_loads)}
-    findings = [
-        Finding("too many loads", f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
-        for memory, (mine, needed) in counted.items()
-        if mine > needed
-    ]
     if findings := findings or reads_apart(k):
         return misses(report, *findings)
-    return replace(report, findings=tuple(takes_anothers_row(k)))
+    if spoilt := takes_anothers_row(k):
+        return replace(report, findings=tuple(spoilt))
+    return misses(report, *at_edges)
+
+
+def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
+    """The memories from which it loads more than the rung that it is launched like, in that product.
+
+    Raises ValueError or KernelError where nothing can follow it.
+    """
+    seen = trace(k, M, N, K)  # as the source has them; a compiler may take some away
+    loads, most = seen.where(writes=False), predicted_traffic(k, M, N, K)
+    # To sum in C itself costs time, and no idea.
+    counts = loads["array"] != ("" if ladder.STEPS[k.step].reuse else "C")
+    mine = {memory: int((counts & (loads["memory"] == memory)).sum()) for memory in ("global", "shared")}
+    most = {"global": most.global_loads, "shared": most.shared_loads}
+    return [
+        Finding("too many loads", f"{mine[memory]:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
+        for memory, needed in most.items()
+        if mine[memory] > needed
+    ]
 
 
 def reads_apart(k: Kernel) -> list[Finding]:
@@ -307,12 +322,19 @@ def judge_naive(k: Kernel) -> Report:
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)
     report = right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2))
-    words = {"CUDA": ("cuda.grid",), "OpenCL": ("get_global_id", "return")}[k.dialect]
-    code = without_comments(k.source) if k.dialect == "OpenCL" else re.sub("#.*", "", k.source)
-    used = [word for word in words if re.search(rf"\b{re.escape(word)}\b", code)]
+    if k.dialect == "CUDA":
+        used = ["cuda.grid"] * any(re.search(r"\bgrid$", name) for name in called(k.source))
+    else:
+        code = without_comments(k.source)
+        used = [word for word in ("get_global_id", "return") if re.search(rf"\b{word}\b", code)]
     if not report or not used:
         return report
     return misses(report, Finding("not allowed", f"this exercise does without {' and '.join(used)}"))
+
+
+def called(source: str) -> set[str]:
+    """The names of all that Python source calls, such as {"cuda.grid", "range"}; those of a docstring are none."""
+    return {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
 
 
 def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
@@ -333,18 +355,27 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
 
 @takes
 def judge_rounds(k: Kernel) -> Report:
-    """Check a tiled kernel launched like `naive`, whose rounds shall come from K: as many as K has tiles."""
+    """Check a tiled kernel launched like `naive`, whose rounds shall come from K: as many as K has tiles.
+
+    Counted where K has more tiles than C has blocks a side, and where it has fewer.
+    """
     tile = k.parameters["BM"]
-    seen = traced(k, tile, tile, tile + 1)
-    if seen is None:
-        return check(k)
-    staged = seen.where(memory="shared", writes=True, thread=0)
-    rounds = int((staged["array"] == staged["array"][0]).sum()) if len(staged) else 0
-    report = check(k) if rounds <= 2 else Report(str(k), (), 1, k.source)
-    if rounds == 2 or not report:
-        return report
-    text = f"it stages {rounds} tiles of a matrix where K is {tile + 1} and the tile {tile} wide, so 2 do"
-    return replace(report, findings=(Finding("rounds", text, lines_of(k, staged)),))
+    for shape, needed in (((tile, tile, tile + 1), 2), ((2 * tile, 2 * tile, tile), 1)):
+        seen = traced(k, *shape)
+        if seen is None:
+            break
+        staged = seen.where(memory="shared", writes=True, thread=0)
+        staged = staged[(staged["array"] == staged["array"][:1]) & (staged["block"] == staged["block"][:1]).all(axis=1)]
+        if len(staged) == needed:
+            continue
+        few = len(staged) <= needed + 1  # to check many rounds would take a simulator minutes
+        report = check(k) if few else Report(str(k), (), 1, k.source)
+        if not report:
+            return report
+        text = f"it stages {len(staged)} tiles of a matrix where K is {shape[2]} and the tile {tile} wide"
+        found = Finding("rounds", f"{text}; {needed} would do", lines_of(k, staged))
+        return misses(report, found) if few else replace(report, findings=(found,))
+    return check(k)
 
 
 # ----------------------------------------------------------------------------------------------- page 09: a turned tile

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "opencl": ["OpenCLKernel", "opencl_kernel"],
         "given": ["sizes"],
         "operands": ["draw"],
+        "units": ["mma_bfloat16", "mma_float16", "mma_tf32", "word_bfloat16", "word_float16", "word_tf32"],
         "webgpu": ["WebGPUKernel", "webgpu_kernel"],
         "wide": ["load4", "store4"],
     },

@@ -60,6 +60,7 @@ class Contestant:
     device         the `devices.Device` it runs on; None for the host
     own            True for a learner's kernel, which must pass `check` before it runs here
     build_seconds  what building took; None where nobody knows
+    inputs         the type that it rounds A and B to, such as "tf32"; "float32" where it takes them as they are
     """
 
     dialect = "Python"
@@ -68,6 +69,7 @@ class Contestant:
     source = ""
     own = False
     build_seconds: float | None = 0.0
+    inputs = "float32"
     multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
     def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:

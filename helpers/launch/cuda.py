@@ -15,6 +15,7 @@ from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
 from .given import told
 from .kernel import Kernel, no_room
+from .on_ptx import CompiledKernel
 from .operands import OnDevice
 from .resolve import Dialect
 
@@ -32,13 +33,14 @@ def cuda_kernel(
     like: str | None = None,
     parameters: str | None = None,
     **given: int,
-) -> "CudaKernel":
+) -> "CudaKernel | CompiledKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
     with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
     that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
-    `device`: None; CUDA has one, the current GPU or the simulator.
+    `device`: None; CUDA has one, the current GPU or the simulator, in whose place the PTX machine runs compiled code
+    where a step is beyond it.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
@@ -50,16 +52,28 @@ def cuda_kernel(
             function, source = from_text(step, asked["parameters"]), step
         else:
             function, source = from_function(step)
-    return CudaKernel(function, source=source, **asked)
+    kind = CompiledKernel if asked["device"] is devices.PTX_MACHINE else CudaKernel
+    return kind(function, source=source, **asked)
 
 
 def only_device(step, name):
-    """The one CUDA device. Raises ValueError for a name, since there is nothing to choose."""
+    """The one CUDA device; the PTX machine for a step that Numba's simulator cannot run.
+
+    Raises ValueError for a name, since there is nothing to choose, and for a GPU that has not what the step uses.
+    """
     if name is not None:
         raise ValueError(
             f"device={told(name)}: CUDA kernels run on the current GPU, or in the simulator; leave it out."
         )
-    return devices.cuda_device()
+    device, least = devices.cuda_device(), step.capability if step else ()
+    if least and device.kind == "simulator":
+        return devices.PTX_MACHINE
+    if least and tuple(device.handle.compute_capability) < least:
+        raise ValueError(
+            f"{step.name} needs the matrix units of a GPU of compute capability {least[0]}.{least[1]} or more, such as "
+            f"an A100 or an RTX 3070; {device.name} has {'.'.join(map(str, device.handle.compute_capability))}."
+        )
+    return device
 
 
 CUDA = Dialect(

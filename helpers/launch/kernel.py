@@ -24,6 +24,7 @@ class Kernel(Contestant):
         self.name = self.step = step
         self.parameters, self.source, self.device, self.by_shape = parameters, source, device, by_shape
         self.own, self.checked = own, not own
+        self.inputs = parameters.get("INPUT", "float32")
         self.block = ladder.STEPS[step].block(parameters)
 
     def refuse(self, M: int, N: int, K: int) -> None:
@@ -62,7 +63,7 @@ class Kernel(Contestant):
     def __str__(self):
         if self.own:
             return f"your kernel ({self.dialect}, launched like {self.step})"
-        return f"{self.step} ({self.dialect})"
+        return f"{self.step} ({self.dialect}{f', {self.inputs}' * (self.inputs != 'float32')})"
 
     def __repr__(self):
         return f"<{self}: {ladder.spell(self.parameters)}{', or less, by the shape' * self.by_shape}>"

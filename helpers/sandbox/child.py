@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import devices, files, jail
+from .. import devices, files, jail, ladder
 from ..launch import Kernel
 from ..launch.cuda_source import TEXT, came_as_text
 from ..launch.numba_internals import plain_function
@@ -106,6 +106,11 @@ def in_child(
     `simulated`: False loads Numba there for a GPU, to compile and not to run.
     """
     refuse_unbuilt(k)
+    if simulated and k.dialect == "CUDA" and ladder.STEPS[k.step].capability:
+        raise ValueError(
+            f"{k} uses a GPU's matrix units, which Numba's simulator has not, so it cannot be watched there. run_ptx "
+            f"runs it compiled, and counts what it does."
+        )
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name

@@ -107,11 +107,36 @@ def with_an_offset(lines, rng):
     lines[number] = line[: place.start()] + f"[{place[1]}+{int(place[2] or 0) + step}]" + line[place.end() :]
 
 
+def with_a_wrong_group(lines, rng):
+    """One more group may be on its way; not behind the loop, where the last of them brings what nobody reads."""
+    inside = waits(lines)[:-1] if len(waits(lines)) > 1 else waits(lines)
+    for number in inside[rng.integers(len(inside))]:
+        lines[number] = re.sub(r"\d+", lambda found: str(int(found[0]) + 1), lines[number])
+
+
+def with_swapped_rows(lines, rng):
+    """Two loads of matrices take each other's rows."""
+    rows = {n: re.search(r"\[.*\]", line)[0] for n, line in enumerate(lines) if line.startswith("ldmatrix")}
+    one = rng.choice(list(rows))
+    other = rng.choice([n for n in rows if lines[n].split()[0] == lines[one].split()[0] and rows[n] != rows[one]])
+    lines[one], lines[other] = (lines[n].replace(rows[n], rows[m]) for n, m in ((one, other), (other, one)))
+
+
+def without_a_barrier(lines, rng):
+    """Any but one behind a second wait for the same groups: the barrier behind the first one will do."""
+    needed = [n for some in waits(lines) for n in some]
+    barriers = [n for n, line in enumerate(lines) if line.startswith("bar.sync")]
+    behind = {n: "cp.async.wait" not in lines[n - 1] or n - 1 in needed for n in barriers}
+    lines[rng.choice([n for n in barriers if behind[n]])] = ""
+
+
+PLANTED = (without_a_wait, with_a_wrong_fragment, with_an_offset, with_a_wrong_group, with_swapped_rows)
 FAULTS = [
-    (name, fault)
-    for name in ("f32", "tf32", "f16", "f16_copied")
-    for fault in (without_a_wait, with_a_wrong_fragment, with_an_offset)
-    if not (name == "f32" and fault is with_a_wrong_fragment) and not (name == "f16" and fault is without_a_wait)
+    pytest.param(name, fault, marks=[pytest.mark.bulk] * (name == "bf16"))
+    for name in ("f32", "tf32", "f16", "bf16", "f16_copied")
+    for fault in (*PLANTED, without_a_barrier)
+    if not (name == "f32" and fault in (with_a_wrong_fragment, with_swapped_rows))
+    and not (name in ("f16", "bf16") and fault in (without_a_wait, with_a_wrong_group))
 ]
 
 

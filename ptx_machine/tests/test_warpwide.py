@@ -324,6 +324,12 @@ def test_matrices_are_loaded_as_the_manual_has_it(many, transposed):
             assert np.array_equal(got[lane, matrix : matrix + 1].view(np.uint16), pair), (lane, matrix)
     load = next(one for one in run.requests if one.text.startswith("ldmatrix"))
     assert (load.memory, load.act, load.bytes) == ("shared", "load", many * 128) and load.instructions == 1
+    generic = body.replace(".shared.b16", ".b16").replace("[%r12]", "[%rd8]")
+    generic = generic.replace("        ldmatrix", "        cvt.u64.u32 %rd8, %r12;\n        ldmatrix")
+    run, again = together(generic, words, many, ".shared .align 16 .b8 tile[512];")
+    assert run and np.array_equal(again, got)
+    run, _ = together(generic.replace("[%rd8]", "[%rd1]"), words, many, ".shared .align 16 .b8 tile[512];")
+    assert "out of bounds" in {one.kind for one in run.findings}
     run, _ = together(body.replace("bar.sync 0;", ""), words, many, ".shared .align 16 .b8 tile[512];")
     assert {one.kind for one in run.findings} == {"race"}
 

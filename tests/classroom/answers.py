@@ -56,6 +56,21 @@ def my_naive(A, B, C):
         for k in range(A.shape[1]):
             C[row, col] += A[row, k] * B[k, col]
 """,
+        "by what it leaves out, and in strides of the grid": '''
+@cuda.jit
+def my_naive(A, B, C):
+    """The naive kernel, with neither cuda.grid(2) nor a guard."""
+    row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    while row < C.shape[0]:
+        col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+        while col < C.shape[1]:
+            acc = float32(0)
+            for k in range(A.shape[1]):
+                acc += A[row, k] * B[k, col]
+            C[row, col] = acc
+            col += cuda.gridDim.y * cuda.blockDim.y
+        row += cuda.gridDim.x * cuda.blockDim.x
+''',
         "backwards, with a function of its own": """
 @cuda.jit(device=True)
 def number(block, width, thread):
@@ -131,6 +146,7 @@ def by_hand(A, B):
 const uint col = get_group_id(0) * get_local_size(0) + get_local_id(0);
 const uint row = get_group_id(1) * get_local_size(1) + get_local_id(1);
 """,
+        "from the other end": "const size_t col = get_global_size(0) - 1 - get_global_id(0), row = get_global_id(1);",
         "one number in the grid": """
 const size_t wide = get_global_size(0), mine = get_global_id(1) * wide + get_global_id(0);
 const size_t row = mine / wide, col = mine % wide;
@@ -591,6 +607,11 @@ WRONG = {
             {ROW: "row, col = cuda.grid(2)", COL: ""},
             "cuda.grid",
         ),
+        "k from -1 on": ({"acc, k = float32(0), 0": "acc, k = float32(0), -1"}, "negative index"),
+        "adds to C": (
+            {"acc, k = float32(0), 0": "k = 0", "acc +=": "C[row, col] +=", "        C[row, col] = acc\n": ""},
+            "adds to C",
+        ),
         "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
     },
     "02.2": {
@@ -613,6 +634,7 @@ WRONG = {
             "return",
         ),
         "stores the last product": ({"acc +=": "acc ="}, "K is cut"),
+        "16 bits of k": ({"for (int k": "for (short k"}, "✗"),
         "nobody stores": ({"C[row * N + col] = acc;": ""}, "nothing arrives"),
     },
     "02.3": {
@@ -640,6 +662,19 @@ WRONG = {
             "",
         ),
         "every row twice": ("const size_t row = get_global_id(1) / 2;\nconst size_t col = get_global_id(0);", ""),
+        "right, and x runs down a column": (
+            "const size_t high = get_global_size(1), mine = get_global_id(1) * get_global_size(0) + get_global_id(0);\n"
+            "const size_t row = mine % high, col = mine / high;",
+            "not coalesced",
+        ),
+        "work-items beyond C do its last row and column again": (
+            "const size_t col = min((int)get_global_id(0), N - 1), row = min((int)get_global_id(1), M - 1);",
+            "too many loads",
+        ),
+        "counted from the other end, from 1 on": (
+            "const size_t col = get_global_size(0) - get_global_id(0), row = get_global_id(1);",
+            "unwritten",
+        ),
         "z for y": ("const size_t row = get_global_id(2);\nconst size_t col = get_global_id(0);", ""),
         "row missing": ("const size_t col = get_global_id(0);", "does not compile"),
         "a row that stays outside": (
@@ -658,6 +693,21 @@ WRONG = {
         "64 of K": ({"k < K;": "k < 64;"}, "✗"),
         "128 of K at most": ({"k < K;": "k < min(K, 128);"}, "✗"),
         "a counter of 8 bits": ({"int k = 0": "uchar k = 0"}, "✗"),
+        "a counter of 16 bits": ({"int k = 0": "short k = 0"}, "✗"),
+        "16 bits for a place in A": ({"A[row * K + k]": "A[(ushort)(row * K + k)]"}, "✗"),
+        "16 bits for a place in B": ({"B[col * K + k]": "B[(ushort)(col * K + k)]"}, "✗"),
+        "16 bits for a place in C": ({"C[row * N + col]": "C[(ushort)(row * N + col)]"}, "✗"),
+        "half of a square C": (
+            {"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
+            "wrong numbers",
+        ),
+        "the last product twice where K is even": (
+            {
+                "k < K; k++)\n    acc +=": "k + 1 < K; k += 2)\n    acc += A[row * K + k + 1] * B[col * K + k + 1] +",
+                "C[row": "acc += A[row * K + K - 1] * B[col * K + K - 1];\nC[row",
+            },
+            "wrong numbers",
+        ),
         "one k too few": ({"k < K;": "k < K - 1;"}, "it reads"),
         "a whole number": ({"float acc = 0.0f": "int acc = 0"}, "✗"),
         "plus for times": ({"* B[": "+ B["}, "wrong numbers"),
@@ -676,6 +726,15 @@ WRONG = {
         "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
         "single steps": ({"A.shape[1], TPB": "A.shape[1]"}, "✗"),
         "one round more": ({"A.shape[1], TPB": "A.shape[1] + TPB, TPB"}, "round"),
+        "the grid's rounds, or more": (
+            {"A.shape[1], TPB": "max(TPB * cuda.gridDim.x, A.shape[1]), TPB"},
+            "it stages 2 tiles",
+        ),
+        "the longer of K and N": ({"A.shape[1], TPB": "max(B.shape[0], B.shape[1]), TPB"}, "it stages 2 tiles"),
+        "one round more where K is whole tiles": (
+            {"A.shape[1], TPB": "A.shape[1] + TPB - 1, TPB"},
+            "it stages 2 tiles of a matrix where K is 4 and the tile 4 wide; 1 would do",
+        ),
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
         "no second barrier": (
             {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},
@@ -698,6 +757,13 @@ for k in range(k0, min(k0 + TILE, K)):
         acc += A[row, k] * B[k, col]
 k0 += TILE
 """,
+            "too many loads",
+        ),
+        "the edge's numbers, times zero": (
+            {
+                "A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)": "A[min(row, M - 1), min(k0 + tx, K - 1)]"
+                " * (row < M and k0 + tx < K)"
+            },
             "too many loads",
         ),
         "reads down the columns": (
@@ -753,6 +819,13 @@ for (int k = k0; k < min(k0 + TILE, K); k++)
 """,
             "too many loads",
         ),
+        "the edge's numbers, times zero": (
+            {
+                "(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[min(row, M - 1) * K + min(k0 + tx, K - 1)]"
+                " * (row < M && k0 + tx < K)"
+            },
+            "too many loads",
+        ),
         "reads down the columns": (
             TILED
             % f"""
@@ -795,6 +868,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
             {"c = tx; c < BN; c += THREADS_X": "c = tx * TN; c < (tx + 1) * TN; c++"},
             "not coalesced",
         ),
+        "the last column for those outside": (
+            {"k0 + r < K && col0 + c < N": "k0 + r < K", "* N + col0 + c]": "* N + min(col0 + c, N - 1)]"},
+            "too many loads",
+        ),
         "a comma index": ({"As[r][c]": "As[r, c]"}, "As[r, c]"),
         "each stages all of A": ({"r = ty; r < BM; r += THREADS_Y": "r = 0; r < BM; r++"}, "too many loads"),
     },
@@ -832,6 +909,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "the row below": ({"load4(As, r, k)": "load4(As, r + 1, k)"}, "✗"),
         "the next four steps of A": ({"load4(As, r, k)": "load4(As, r, k + 4)"}, "✗"),
         "two steps of four": ({"k += 4": "k += 8"}, "✗"),
+        "the threads along x as a number": ({"j * THREADS_X": "j * 2"}, "wrong at other sizes"),
+        "the threads along y as a number": ({"4 * THREADS_Y": "4 * 2"}, "wrong at other sizes"),
     },
     "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),

@@ -8,17 +8,21 @@ from few import few
 
 import ptx_machine
 from helpers import cuda_kernel, devices, ladder
+from helpers.instruments.compiler import kind
 from helpers.instruments.counts import (
     TRIED,
     Work,
     count,
+    count_text,
     counts_of,
     executions,
     fetches_ahead,
     from_row,
     kept,
+    matrix_product,
     numbered,
     request,
+    tiles_ahead,
     to_row,
     work,
 )
@@ -205,3 +209,126 @@ def test_warps_that_are_not_full_count_as_whole_ones(TILE):
     counts = count(cuda_kernel("tiled", TILE=TILE), "sm_80")
     assert counts.tile.fma == TILE  # one warp
     assert min(counts.tile.requests.values()) > 0 and min(counts.once.requests.values()) > 0
+
+
+# ------------------------------------------------------------------------------- matrix units, asynchronous copies
+
+
+def test_products_of_matrices_are_told_by_their_type_and_shape():
+    for text, expected in {
+        "HMMA.16816.F32 R4, R8, R12, R4": ("float16", 2048),
+        "HMMA.1688.F32 R4, R8, R12, R4": ("float16", 1024),
+        "@P0 HMMA.16816.F32.BF16 R4, R8, R12, R4": ("bfloat16", 2048),
+        "HMMA.1688.F32.TF32 R4, R8, R12, R4": ("tf32", 1024),
+        "HMMA.1684.F32.TF32 R4, R8, R12, R4": ("tf32", 512),
+        "HMMA.16816.F16 R4, R8, R12, R4": ("float16, float16 sums", 2048),
+        "IMMA.16832.S8.S8 R4, R8.ROW, R12.COL, R4": ("int8", 4096),
+    }.items():
+        assert kind(text) == "matrix product"
+        assert matrix_product(text) == expected
+    with pytest.raises(KernelError, match=r"HMMA\.884"):
+        matrix_product("HMMA.884.F32.F32.STEP0 R4, R8, R12, R4")
+    assert kind("LDSM.16.M88.4 R4, [R2]") == "shared load of matrices, 16 bytes"
+    assert kind("LDSM.16.MT88.2 R4, [R2]") == "shared load of matrices, 8 bytes"
+    assert kind("LDSM.16.M88 R4, [R2]") == "shared load of matrices, 4 bytes"
+    assert kind("LDGSTS.E.BYPASS.LTC128B.128 [R2], [R4.64]") == "copy from global to shared, 16 bytes"
+    assert kind("LDGSTS.E [R2], [R4.64]") == "copy from global to shared, 4 bytes"
+    assert kind("LDGDEPBAR") == kind("@!PT LDS RZ, [RZ]") == "other"
+
+
+def test_a_copy_asks_two_memories_and_matrices_join_no_loads():
+    copies = [
+        one(3, memory, act, "cp.async.cg", lines=8, size=512)
+        for memory, act in (("global", "load"), ("shared", "store"))
+    ]
+    loads = one(5, "shared", "load", "ldmatrix.sync.aligned.m8n8.x4", pieces=16, paired=4, size=512)
+    code = listed((3, "LDGSTS.E.BYPASS.128 [R1], [R2.64]"), (5, "LDSM.16.M88.4 R4, [R2]"))
+    done = work(code, np.array([2.0, 3.0]), Once(*copies, loads))
+    assert done.requests == {("global", 2.0, 512.0): 2.0, ("shared", 1.0, 512.0): 2.0, ("shared", 4.0, 512.0): 3.0}
+
+
+@pytest.mark.parametrize(
+    "lines, expected",
+    [
+        (("cp.async.commit_group;", "cp.async.wait_group 0;", "mma.sync.aligned"), 0),
+        (("cp.async.commit_group;", "cp.async.wait_group 2;", "mma.sync.aligned"), 2),
+        (("cp.async.wait_group 1;", "cp.async.commit_group;", "fma.rn.f32"), 2),
+        (("cp.async.commit_group;", "mma.sync.aligned", "cp.async.wait_all;"), 1),
+        (("cp.async.wait_group 0;", "mma.sync.aligned", "cp.async.commit_group;"), 0),
+        (("ld.global.f32", "st.shared.f32", "mma.sync.aligned"), 0),
+    ],
+)
+def test_how_many_tiles_are_multiplied_on_the_way(lines, expected):
+    ptx = "\n".join(["cp.async.commit_group;", "L:", *lines, "bra L;", "cp.async.wait_group 0;"])
+    short = dict.fromkeys(range(1, len(lines) + 5), 1)
+    long = {line: 2 if 2 < line <= 2 + len(lines) else 1 for line in short}
+    assert tiles_ahead(ptx, short, long) == expected
+
+
+MATRICES = """
+    #include <cuda_fp16.h>
+    __global__ void product(const __half* A, const __half* B, float* C, int K) {
+        __shared__ __align__(16) __half a[2][16][32], b[2][8][32];
+        int lane = threadIdx.x;
+        auto copy = [&](__half (*to)[32], const __half* from, int k) {
+            unsigned place = __cvta_generic_to_shared(&to[lane / 4][lane % 4 * 8]);
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
+                "r"(place), "l"(from + lane / 4 * K + k + lane % 4 * 8));
+        };
+        auto bring = [&](int k) {
+            int into = k / 32 % 2;
+            copy(a[into], A, k);
+            copy(a[into] + 8, A + 8 * K, k);
+            copy(b[into], B, k);
+            asm volatile("cp.async.commit_group;");
+        };
+        float c[4] = {0, 0, 0, 0};
+        bring(0);
+        #pragma unroll 1
+        for (int k = 0; k < K; k += 32) {
+            bring(k + 32 < K ? k + 32 : 0);
+            asm volatile("cp.async.wait_group 1;");
+            __syncthreads();
+            for (int i = 0; i < 32; i += 16) {
+                unsigned x[4], y[2];
+                unsigned from_a = __cvta_generic_to_shared(&a[k / 32 % 2][lane % 16][i + lane / 16 * 8]);
+                unsigned from_b = __cvta_generic_to_shared(&b[k / 32 % 2][lane % 8][i + lane / 8 % 2 * 8]);
+                asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                    : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from_a));
+                asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                    : "=r"(y[0]), "=r"(y[1]) : "r"(from_b));
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                    "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                    : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+            }
+            __syncthreads();
+        }
+        for (int i = 0; i < 4; ++i) C[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = c[i];
+    }"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_a_kernel_with_copies_matrices_and_products_is_counted_as_on_paper(arch):
+    ptx, names = ptx_machine.from_cuda(MATRICES, "product")
+    text = ptx.replace(".target sm_80", f".target {arch}")
+
+    def run(K):
+        args = [np.ones((16, K), np.float16), np.ones((8, K), np.float16), np.zeros((16, 8), np.float32), K]
+        done = ptx_machine.run(text, (1,), (32,), args, names["product"])
+        assert done and (done.arrays[2] == K).all()
+        return done
+
+    counts = count_text("product", text, arch, (32, 1), (16, 8, 32), run)
+    assert counts.tile.matrix == {"float16": 16 * 8 * 32} and counts.once.matrix == {}
+    assert counts.tile.requests == {
+        ("global", 8.0, 512.0): 3.0,  # 8 rows, each of another line
+        ("shared", 4.0, 512.0): 3.0,  # what they store
+        ("shared", 8.0, 256.0): 2.0,  # rows lie 64 bytes apart: four of them in the same banks
+        ("shared", 16.0, 512.0): 2.0,
+    }
+    assert (counts.waits, counts.ahead, counts.shared_bytes) == (True, 1, 3072)
+    assert from_row(to_row(counts)) == counts
+    half = text.replace("wait_group 1", "wait_group 0")
+    assert count_text("product", half, arch, (32, 1), (16, 8, 32), run).ahead == 0

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -107,6 +108,7 @@ RIGHT = {
         lambda ridge: ridge * 12 / 2,
         lambda ridge: 4 * 3 * ridge / 2.0,
         lambda ridge: 6 * Fraction(ridge),
+        lambda ridge: 6 * Decimal(ridge),
         lambda ridge: np.float64(ridge) / (2 / 12),
     ],
     "sectors": [sectors_by_bytes, sectors_in_turn, lambda stride: min(32, max(1, 4 * stride))],
@@ -149,6 +151,7 @@ RIGHT = {
         lambda M, N, K, cores: int(
             np.maximum(np.ceil(M / 1026), np.minimum(np.ceil(4 * cores / np.ceil(N / 32)), M * min(N, 32) * K // 2**19))
         ),
+        lambda M, N, K, cores: min(M, tiles()(M, N, K, cores)),  # no tile without a row
     ],
     "least_seconds": [
         seconds_with_if,
@@ -213,6 +216,8 @@ WRONG = {
         lambda ridge: math.sqrt(6 * ridge),
         lambda ridge: 6 * max(ridge, 1),
         lambda ridge: 6.001 * ridge,
+        lambda ridge: 6 * round(Decimal(ridge), 1),
+        lambda ridge: Decimal("NaN"),
         lambda ridge: 6.000001 * ridge,
         lambda ridge: round(6 * ridge, 1),
         lambda ridge: min(6 * ridge, 1024),
@@ -310,6 +315,7 @@ WRONG = {
     ],
     "fits": [
         lambda BM, BN, BK, TM, TN: TM * TN <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # a rule that nobody gave
+        lambda BM, BN, BK, TM, TN: BK <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # nor this one
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=2)),  # padding for one of two tiles
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=0)),
         fit(threads, lambda BM, BN, BK: shared(BM, BN, BK, extra=8)),

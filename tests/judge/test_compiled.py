@@ -11,7 +11,7 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import compiled
 from helpers.judge.compiled import trial_compiled
 from helpers.judge.trials import Trial, trial
-from helpers.launch import KernelError
+from helpers.launch import KernelError, draw
 
 pytestmark = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
@@ -219,7 +219,7 @@ def test_the_line_of_a_function_is_counted_from_its_own_source():
 def test_an_instruction_that_is_not_known_is_no_verdict(monkeypatch):
     def with_a_strange_one(job, step, shapes, more):
         text = compiled.ptx(job, compiled.CAPABILITY, lines=True).replace("fma.rn.f32", "fma.rx.f32")
-        compiled.Compiled(text, step, job.parameters).launched(*compiled.draw(*shapes[0]))
+        compiled.Compiled(text, step, job.parameters).launched(*draw(*shapes[0]))
 
     monkeypatch.setattr(compiled, "examine_compiled", with_a_strange_one)
     report = check(edited("naive", []))

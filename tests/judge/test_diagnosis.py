@@ -15,6 +15,8 @@ SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message 
 class Wrong:
     """In place of a kernel with tiles of 4 x 4 x 4, or those of `step`: C is product(A, B, what C held before)."""
 
+    inputs = "float32"
+
     def __init__(self, product, step="tiled", parameters=None):
         self.product, self.step, self.parameters = product, step, parameters or {"TILE": 4}
 

@@ -65,6 +65,16 @@ def test_each_of_two_sizes_is_once_the_larger_one(step):
             assert any(p[one] > p[other] for p in sets) and any(p[one] < p[other] for p in sets), (one, other, sets)
 
 
+@pytest.mark.parametrize("step", ["register_1d", "register_2d", "vectorized"])
+def test_where_a_thread_owns_more_the_threads_are_once_not_as_many(step):
+    """`j * 2` in place of `j * THREADS_X` is right for one j, and wherever two threads lie side by side."""
+    k = own("CUDA", step)
+    sets = [(p, ladder.STEPS[step].block(p)) for p in other_sizes(k)]
+    for name in {"TM", "TN"} & set(k.parameters):
+        for side in (0, 1):
+            assert any(p[name] > k.parameters[name] and block[side] != k.block[side] for p, block in sets), (name, side)
+
+
 @pytest.mark.parametrize("wrong", ["Bs[BN / PANEL][BN][TN]", pytest.param("Bs[BN / PANEL][BK][TM]", marks=bulk)])
 def test_a_piece_that_is_packed_only_on_one_path_is_tried_there_at_all_sizes(wrong):
     """`packed` uses Bs where BM is not TM."""

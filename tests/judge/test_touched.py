@@ -51,6 +51,15 @@ def test_a_kernel_that_stages_no_tiles_does_not_pass():
     assert not report and "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
 
 
+def test_numbers_of_the_edge_in_place_of_zeros_do_not_pass():
+    staged = "A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)"
+    edge = "A[min(row, M - 1), min(k0 + tx, K - 1)] * (row < M and k0 + tx < K)"
+    source = cuda_kernel("tiled").source
+    report = check_loads(cuda_kernel(source.replace(staged, edge), like="tiled", TILE=4))
+    assert not report and "computes the right C, but misses the idea" in repr(report)
+    assert "1,924 from global memory at 15 x 15 x 15, where 1,800 do." in repr(report)
+
+
 @pytest.mark.parametrize("size", ["K", *(pytest.param(size, marks=pytest.mark.bulk) for size in "MN")])
 def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
     sums = {

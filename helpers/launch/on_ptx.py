@@ -1,0 +1,130 @@
+"""Compiled CUDA kernels on the PTX machine, with no GPU: for steps whose threads do what Numba's simulator cannot."""
+
+import functools
+import pkgutil
+from collections.abc import Callable
+
+import numpy as np
+
+import ptx_machine
+
+from .. import devices, ladder
+from . import operands
+from .contestant import Work
+from .errors import KernelError
+from .kernel import Kernel
+from .operands import OnDevice
+
+LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
+C_AT = 22  # where a kernel of (A, B, C) takes C's elements
+CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "error"}  # wrong even if the numbers are right
+ARCH = "sm_80"  # an A100's; the course's kernels need no younger one
+# Who compiles stands in a room above, in a child process, since here Numba simulates. It is found by name, as a step's
+# file is.
+COMPILER = "helpers.instruments.compiler:ptx_of"
+
+
+def refuse_long(M: int, N: int, K: int) -> None:
+    """Raise ValueError for sizes that the PTX machine would take minutes for."""
+    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
+        raise ValueError(
+            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
+            f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
+        )
+
+
+def run_arrays(
+    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, C: np.ndarray, limit: int | None = None
+) -> ptx_machine.Run:
+    """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
+
+    `limit`: instructions that blocks side by side may take together. Raises KernelError, with its line, for what the
+    PTX machine does not know.
+    """
+    args = []
+    for array, is_input in ((A, True), (B, True), (C, False)):
+        array = array.view()
+        array.flags.writeable = not is_input
+        # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
+        args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
+    names = dict(zip((4, 13, C_AT), "ABC", strict=True))
+    try:
+        return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit or 5000 * (A.shape[1] + 100))
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
+
+
+class PTXWork(Work):
+    """A, B and C, ready for compiled code to be run on them again and again. `run`: what came of the last time."""
+
+    simulated = True
+
+    def __init__(self, ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, fill: float | None):
+        self.ptx, self.block, self.grid, self.A, self.B = ptx, block, grid, A, B
+        self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
+
+    def multiply(self):
+        """Run the code once."""
+        self.run = run_arrays(self.ptx, self.block, self.grid, self.A, self.B, self.C)
+        self.C = self.run.arrays[2]
+
+    def download(self):
+        """C, a new array. Raises KernelError for what no GPU would do, such as a store outside every array."""
+        found = [finding for finding in self.run.findings if finding.kind in CERTAIN]
+        if found:
+            raise KernelError(f"{found[0].kind}: {found[0].message}")
+        return self.C.copy()
+
+    def left_alone(self, A, B):
+        """Whether A and B are as they were: a store to them is a finding, and is not done."""
+        return not any(finding.kind == "writes to an input" for finding in self.run.findings)
+
+    def memory(self):
+        """Bytes of each array."""
+        return {id(X): X.nbytes for X in (self.A, self.B, self.C)}
+
+
+class CompiledKernel(Kernel):
+    """A CUDA kernel that runs compiled, on the PTX machine."""
+
+    dialect = "CUDA"
+
+    def __init__(self, function: Callable, **asked: object):
+        super().__init__(**asked)
+        self.function = function
+
+    @functools.cached_property
+    def ptx(self) -> str:
+        """What the compiler made of it. Raises KernelError for what does not compile."""
+        return pkgutil.resolve_name(COMPILER)(self, ARCH)
+
+    def refuse_size(self, M, N, K):
+        """Raise what speaks against that size, and against any: KernelError where NVIDIA's compiler is missing."""
+        refuse_long(M, N, K)
+        if devices.nvidia_tool("ptxas") is None:
+            raise KernelError(
+                f"{self} uses a GPU's matrix units, which Numba's simulator has not. Without a GPU it is compiled and "
+                f"runs on the PTX machine, and NVIDIA's compiler is not installed here. It needs no GPU: "
+                f"python3 tools/install.py {devices.cuda_extra()} adds it (some 220 MB); then restart the kernel."
+            )
+
+    def upload(self, A, B, fill=np.nan):
+        """A (M, K) and B (K, N) for the PTX machine, beside a C full of `fill`."""
+        self.refuse_size(A.shape[0], B.shape[1], A.shape[1])
+        A, B = (X.memory if isinstance(X, OnDevice) else X for X in operands.pair_for(A, B, self.device))
+        return PTXWork(self.ptx, self.block, self.grid(A.shape[0], B.shape[1]), A, B, fill)
+
+    def place(self, X, over=None):
+        """X for the PTX machine, in memory of its own, or over another matrix of that shape."""
+        X = operands.as_placed("X", X)
+        if over is None:
+            return OnDevice(X.shape, X.copy(), self.device)
+        operands.refuse_another_shape(X, over)
+        over.memory[:] = X
+        return over
+
+    def __repr__(self):
+        return (
+            f"<{self}: {ladder.spell(self.parameters)}; compiled, and run on the PTX machine, since Numba's simulator "
+            f"has no matrix units>"
+        )

@@ -1,0 +1,172 @@
+"""Kernels that round their inputs: the bound of each type, and that wrong ones do not hide in it."""
+
+import importlib.util
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from few import few
+
+from helpers import check, cuda_kernel, devices, ladder
+from helpers.judge import error_bound, wrong_elements
+from helpers.judge.reference import FORMATS, drawn_for, held, right_within_bound, wrong_for
+from helpers.launch import Contestant, draw
+from ptx_machine.formats import exact, rounded
+
+compiled = pytest.mark.skipif(
+    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
+    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+)
+SOURCE = cuda_kernel("matrix_units").source
+NAMES = {"tf32": "tf32", "float16": "f16", "bfloat16": "bf16"}
+ODD = np.float32([0, -0.0, 1, -1 / 3, np.pi, 65504, 65519, 65520, -1e38, 3.4e38, 6e-8, 2.9e-8, 3.1e-8, 1e-40, 1e-45])
+ODD = np.append(ODD, np.random.default_rng(1).normal(size=1000).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_numbers_are_rounded_as_the_hardware_rounds_them(kind):
+    """To the nearest; where two are as near, TF32 goes away from zero and this goes to the even one."""
+    away = rounded(ODD.astype(np.float64), NAMES[kind], "rna" if kind == "tf32" else "rn")
+    theirs = away.view(np.float32) if kind == "tf32" else exact(away, NAMES[kind]).astype(np.float32)
+    np.testing.assert_array_equal(held(ODD, kind), theirs)
+    assert held(ODD, "float32") is ODD
+    np.testing.assert_array_equal(held(held(ODD, kind), kind), held(ODD, kind))
+
+
+def test_the_bound_is_the_one_that_was_derived():
+    """1/3 x 1/3 twice, in bfloat16: rounding makes each product (1 + 2**-8)**2 times as large at most; then two sums."""
+    A = np.full((1, 2), 1 / 3, np.float32)
+    third = Fraction(float(A[0, 0])) + Fraction(float(A[0, 0])) / 2**8 + Fraction(1, 2**134)
+    gamma = Fraction(4, 2**23) / (1 - Fraction(4, 2**23))
+    expected = (1 + gamma) * 2 * third**2 - 2 * Fraction(float(A[0, 0])) ** 2
+    assert error_bound(A, A.T.copy(), "bfloat16")[0, 0] == pytest.approx(float(expected), rel=1e-12)
+    B = np.full((1, 2), 0.5, np.float32)  # the type holds it, so rounding changes nothing
+    assert error_bound(B, B.T.copy(), "bfloat16")[0, 0] == pytest.approx(float(gamma) / 2, rel=1e-9)
+    with pytest.raises(ValueError, match=r"inputs='fp8': the types here are float32, tf32, float16, bfloat16"):
+        error_bound(A, A.T.copy(), "fp8")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_is_right_is_within_its_bound_and_not_in_float32s(kind):
+    A, B = draw(40, 50, 60)
+    C = (held(A, kind).astype(np.float64) @ held(B, kind)).astype(np.float32)
+    assert not wrong_elements(C, A, B, kind).any() and wrong_elements(C, A, B).any()
+    bound, error = error_bound(A, B, kind), np.abs(C - A.astype(np.float64) @ B)
+    assert wrong_for(A, B, kind)(C + 2 * bound.astype(np.float32)).all() and error.max() > bound.max() / 100
+
+
+def test_the_worst_cut_of_every_sum_is_within_the_bound():
+    """Sums that are cut off toward zero after each product, as no rounding to the nearest would do."""
+    A, B = (np.abs(X) for X in draw(8, 9, 400))
+    A, B = held(A, "float16"), held(B, "float16")
+    total = np.zeros((8, 9), np.float32)
+    for k in range(400):
+        exactly = total.astype(np.float64) + A[:, k : k + 1].astype(np.float64) * B[k].astype(np.float64)
+        near = exactly.astype(np.float32)
+        total = np.where(near > exactly, np.nextafter(near, np.float32(0)), near)
+    assert not wrong_elements(total, A, B, "float16").any() and wrong_elements(total[:, ::-1], A, B, "float16").any()
+
+
+def test_what_float16_cannot_hold_is_wrong():
+    A, B = np.float32([[70000, 1]]), np.float32([[1], [1]])
+    C = (held(A, "float16").astype(np.float64) @ held(B, "float16")).astype(np.float32)
+    assert np.isinf(C).all() and wrong_elements(C, A, B, "float16").all()
+    tiny = np.float32([[2.9e-8]])  # half of what is lost may be all of it
+    zero = np.float32([[0]])
+    assert not wrong_elements(zero, tiny, np.float32([[1]]), "float16").any()
+    assert wrong_elements(zero, np.float32([[9e-8]]), np.float32([[1]]), "float16").all()
+
+
+class Rounding(Contestant):
+    inputs = "bfloat16"
+
+
+def test_a_check_draws_what_the_type_holds_in_every_other_turn():
+    for turn, all_held in ((0, True), (1, False), (2, True)):
+        for X in drawn_for(Rounding(), (9, 8, 7), turn):
+            assert np.array_equal(held(X, "bfloat16"), X) == all_held
+
+
+@compiled
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_step_passes_its_bound_and_not_float32s(kind):
+    k = cuda_kernel("matrix_units", INPUT=kind)
+    report = check(k)
+    assert report and f"within the rounding bound of {kind} inputs" in repr(report)
+    assert "compiled, and run on the PTX machine" in repr(report) or not k.simulated
+    A, B = draw(40, 50, 60)
+    C = k(A, B)
+    assert right_within_bound(k, A, B) and wrong_elements(C, A, B).any()
+    assert kind == "tf32" or np.array_equal(C, k(held(A, kind), held(B, kind)))
+
+
+SMALL = ladder.STEPS["matrix_units"].defaults["simulator"] | dict(BK=32)  # two products of fragments or more
+SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
+# What is planted: [(old, new)], and what the verdict says.
+PLANTED = {
+    "two registers of A swapped": ([(SWAP, SWAP.replace("r % 2", "r // 2", 1).replace("r // 2 * 4", "r % 2 * 4"))], ""),
+    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], ""),
+    "places of A swapped": ([("w + place + r // 2 * 4]", "w + (place ^ 1) + r // 2 * 4]")], ""),
+    "half of K dropped": ([("w += 8", "w += 16")], ""),
+    "the last word dropped": ([("while w < WORDS", "while w < WORDS - 8")], ""),
+    "half of a word dropped": (
+        [("for h in range(HELD):", "numbers[HELD - 1] = 0\n        for h in range(1):")],
+        "",
+    ),
+    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], ""),
+    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], ""),
+    "no barrier before the product": ([("            cuda.syncthreads()  # 2.", "            # 2.")], "race"),
+    "no barrier after the product": ([("            cuda.syncthreads()  # 5.", "            # 5.")], "race"),
+    "an edge of C without a guard": ([("if row < M and col < N:", "if row < M:")], "out of bounds"),
+    "an edge of A without a guard": ([("if r < X.shape[0] and c < X.shape[1]", "if c < X.shape[1]")], "out of bounds"),
+    "a guard that is too strict": ([("if row < M and col < N:", "if row < M - 1 and col < N:")], ""),
+    "one K-tile too few": ([("while k0 < K:", "while k0 + BK <= K:")], ""),
+    "a misspelt name": ([("w += 8", "w += eight")], "does not compile"),
+}
+
+
+def test_what_is_planted_is_found_in_the_source():
+    for name, (changes, _) in PLANTED.items():
+        assert all(SOURCE.count(old) == 1 and old != new for old, new in changes), name
+
+
+@compiled
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    "name", few(PLANTED, "two registers of A swapped", "half of K dropped", "no barrier after the product")
+)
+def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
+    if name == "half of a word dropped" and kind == "tf32":
+        pytest.skip("a word holds one TF32 number")
+    changes, says = PLANTED[name]
+    source = SOURCE
+    for old, new in changes:
+        source = source.replace(old, new)
+    report = check(cuda_kernel(source, like="matrix_units", **SMALL | dict(INPUT=kind)))
+    assert not report and says in repr(report)
+
+
+@compiled
+def test_a_learners_function_passes_and_may_run_then():
+    from helpers.cuda.matrix_units import matrix_units
+
+    p = ladder.STEPS["matrix_units"].defaults["simulator"]
+    k = cuda_kernel(matrix_units(**p), like="matrix_units")
+    assert check(k, [(33, 17, 40), (1, 1, 1)])
+    A, B = draw(20, 30, 40)
+    assert not wrong_elements(k(A, B), A, B, "tf32").any()
+
+
+@compiled
+def test_where_nothing_could_be_tried_there_is_no_verdict(monkeypatch):
+    from helpers.judge import compiled as room
+
+    def strange(job, step, shapes, more):
+        text = room.ptx(job, room.CAPABILITY, lines=True).replace("mma.sync", "mma.sink")
+        room.Compiled(text, step, job.parameters).launched(*draw(*more[0]))
+
+    monkeypatch.setattr(room, "examine_compiled", strange)
+    k = cuda_kernel(SOURCE, like="matrix_units")
+    with pytest.raises(Exception, match=r"cannot be tried here: the compiled code .*not known"):
+        check(k)
+    assert not k.checked

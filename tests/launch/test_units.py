@@ -1,0 +1,160 @@
+"""The step `matrix_units`: right at any shape, compiled, on the PTX machine; what it takes; where it is refused."""
+
+import importlib.util
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from few import few
+
+from helpers import compiler_report, cuda_kernel, devices, ladder, measure, traffic
+from helpers.instruments import run_ptx
+from helpers.instruments.compiler import assembled, ptx_of
+from helpers.instruments.ptx_run import run_text
+from helpers.judge import wrong_elements
+from helpers.launch import KernelError, cuda, draw, mma_tf32, on_ptx, word_tf32
+from helpers.launch.cuda import only_device
+
+compiled = pytest.mark.skipif(
+    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
+    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+)
+STEP = ladder.STEPS["matrix_units"]
+TYPES = STEP.inputs
+ARCHS = ("sm_80", "sm_90", "sm_120")
+FIRST = [(1, 1, 1), (128, 128, 32), (129, 127, 31), (127, 129, 33), (1, 300, 17), (300, 1, 65)]
+DRAWN = np.random.default_rng(17).integers(1, 200, (54, 3)).tolist()
+SHAPES = [*FIRST, *map(tuple, DRAWN)]
+
+
+@compiled
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("arch", few(ARCHS, "sm_80"))
+@pytest.mark.parametrize("size", few(("GPU", "simulator"), "simulator"))
+def test_it_is_right_at_sixty_ragged_shapes(kind, arch, size):
+    k = cuda_kernel("matrix_units", **STEP.defaults[size] | dict(INPUT=kind))
+    text = ptx_of(k, arch)
+    for M, N, K in SHAPES:
+        A, B = draw(M, N, K)
+        run = run_text(text, k.block, k.grid(M, N), A, B)
+        assert run, (M, N, K, run)  # no finding: no race, nothing out of bounds, each element stored once
+        assert not wrong_elements(run.C, A, B, kind).any(), (M, N, K)
+
+
+@compiled
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_nothing_is_spilled_and_two_blocks_fit(kind, arch):
+    k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
+    text = ptx_of(k, arch)
+    said, listing = assembled(k, text, arch)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    registers = int(said.split("Used ")[1].split()[0])
+    assert registers <= 128  # so that a multiprocessor of 65,536 keeps two blocks of 256 threads
+    assert f"{4 * STEP.staged(k.parameters)} bytes smem" in said and "HMMA" in listing
+
+
+@compiled
+@pytest.mark.parametrize("kind, depth", [("tf32", 8), ("float16", 16), ("bfloat16", 16)])
+def test_its_products_are_the_hardwares_and_few(kind, depth):
+    k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
+    M, N, K = 256, 128, 64
+    run = run_ptx(k, M, N, K)
+    assert run and run.executed["FMA"] == 0
+    assert run.executed["matrix"] == 32 * M * N * K // (16 * 8 * depth)
+    loads, stores = STEP.shared_accesses(k.parameters, M, N, K)
+    assert (run.shared_loads, run.shared_stores) == (loads, stores)
+    assert (run.global_loads, run.global_stores) == (STEP.global_loads(k.parameters, M, N, K), M * N)
+    for one in run.requests:
+        if (one.memory, one.act) == ("shared", "load"):
+            assert one.pieces == one.instructions, f"bank conflicts in {one.text}"
+
+
+@compiled
+def test_other_sizes_are_right_and_illegal_ones_refused():
+    for p in (dict(BM=16, BN=8, WM=16, WN=8), dict(BM=64, BN=32, BK=48, WM=32, WN=16), dict(WM=32, WN=32)):
+        k = cuda_kernel("matrix_units", INPUT="bfloat16", **p)
+        A, B = draw(67, 45, 53)
+        assert not wrong_elements(k(A, B), A, B, "bfloat16").any(), p
+    for p, words in (
+        (dict(WM=8), "WM=8 must be a multiple of 16"),
+        (dict(WN=4), "WN=4 must be a multiple of 8"),
+        (dict(BK=8), "BK=8 must be a multiple of 16"),
+        (dict(WM=64), "WM=64 must divide BM=32"),
+        (dict(BM=16, BN=96, BK=16, WM=16, WN=8, INPUT="bfloat16"), "must divide the words of each tile"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            cuda_kernel("matrix_units", **p)
+
+
+@compiled
+@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+def test_without_a_gpu_it_runs_compiled_and_says_so():
+    k = cuda_kernel("matrix_units")
+    assert k.device is devices.PTX_MACHINE and k.simulated and k.inputs == "tf32"
+    assert "compiled, and run on the PTX machine, since Numba's simulator has no matrix units" in repr(k)
+    assert str(k) == "matrix_units (CUDA, tf32)"
+    assert "simulated, so no time and no rate" in repr(measure(k, 64))
+    A, B = draw(33, 20, 40)
+    places = [k.place(X) for X in (A, B)]
+    work = k.upload(*places)
+    work.launch()
+    assert not wrong_elements(work.download(), A, B, "tf32").any() and work.left_alone(A, B)
+    k.place(B[:, ::-1], over=places[1])
+    work = k.upload(*places)
+    work.launch()
+    assert not wrong_elements(work.download(), A, B[:, ::-1], "tf32").any()
+    with pytest.raises(ValueError, match="would take the PTX machine minutes"):
+        k(np.zeros((3000, 10), np.float32), np.zeros((10, 3000), np.float32))
+    with pytest.raises(ValueError, match=r"cannot be watched there\. run_ptx runs it compiled"):
+        traffic(k, 8, 8, 8)
+
+
+@compiled
+@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+def test_what_no_gpu_would_do_is_no_product():
+    k = cuda_kernel("matrix_units")
+    k.ptx, planted = re.subn(r"(st\.global\.f32\s+\[%\w+)\]", r"\1+8000000]", k.ptx)
+    assert planted, "the planted bug has found no store"
+    with pytest.raises(KernelError, match=r"^out of bounds: .*outside every array"):
+        k(*draw(32, 32, 16))
+
+
+@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+def test_without_the_compiler_it_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(on_ptx.devices, "nvidia_tool", lambda name: None)
+    k = cuda_kernel("matrix_units")  # its source can be shown
+    for ask in (lambda: k(*draw(8, 8, 8)), lambda: measure(k, 8), lambda: k.upload(*draw(8, 8, 8))):
+        with pytest.raises(KernelError, match=r"python3 tools/install.py cuda1\d adds it .* restart the kernel"):
+            ask()
+
+
+def test_a_gpu_without_such_units_is_refused_by_name(monkeypatch):
+    t4 = replace(devices.PTX_MACHINE, name="Tesla T4", kind="GPU", handle=SimpleNamespace(compute_capability=(7, 5)))
+    monkeypatch.setattr(cuda.devices, "cuda_device", lambda: t4)
+    with pytest.raises(ValueError, match=r"matrix_units needs the matrix units .* 8.0 or more, .*; Tesla T4 has 7.5"):
+        only_device(STEP, None)
+    a100 = replace(t4, name="A100", handle=SimpleNamespace(compute_capability=(8, 0)))
+    monkeypatch.setattr(cuda.devices, "cuda_device", lambda: a100)
+    assert only_device(STEP, None) is a100
+    monkeypatch.setattr(cuda.devices, "cuda_device", lambda: t4)
+    assert only_device(ladder.STEPS["tiled"], None) is t4
+
+
+@compiled
+def test_an_architecture_without_such_units_is_refused_by_name():
+    for ask in (
+        lambda: run_ptx("matrix_units", 16, 16, 16, arch="sm_75"),
+        lambda: compiler_report("matrix_units", "T4"),
+    ):
+        with pytest.raises(KernelError, match=r"matrix_units .* sm_80 or later; sm_75 has none"):
+            ask()
+
+
+@pytest.mark.skipif(not devices.simulating(), reason="a GPU has them")
+def test_the_simulator_says_that_it_has_none():
+    for function in (mma_tf32, word_tf32):
+        with pytest.raises(KernelError, match="Numba's simulator has no matrix units"):
+            function(1)

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items):
 
 
 def mark_what_needs_the_compiler(items):
-    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped.
+    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped, and page 18.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts,
     and a check of a CUDA kernel tries the simulator's small shapes only, so that the sizes it reports are not compared.
@@ -73,7 +73,7 @@ def mark_what_needs_the_compiler(items):
     for item in items:
         if cell := getattr(item, "cell", None):  # nbval's
             item.parent.sanitize_patterns[SIZES] = "SIZES"
-            if any("compiler_report(" in one.source for one in item.parent.nb.cells):
+            if any(re.search(r"compiler_report\(|run_triton\(", one.source) for one in item.parent.nb.cells):
                 item.add_marker(pytest.mark.skip(reason=WITHOUT_COMPILER))
             elif "run_ptx(" in cell.source:
                 item.options["check"] = False

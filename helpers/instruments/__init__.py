@@ -2,7 +2,7 @@
 
 from ptx_machine import SECTOR, WARP
 
-from .block_run import BlockRun, run_triton, side_by_side
+from .block_run import BlockRun, predict_triton, run_triton, side_by_side
 from .compiler import CompilerReport, compiler_report
 from .counts import counts_of
 from .gpus import GPU, GPUS, gpu_here, occupancy
@@ -33,6 +33,7 @@ __all__ = [
     "gpu_here",
     "occupancy",
     "predict",
+    "predict_triton",
     "predicted_ladder",
     "predicted_traffic",
     "run_ptx",

@@ -1,7 +1,5 @@
-"""Compiles a Triton product as for a GPU and runs what came out, with no GPU, on the PTX machine."""
+"""Compiles a Triton product as for a GPU, runs what came out, with no GPU, on the PTX machine, and predicts it."""
 
-import itertools
-import linecache
 import math
 import re
 import subprocess
@@ -19,16 +17,20 @@ import ptx_machine
 from .. import devices, ladder
 from ..ladder import ceil_div
 from ..launch import KernelError, draw
+from ..launch.cuda_source import executed
 from ..launch.given import takes
-from .gpus import Occupancy, known_arch, occupancy
-from .ptx_run import LARGEST, LONGEST, MOST, CompiledRun, about_stores
+from ..launch.on_ptx import refuse_long
+from .counts import SHORT, count_text
+from .gpus import GPU, Occupancy, known_arch, occupancy
+from .prediction import Prediction, known, predicted
+from .ptx_run import CompiledRun, about_stores
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
 PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is
 UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
 TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
+ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
 WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
-TEXTS = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -118,46 +120,105 @@ def run_triton(
     Raises ValueError for what is no such kernel or constant; KernelError for what does not compile, where Triton is
     missing and, with its line, for an instruction that the PTX machine does not know.
     """
-    if numbers not in ELEMENT:
-        raise ValueError(f"numbers={numbers!r}; they are one of {', '.join(ELEMENT)}.")
-    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
-        raise ValueError(f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python.")
-    function = function_of(kernel)
-    names = [one.name for one in function.params if one.is_constexpr]
-    if "PRECISION" in names:
-        constants["PRECISION"] = "tf32" if numbers == "tf32" else "ieee"
-    if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
-        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
-    if (
-        unrolled := math.prod(value for value in constants.values() if isinstance(value, int)) // (32 * warps)
-    ) > WRITTEN:
-        raise ValueError(
-            f"each thread would do {unrolled:,} multiply-adds a tile, all written out, and the compiler would take "
-            f"minutes. Stay at {WRITTEN:,}: smaller sides, or more warps."
-        )
-    promised = (0, 1, 2, *(3 + at for at, side in enumerate((M, N, K)) if side % PROMISE == 0))
-    settings = ELEMENT[numbers], promised, warps, stages, known_arch(arch), tuple(sorted(constants.items()))
-    made = compiled(function, *settings)
-    A, B = (side.astype(np.float16 if numbers == "float16" else np.float32) for side in draw(M, N, K))
-    for side in (A, B):
-        side.flags.writeable = False
-    args = [A, B, np.full((M, N), np.nan, np.float32), M, N, K, 0, 0]  # the last two are Triton's own
+    refuse_long(M, N, K)
+    function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
+    A, B = draw(M, N, K)
+    if numbers == "float16":
+        A, B = A.astype(np.float16), B.astype(np.float16)
     grid = ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])
-    try:
-        run = ptx_machine.run(
-            made.ptx, grid, (32 * warps,), args, names=dict(enumerate("ABC")), limit=5000 * (K + 100),
-            shared=made.shared_bytes,
-        )  # fmt: skip
-    except ptx_machine.PTXError as error:
-        raise KernelError(str(error)) from None
+    run = launched(made, grid, warps, A, B)
     findings = by_source(run.findings, function) + about_stores(run)
-    spelled = ladder.spell({name: value for name, value in constants.items() if name != "PRECISION"})
     return BlockRun(
         **vars(run) | {"findings": findings or about_numbers(run.arrays[2], A, B, numbers)},
-        kernel=f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}",
-        M=M, N=N, K=K, numbers=numbers, threads=32 * warps, arch=arch,
+        kernel=title(function, numbers, warps, stages, arch, constants),
+        M=M, N=N, K=K, numbers=numbers, threads=ptx_machine.WARP * warps, arch=arch,
         **vars(made),
     )  # fmt: skip
+
+
+@takes
+def predict_triton(
+    kernel: Callable | str,
+    gpu: GPU | str,
+    M: int,
+    N: int,
+    K: int,
+    numbers: str = "float32",
+    warps: int = 4,
+    stages: int = 3,
+    **constants: int,
+) -> Prediction:
+    """Predict a Triton product on a GPU that need not be there, as `predict` does. Returns `Prediction`.
+
+    The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
+    counted. Raises what `run_triton` and `predict` raise; ValueError for float16, since the model moves numbers of 4
+    bytes; KernelError where NVIDIA's compiler is missing.
+    """
+    gpu = known(gpu)
+    if numbers == "float16":
+        raise ValueError("the model moves A and B in numbers of 4 bytes, and those of float16 have 2.")
+    function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
+    if "BK" not in constants:
+        raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
+    rows, columns, _ = side = tuple(constants[name] for name in ("BM", "BN", "BK"))
+    made = replace(
+        made, ptx=ABOUT_LINES.sub("", made.ptx)
+    )  # the lines of the source; those of the PTX take their place
+
+    def one_block(K):
+        return launched(made, (1, 1), warps, np.ones((rows, K), np.float32), np.ones((K, wide), np.float32))
+
+    wide = max(columns, SHORT)
+    name = title(function, numbers, warps, stages, gpu.arch, constants)
+    counts = count_text(name, made.ptx, gpu.arch, (ptx_machine.WARP * warps, 1), side, one_block)
+    counts = replace(counts, registers=made.registers, shared_bytes=made.shared_bytes)
+    return predicted(counts, gpu, False, M, N, K)
+
+
+def built(kernel, sides, numbers, warps, stages, arch, constants):
+    """(The kernel's function, what was `Made` of it, all its constants), for a product with those sides (M, N, K).
+
+    Raises ValueError for what is no such kernel or constant, and KernelError for what does not compile.
+    """
+    if numbers not in ELEMENT:
+        raise ValueError(f"numbers={numbers!r}; they are one of {', '.join(ELEMENT)}.")
+    function = function_of(kernel)
+    names = [one.name for one in function.params if one.is_constexpr]
+    constants = (
+        constants | {"PRECISION": "tf32" if numbers == "tf32" else "ieee"} if "PRECISION" in names else constants
+    )
+    if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
+        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
+    written = math.prod(value for value in constants.values() if isinstance(value, int)) // (ptx_machine.WARP * warps)
+    if written > WRITTEN:
+        raise ValueError(
+            f"each thread would do {written:,} multiply-adds a tile, all written out, and the compiler would take "
+            f"minutes. Stay at {WRITTEN:,}: smaller sides, or more warps."
+        )
+    promised = (0, 1, 2, *(3 + at for at, side in enumerate(sides) if side % PROMISE == 0))
+    made = compiled(function, ELEMENT[numbers], promised, warps, stages, arch, tuple(sorted(constants.items())))
+    return function, made, constants
+
+
+def title(function, numbers, warps, stages, arch, constants):
+    """A kernel's name and choices."""
+    spelled = ladder.spell({name: value for name, value in constants.items() if name != "PRECISION"})
+    return f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}"
+
+
+def launched(made, grid, warps, A, B):
+    """The `ptx_machine.Run` of a grid (x, y) of its blocks, on A (M, K) and B (K, N), which stay as they are."""
+    (M, K), N = A.shape, B.shape[1]
+    args = [A.view(), B.view(), np.full((M, N), np.nan, np.float32), M, N, K, 0, 0]  # the last two are Triton's own
+    for side in args[:2]:
+        side.flags.writeable = False
+    block, names = (ptx_machine.WARP * warps,), dict(enumerate("ABC"))
+    try:
+        return ptx_machine.run(
+            made.ptx, grid, block, args, names=names, limit=5000 * (K + 100), shared=made.shared_bytes
+        )
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
 
 
 def function_of(kernel):
@@ -171,14 +232,8 @@ def function_of(kernel):
     import triton.language as tl
 
     if isinstance(kernel, str):
-        name, made = f"<triton kernel {next(TEXTS)}>", {"triton": triton, "tl": tl}
         text = "@triton.jit\n" * ("@triton.jit" not in kernel) + textwrap.dedent(kernel).strip() + "\n"
-        # Triton reads a function's source where Python's tracebacks do.
-        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-        try:
-            exec(compile(text, name, "exec"), made)
-        except SyntaxError as error:
-            raise KernelError(f"it is no Python: {error}") from None
+        made, _ = executed(text, triton=triton, tl=tl)
         kernel = next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
     if not isinstance(kernel, triton.JITFunction):
         raise ValueError("give a function under @triton.jit, or its text.")

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import devices
 from helpers.classroom.homework import PAGE_18
-from helpers.instruments import run_ptx, run_triton, side_by_side
+from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
 from helpers.launch import KernelError
 
 TILE = dict(BM=32, BN=32, BK=16)
@@ -93,6 +93,44 @@ def test_what_a_block_takes_is_what_the_assembler_says():
     assert small.occupancy.needs["warps"][0] == 4 and small.occupancy.needs["shared memory"][0] >= small.shared_bytes
 
 
+needs_compiler = pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
+
+
+@needs_compiler
+def test_a_prediction_is_of_the_block_that_was_counted():
+    """One multiply-add of the matrix units, and one of the lanes, for each product of a tile; room as Triton says."""
+    sides = dict(BM=64, BN=64, BK=32, warps=4)
+    exact, coarse = (
+        predict_triton(PAGE_18, "A100", 1024, 1024, 1024, numbers, **sides) for numbers in ("float32", "tf32")
+    )
+    a100, blocks = GPUS["A100"], 16 * 16
+    turns = -(-blocks // a100.sms)
+    assert exact.units["multiply-adds"] >= turns * 64 * 64 * 1024 / a100.fma_lanes / a100.clock
+    assert "matrix units" not in exact.units and coarse.units["multiply-adds"] == 0
+    assert coarse.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / a100.matrix["tf32"] / a100.clock)
+    run = run_triton(PAGE_18, 64, 64, 64, "tf32", **sides)
+    assert coarse.occupancy.needs == run.occupancy.needs and coarse.blocks == blocks
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (dict(numbers="float16"), "4 bytes"),
+        (dict(gpu="A101"), "A101"),
+        (dict(kernel=PAGE_18.replace(", BK: tl.constexpr", "").replace("BK", "16"), BK=None), "no constant BK"),
+    ],
+    ids=["float16", "gpu", "no BK"],
+)
+def test_what_cannot_be_predicted_is_refused(change, said):
+    given = dict(kernel=PAGE_18, gpu="A100", M=64, N=64, K=64) | TILE | change
+    with pytest.raises(ValueError, match=re.escape(said)):
+        predict_triton(**{name: value for name, value in given.items() if value is not None})
+
+
+@needs_compiler
 def test_the_table_counts_what_the_runs_counted():
     runs = {"tiled": run_ptx("tiled", 32, 32, 16), "Triton": run_triton(PAGE_18, 32, 32, 16, **TILE)}
     table = side_by_side(runs)

@@ -18,7 +18,7 @@ from .. import devices, ladder
 from ..ladder import ceil_div
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
-from ..launch.given import takes
+from ..launch.given import takes, told
 from ..launch.on_ptx import refuse_long
 from .counts import SHORT, count_text
 from .gpus import GPU, Occupancy, known_arch, occupancy
@@ -30,6 +30,7 @@ PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple 
 UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
 TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
+WARPS, STAGES, SIDE = (1, 2, 4, 8, 16, 32), 16, 4096  # warps of a block; stages, and the side of a tile, at most
 WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
 
 
@@ -181,7 +182,7 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
     Raises ValueError for what is no such kernel or constant, and KernelError for what does not compile.
     """
     if numbers not in ELEMENT:
-        raise ValueError(f"numbers={numbers!r}; they are one of {', '.join(ELEMENT)}.")
+        raise ValueError(f"numbers={told(numbers)}; they are one of {', '.join(ELEMENT)}.")
     function = function_of(kernel)
     names = [one.name for one in function.params if one.is_constexpr]
     constants = (
@@ -189,7 +190,14 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
     )
     if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
         raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
-    written = math.prod(value for value in constants.values() if isinstance(value, int)) // (ptx_machine.WARP * warps)
+    for name, value in constants.items():
+        if name != "PRECISION" and (type(value) is not int or not 1 <= value <= SIDE):
+            raise ValueError(f"{name}={told(value)}; give a whole number from 1 to {SIDE}.")
+    if warps not in WARPS:
+        raise ValueError(f"warps={warps}; a block has {', '.join(map(str, WARPS))}.")
+    if not 1 <= stages <= STAGES:
+        raise ValueError(f"stages={stages}; give a whole number from 1 to {STAGES}.")
+    written = math.prod(value for name, value in constants.items() if name != "PRECISION") // (ptx_machine.WARP * warps)
     if written > WRITTEN:
         raise ValueError(
             f"each thread would do {written:,} multiply-adds a tile, all written out, and the compiler would take "
@@ -231,12 +239,12 @@ def function_of(kernel):
     import triton
     import triton.language as tl
 
-    if isinstance(kernel, str):
+    if isinstance(kernel, str) and kernel.strip():
         text = "@triton.jit\n" * ("@triton.jit" not in kernel) + textwrap.dedent(kernel).strip() + "\n"
         made, _ = executed(text, triton=triton, tl=tl)
         kernel = next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
     if not isinstance(kernel, triton.JITFunction):
-        raise ValueError("give a function under @triton.jit, or its text.")
+        raise ValueError(f"{told(kernel)} is no Triton kernel; give a function under @triton.jit, or its text.")
     if kernel.arg_names[:6] != ["A", "B", "C", "M", "N", "K"] or any(p.is_constexpr for p in kernel.params[:6]):
         raise ValueError(
             f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
@@ -349,6 +357,8 @@ class SideBySide:
 @takes
 def side_by_side(runs: dict[str, CompiledRun]) -> SideBySide:
     """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
+    if not runs:
+        raise ValueError("a table needs one run at least, as {name: run}.")
     return SideBySide(tuple(row(name, run) for name, run in runs.items()))
 
 

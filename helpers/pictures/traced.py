@@ -16,6 +16,7 @@ from .drawing import (
     INK,
     PAPER,
     SHADES,
+    SIDE,
     Picture,
     look,
     outline,
@@ -55,6 +56,8 @@ def picture_program(
     What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
     Raises ValueError for a program or a round that there is none of.
     """
+    for side, value in (("BM", BM), ("BN", BN), ("BK", BK)):
+        refuse_outside(side, value, SIDE, "elements of a side", first=1)
     down, across, rounds = (ladder.ceil_div(side, of) for side, of in ((M, BM), (N, BN), (K, BK)))
     refuse_outside("y", y, down, "programs down")
     refuse_outside("x", x, across, "programs across")

@@ -1187,7 +1187,7 @@ def panel_step(me, k0, k1, left, top):
         "too deep": ({"BK=32": "BK=64"}, "2 blocks, at least 3"),
         "too many warps": ({"warps=4": "warps=8"}, "2 blocks, at least 3"),
         "no power of two": ({"BM=128": "BM=96"}, "power of 2"),
-        "warps that are none": ({"warps=4": "warps=3"}, "warps"),
+        "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
         "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
         "a text": ({"BM=128": 'BM="128"'}, "error"),
         "far too large": ({"BK=32": "BK=4096"}, "multiply-adds a tile"),

@@ -140,8 +140,12 @@ def table():
         "judge_transposed": (judge.judge_transposed, on_tiles),
         "judge_panel_step": (judge.judge_panel_step, {"step": (print, CALLED)}),
         "judge_search": (judge.judge_search, {"search": (print, CALLED)}),
-        "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
-        "wrong_elements": (judge.wrong_elements, {"C": (C, NOTHING), "A": (A, {"0 rows"}), "B": (B, NOTHING)}),
+        "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING), "inputs": ("tf32", NOTHING)}),
+        "held": (judge.held, {"X": (A, {"0 rows"}), "inputs": ("tf32", NOTHING)}),
+        "wrong_elements": (
+            judge.wrong_elements,
+            {"C": (C, NOTHING), "A": (A, {"0 rows"}), "B": (B, NOTHING), "inputs": ("tf32", NOTHING)},
+        ),
         "right_within_bound": (judge.right_within_bound, {"k": (CL, CALLED), "A": (A, NOTHING), "B": (B, NOTHING)}),
         "with_part": (
             helpers.with_part,
@@ -256,6 +260,7 @@ def table():
         ),
         "picture_stages": (pictures.picture_stages, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING)}),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
+        "picture_fragments": (pictures.picture_fragments, {"lane": (5, {"0"})}),
         "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
         "picture_program": (
             pictures.picture_program,
@@ -296,7 +301,8 @@ def table():
 # Public names that take nothing of a user's: records, which hold what they are given; what runs in a kernel, in a rank
 # or a worker.
 EXCUSED = {
-    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4",
+    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4 "
+    "mma_bfloat16 mma_float16 mma_tf32 word_bfloat16 word_float16 word_tf32",
     "judge": "ANSWERS CommaIndex Report answered wgsl_frame not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS SECTOR WARP BlockRun CompiledRun CompilerReport Prediction Trace Traffic",

@@ -10,6 +10,7 @@ import pytest
 
 import helpers
 from helpers import ladder
+from helpers.classroom.entries import SIZES
 from helpers.devices import KINDS, Device
 from helpers.instruments import counts
 from helpers.launch import DIALECTS
@@ -241,6 +242,21 @@ def test_packed_keeps_its_sums_where_c_is_thin():
     assert patch(1, 16) == (1, 1, 16) and patch(1, 40) == (1, 3, 16)  # no vector without a column
     row = step.fitted(default, cpu, 1, 2048, 2048)
     assert (row["BN"], row["BK"]) == (1024, 16)  # half of the row for each core, and long pieces of B
+
+
+@pytest.mark.parametrize("width", [16, 8, 4])
+@pytest.mark.parametrize("units", [1, 2, 3, 16, 64, 128, 500])
+def test_patches_in_a_column_of_a_tile_at_the_shapes_of_page_16(units, width):
+    """Two at its low product, on any number of cores; at the contest's shapes more, on up to 128."""
+    cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, width, units)
+    step = ladder.STEPS["packed"]
+
+    def high(*shape):
+        p = step.fitted(step.defaults_for(cpu), cpu, *shape)
+        return p["BM"] // p["TM"]
+
+    assert high(12, 8192, 256) == 2
+    assert units > 128 or min(high(*shape) for shape in SIZES.values()) > 2
 
 
 def test_what_takes_over_for_one_column_is_no_rung():

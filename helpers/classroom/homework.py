@@ -256,6 +256,7 @@ def number(label, cell, name, exercise=None):
 WALKED = dict(BM=8, BN=8, BK=6, TM=2, TN=2)  # 4 x 4 threads walk over 8 x 6 and 6 x 8 elements
 SMALL_2D = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
 SMALL_FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
+SMALL_UNITS = dict(BM=64, BN=32, BK=32, WM=32, WN=16)  # each warp has two fragments of A, two of B
 SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2)
 
 EXERCISES = {
@@ -297,6 +298,8 @@ EXERCISES = {
         Exercise("14.2", "14-w3", ("my_wgsl",), judge_wgsl),
         Exercise("15.1", "46a27a456b804aa2a380d5edf15a5daf", ("panel_step",), judge_panel_step),
         Exercise("16.1", "16-c16", ("my_rung",), own_rung, PAGE_16),
+        number("17.1", "17-c22", "lane_of"),
+        Exercise("17.2", "17-c26", ("mine",), part_of_kernel("CUDA", "matrix_units", 3, **SMALL_UNITS)),
         Exercise("18.1", "18-choice", ("choice",), chosen_blocks),
     )
 }

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "drawing": ["Picture"],
         "films": ["Film", "film"],
+        "fragments": ["picture_fragments"],
         "many": ["film_panels", "picture_ranks", "picture_summa", "prediction_chart"],
         "predicted": ["picture_units", "published_chart"],
         "sources": ["show", "show_changes"],

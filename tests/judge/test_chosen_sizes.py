@@ -141,15 +141,18 @@ def test_a_number_that_other_sizes_may_stay_below_may_be_outgrown():
 
 def test_a_point_shows_what_is_smaller_than_what_and_what_the_block_is_no_part_of():
     p = dict(BM=9, BN=16, BK=4, TM=3, TN=4)  # a block of 4 x 3
-    assert shown_by(REGISTERS, p, frozenset({"BM", "TN"}), (), ()) == {
+    assert shown_by(REGISTERS, p, p, frozenset({"BM", "TN"}), (), ()) == {
         ((), *what)
         for what in [("TN", "BM"), ("x", "BM"), ("y", "BM"), ("y", "TN"), ("y", "x"), (0, "x"), (1, "y"), (2, "y")]
     }
-    paths = [{what[0] for what in shown_by(REGISTERS, p, frozenset({"BM"}), (), ((a, "TN"),))} for a in ("BK", "BM")]
+    paths = [{what[0] for what in shown_by(REGISTERS, p, p, frozenset({"BM"}), (), ((a, "TN"),))} for a in ("BK", "BM")]
     assert paths == [{(True,)}, {(False,)}]
     for padding, hidden in ((4, False), (5, True), (6, True)):
-        shown = shown_by(REGISTERS, p, frozenset({"BM", "TN"}), (("TN", padding),), ())
+        shown = shown_by(REGISTERS, p, p, frozenset({"BM", "TN"}), (("TN", padding),), ())
         assert (((), "TN", "BM", padding) not in shown) == hidden
+    own = dict(BM=8, BN=8, BK=4, TM=2, TN=2)  # a block of 4 x 4: only along y are its threads others
+    at_p, at_own = (shown_by(REGISTERS, p, one, frozenset({"BM", "TN"}), (), ()) for one in (p, own))
+    assert at_own - at_p == {((), "TN", "other", "y")}
 
 
 def points_of(taken=frozenset(SQUARE), own=None, **more):
@@ -161,8 +164,8 @@ def points_of(taken=frozenset(SQUARE), own=None, **more):
 def test_each_point_shows_more_of_what_none_before_did_than_any_later_one_or_has_a_smaller_tile(padded, compared):
     taken = frozenset(SQUARE)
     chosen = points_of(padded=padded, compared=compared)
-    shows = [shown_by(REGISTERS, p, taken, padded, compared) for p in chosen]
-    seen = shown_by(REGISTERS, SQUARE, taken, padded, compared)
+    shows = [shown_by(REGISTERS, p, SQUARE, taken, padded, compared) for p in chosen]
+    seen = shown_by(REGISTERS, SQUARE, SQUARE, taken, padded, compared)
     assert len(chosen) > 1 and SQUARE not in chosen
     for number, shown in enumerate(shows):
         new = [(len(later - seen), -math.prod(REGISTERS.tile(p))) for later, p in zip(shows, chosen, strict=True)]

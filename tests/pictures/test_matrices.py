@@ -10,13 +10,15 @@ import itertools
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from artists import arrows, cells, frames, lines, matrix, rectangles, segments, texts, words
 from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import cuda_kernel, opencl_kernel, pictures
-from helpers.pictures import Picture, drawing, film, films
+from helpers.pictures import Picture, drawing, film, films, fragments
+from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
 GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
@@ -554,3 +556,41 @@ def test_what_is_no_kernel_is_named(draw):
     for what in ("tiled", SimpleNamespace(step="tiled"), opencl_kernel):
         with pytest.raises(TypeError, match="is no built kernel; build it first"):
             draw(what)
+
+
+@pytest.mark.parametrize("lane", [0, 5, 31])
+def test_fragments_are_those_of_the_hardware(drawn, lane):
+    """The PTX machine is told of one lane's words only: what it multiplies then stands where the picture says."""
+    text = pictures.picture_fragments(lane).text
+    multiply, *_ = warpwide.multiply("tf32", 8, "f32")
+    ones, none = np.float32(1).view(np.uint32), np.zeros((1, 32), np.uint32)
+    everybody, zeros = np.ones((1, 32), bool), [np.zeros((1, 32), np.float32)] * 4
+    full = {"A": [np.full((1, 32), ones)] * 4, "B": [np.full((1, 32), ones)] * 2}
+    held = {"A": np.zeros(16, int), "B": np.zeros(8, int)}
+    for name, line in (("A", 0), ("B", 1)):
+        single = [none.copy() for _ in full[name]]
+        for word in single:
+            word[0, lane] = ones
+        given = [*(single if name == "A" else full["A"]), *(single if name == "B" else full["B"]), *zeros]
+        sums = multiply(everybody, *given)
+        product = np.zeros((16, 8))
+        for at in range(32):
+            for (row, col), s in zip(fragments.fragment("C", at), sums, strict=True):
+                product[row, col] = s[0, at]
+        for place in fragments.fragment(name, lane):
+            held[name][place[line]] += 1
+        assert np.array_equal(product, held["A"][:, None] * np.ones(8) if name == "A" else np.ones((16, 1)) * held["B"])
+    for ax, name, colour, shape in zip(drawn[0].axes, "ABC", (A, B, C), ((16, 8), (8, 8), (16, 8)), strict=True):
+        own = {cell for cell, found in cells(ax).items() if found == colour}
+        assert own == set(fragments.fragment(name, lane)) and len(cells(ax)) == shape[0] * shape[1]
+        said = words(ax)
+        assert {cell for cell, number in said.items() if number == str(lane)} == own and len(said) == len(cells(ax))
+        assert all(f"{name}[{row}, {column}]" in text for row, column in own) and ax.get_title() == name
+
+
+def test_every_number_of_a_fragment_has_one_lane():
+    for name, rows, columns in (("A", 16, 8), ("B", 8, 8), ("C", 16, 8)):
+        places = [place for lane in range(32) for place in fragments.fragment(name, lane)]
+        assert sorted(places) == [(row, column) for row in range(rows) for column in range(columns)]
+    with pytest.raises(ValueError, match="lane=32 does not fit the 32 lanes of a warp"):
+        pictures.picture_fragments(32)

@@ -77,6 +77,26 @@ def test_ticks_are_plain_numbers():
     assert ax.xaxis.get_minor_formatter()(3) == ""
 
 
+def test_a_program_its_tiles_and_what_is_masked_of_them(drawn):
+    picture = pictures.picture_program(5, 7, 6, 3, 4, 2, x=1, y=1, round=2)
+    a, b, c = drawn[0].axes
+    assert cells(a) == matrix(6, 6, {(row, k): A for row in (3, 4) for k in (4, 5)})
+    assert cells(b) == matrix(6, 8, {(k, col): B for k in (4, 5) for col in (4, 5, 6)})
+    assert cells(c) == matrix(6, 8, {(row, col): C for row in (3, 4) for col in (4, 5, 6)})
+    assert words(a) == {(5, 4): "0", (5, 5): "0"} and words(b) == {(4, 7): "0", (5, 7): "0"}
+    assert words(c) == {cell: "–" for cell in ((3, 7), (4, 7), (5, 4), (5, 5), (5, 6), (5, 7))}
+    assert frames(a) == [(0, 0, 5, 6, A), (3, 4, 3, 2, INK)] and frames(b) == [(0, 0, 6, 7, B), (4, 4, 2, 4, INK)]
+    assert frames(c) == [(0, 0, 5, 7, C), (3, 4, 3, 4, INK)]
+    assert [ax.get_title() for ax in (a, b, c)] == ["A (5 x 6)", "B (6 x 7)", "C (5 x 7)"]
+    assert "Program (1, 1) owns the 3 x 4 tile of C from element (3, 4) on. In round 2 of 3" in picture.text
+
+
+@pytest.mark.parametrize("wrong", [dict(x=2), dict(y=2), dict(round=3)])
+def test_a_program_that_there_is_none_of_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        pictures.picture_program(5, 7, 6, 3, 4, 2, **wrong)
+
+
 def test_an_element_its_row_and_its_column(drawn):
     pictures.picture_product(M=4, N=5, K=3, row=1, col=3)
     a, b, c = drawn[0].axes

@@ -17,7 +17,7 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     WIDE, LONG, DOWN, OVER = WORDS + 4, BN + 8, WM // 16, WN // 8
 
     @cuda.jit(device=True)
-    def rounded(X, row, col, down, right):
+    def rounded(X, row, col, down, right):  # a word: HELD numbers from (row, col) on; beyond X there are zeros
         numbers = cuda.local.array(HELD, float32)
         for h in range(HELD):
             r, c = uint32(row + h * down), uint32(col + h * right)

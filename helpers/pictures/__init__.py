@@ -28,6 +28,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "picture_order",
             "picture_owners",
             "picture_product",
+            "picture_program",
             "picture_reads",
             "picture_share",
             "picture_stages",

@@ -583,6 +583,12 @@ for r in range(4):
 '''
 """,
     },
+    "18.1": {
+        "on its side": {"BM=128, BN=64": "BM=64, BN=128"},
+        "less deep": {"BK=32": "BK=16"},
+        "a stage more": {"stages=4": "stages=5"},
+        "eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"},
+    },
 }
 
 ALL_OF_C = """
@@ -1229,5 +1235,18 @@ def panel_step(me, k0, k1, left, top):
         "the first words only": ({"As[row, w + place],": "As[row, place],"}, "✗"),
         "half of B": ({"Bs[w + place + 4, col]": "0"}, "✗"),
         "a patch for all": ({"top + 16": "0 + 16"}, "✗"),
+    },
+    "18.1": {
+        "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
+        "too few programs": ({"BN=64": "BN=128"}, "4 programs, at least 6"),
+        "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),
+        "no stages": ({"stages=4": "stages=1"}, "0 copies left, at least 4"),
+        "too deep": ({"BK=32": "BK=64"}, "2 blocks, at least 3"),
+        "too many warps": ({"warps=4": "warps=8"}, "2 blocks, at least 3"),
+        "no power of two": ({"BM=128": "BM=96"}, "power of 2"),
+        "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
+        "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
+        "a text": ({"BM=128": 'BM="128"'}, "error"),
+        "far too large": ({"BK=32": "BK=4096"}, "multiply-adds a tile"),
     },
 }

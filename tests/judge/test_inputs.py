@@ -105,7 +105,7 @@ SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
 # What is planted: [(old, new)], and what the verdict says.
 PLANTED = {
     "two registers of A swapped": ([(SWAP, SWAP.replace("r % 2", "r // 2", 1).replace("r // 2 * 4", "r % 2 * 4"))], ""),
-    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], ""),
+    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], "wrong column"),
     "places of A swapped": ([("w + place + r // 2 * 4]", "w + (place ^ 1) + r // 2 * 4]")], ""),
     "half of K dropped": ([("w += 8", "w += 16")], ""),
     "the last word dropped": ([("while w < WORDS", "while w < WORDS - 8")], ""),
@@ -113,8 +113,8 @@ PLANTED = {
         [("for h in range(HELD):", "numbers[HELD - 1] = 0\n        for h in range(1):")],
         "",
     ),
-    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], ""),
-    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], ""),
+    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], "wrong column"),
+    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], "wrong row"),
     "no barrier before the product": ([("            cuda.syncthreads()  # 2.", "            # 2.")], "race"),
     "no barrier after the product": ([("            cuda.syncthreads()  # 5.", "            # 5.")], "race"),
     "an edge of C without a guard": ([("if row < M and col < N:", "if row < M:")], "out of bounds"),
@@ -133,17 +133,16 @@ def test_what_is_planted_is_found_in_the_source():
 @compiled
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(
-    "name", few(PLANTED, "two registers of A swapped", "half of K dropped", "no barrier after the product")
+    "name", few(PLANTED, "two lanes of B swapped", "half of K dropped", "no barrier after the product")
 )
 def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
-    if name == "half of a word dropped" and kind == "tf32":
-        pytest.skip("a word holds one TF32 number")
     changes, says = PLANTED[name]
     source = SOURCE
     for old, new in changes:
         source = source.replace(old, new)
     report = check(cuda_kernel(source, like="matrix_units", **SMALL | dict(INPUT=kind)))
-    assert not report and says in repr(report)
+    harmless = name == "half of a word dropped" and kind == "tf32"  # its words hold one number
+    assert bool(report) == harmless and says in repr(report)
 
 
 @compiled

@@ -77,6 +77,26 @@ def test_ticks_are_plain_numbers():
     assert ax.xaxis.get_minor_formatter()(3) == ""
 
 
+def test_a_program_its_tiles_and_what_is_masked_of_them(drawn):
+    picture = pictures.picture_program(5, 7, 6, 3, 4, 2, x=1, y=1, round=2)
+    a, b, c = drawn[0].axes
+    assert cells(a) == matrix(6, 6, {(row, k): A for row in (3, 4) for k in (4, 5)})
+    assert cells(b) == matrix(6, 8, {(k, col): B for k in (4, 5) for col in (4, 5, 6)})
+    assert cells(c) == matrix(6, 8, {(row, col): C for row in (3, 4) for col in (4, 5, 6)})
+    assert words(a) == {(5, 4): "0", (5, 5): "0"} and words(b) == {(4, 7): "0", (5, 7): "0"}
+    assert words(c) == {cell: "–" for cell in ((3, 7), (4, 7), (5, 4), (5, 5), (5, 6), (5, 7))}
+    assert frames(a) == [(0, 0, 5, 6, A), (3, 4, 3, 2, INK)] and frames(b) == [(0, 0, 6, 7, B), (4, 4, 2, 4, INK)]
+    assert frames(c) == [(0, 0, 5, 7, C), (3, 4, 3, 4, INK)]
+    assert [ax.get_title() for ax in (a, b, c)] == ["A (5 x 6)", "B (6 x 7)", "C (5 x 7)"]
+    assert "Program (1, 1) owns the 3 x 4 tile of C from element (3, 4) on. In round 2 of 3" in picture.text
+
+
+@pytest.mark.parametrize("wrong", [dict(x=2), dict(y=2), dict(round=3)])
+def test_a_program_that_there_is_none_of_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        pictures.picture_program(5, 7, 6, 3, 4, 2, **wrong)
+
+
 def test_an_element_its_row_and_its_column(drawn):
     pictures.picture_product(M=4, N=5, K=3, row=1, col=3)
     a, b, c = drawn[0].axes
@@ -538,28 +558,21 @@ def test_what_is_no_kernel_is_named(draw):
             draw(what)
 
 
+def registers(name, matrix):
+    """What the lanes of a warp hold of a matrix, register by register, (1, 32) each, as the picture has it."""
+    places = [fragments.fragment(name, lane) for lane in range(32)]
+    return [np.float32([[matrix[place[r]] for place in places]]) for r in range(len(places[0]))]
+
+
 @pytest.mark.parametrize("lane", [0, 5, 31])
 def test_fragments_are_those_of_the_hardware(drawn, lane):
-    """The PTX machine is told of one lane's words only: what it multiplies then stands where the picture says."""
+    """What the PTX machine makes of matrices that are shared out as the picture says is their product."""
     text = pictures.picture_fragments(lane).text
+    X, Y, Z = (np.arange(rows * 8, dtype=np.float32).reshape(rows, 8) % 11 for rows in (16, 8, 16))
     multiply, *_ = warpwide.multiply("tf32", 8, "f32")
-    ones, none = np.float32(1).view(np.uint32), np.zeros((1, 32), np.uint32)
-    everybody, zeros = np.ones((1, 32), bool), [np.zeros((1, 32), np.float32)] * 4
-    full = {"A": [np.full((1, 32), ones)] * 4, "B": [np.full((1, 32), ones)] * 2}
-    held = {"A": np.zeros(16, int), "B": np.zeros(8, int)}
-    for name, line in (("A", 0), ("B", 1)):
-        single = [none.copy() for _ in full[name]]
-        for word in single:
-            word[0, lane] = ones
-        given = [*(single if name == "A" else full["A"]), *(single if name == "B" else full["B"]), *zeros]
-        sums = multiply(everybody, *given)
-        product = np.zeros((16, 8))
-        for at in range(32):
-            for (row, col), s in zip(fragments.fragment("C", at), sums, strict=True):
-                product[row, col] = s[0, at]
-        for place in fragments.fragment(name, lane):
-            held[name][place[line]] += 1
-        assert np.array_equal(product, held["A"][:, None] * np.ones(8) if name == "A" else np.ones((16, 1)) * held["B"])
+    words_of = [word.view(np.uint32) for word in (*registers("A", X), *registers("B", Y))]
+    sums = multiply(np.ones((1, 32), bool), *words_of, *registers("C", Z))
+    np.testing.assert_array_equal(sums, registers("C", X @ Y + Z))
     for ax, name, colour, shape in zip(drawn[0].axes, "ABC", (A, B, C), ((16, 8), (8, 8), (16, 8)), strict=True):
         own = {cell for cell, found in cells(ax).items() if found == colour}
         assert own == set(fragments.fragment(name, lane)) and len(cells(ax)) == shape[0] * shape[1]

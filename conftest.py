@@ -6,6 +6,7 @@ pages, have a brief one, since nothing compares their times.
 
 import gc
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from helpers.sandbox import prepare
 os.environ["HELPERS_CLOCK"] = "brief"
 
 SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
+WITHOUT_BLOCKS = "Triton and Warp are not installed: python3 tools/install.py blocks"
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 
 
@@ -57,10 +59,11 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
     mark_what_needs_an_adapter(items)
+    mark_what_needs_block_languages(items)
 
 
 def mark_what_needs_the_compiler(items):
-    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped.
+    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped, and page 18.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts,
     and a check of a CUDA kernel tries the simulator's small shapes only, so that the sizes it reports are not compared.
@@ -70,7 +73,7 @@ def mark_what_needs_the_compiler(items):
     for item in items:
         if cell := getattr(item, "cell", None):  # nbval's
             item.parent.sanitize_patterns[SIZES] = "SIZES"
-            if any("compiler_report(" in one.source for one in item.parent.nb.cells):
+            if any(re.search(r"compiler_report\(|run_triton\(", one.source) for one in item.parent.nb.cells):
                 item.add_marker(pytest.mark.skip(reason=WITHOUT_COMPILER))
             elif "run_ptx(" in cell.source:
                 item.options["check"] = False
@@ -82,3 +85,13 @@ def mark_what_needs_an_adapter(items):
     if cells and "GPU in software" not in map(devices.webgpu_kind, devices.webgpu_adapters()[:1]):
         for item in cells:
             item.options["check"] = False
+
+
+def mark_what_needs_block_languages(items):
+    """Where Triton or Warp is missing, page 18 is skipped, and so is what judges its exercise."""
+    if all(devices.block_languages().values()):
+        return
+    for item in items:
+        page = any("run_triton(" in one.source for one in item.parent.nb.cells) if hasattr(item, "cell") else False
+        if page or re.search(r"[\[-]18\.\d", item.name):
+            item.add_marker(pytest.mark.skip(reason=WITHOUT_BLOCKS))

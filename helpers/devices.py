@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -261,6 +262,31 @@ def engines() -> dict[str, str | None]:
 
 
 ADD_ENGINES = 'pip install -e ".[many]"'
+
+
+def block_languages() -> dict[str, str | None]:
+    """The block languages of page 18: {name: its version, or None where it is not installed}."""
+    return {name: version(package) for name, package in (("Triton", "triton"), ("Warp", "warp-lang"))}
+
+
+ADD_BLOCKS = 'pip install -e ".[blocks]"'
+
+
+def load_warp() -> types.ModuleType:
+    """Warp, loaded without what its library prints where there is no GPU. Raises ImportError where it is missing."""
+    import warp
+
+    warp.config.log_level = warp.LOG_WARNING
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        warp.init()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+    return warp
 
 
 def load_problem(library: Path) -> str | None:

@@ -25,7 +25,7 @@ codecs.register_error(PLAIN, plainly)
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), jailer(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), jailer(), *cache()]
 
 
 def row(what, found, used, why):
@@ -135,6 +135,15 @@ def engines():
         yield row(
             engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {devices.ADD_ENGINES}" * bool(lacks)
         )
+
+
+def blocks():
+    """The block languages, whose compilers climb the ladder."""
+    found = devices.block_languages()
+    there = [f"{name} {number}" for name, number in found.items() if number]
+    why = "for page 18, on Linux: what a block compiler adds, with no GPU"
+    add = f": {devices.ADD_BLOCKS}" * (len(there) < len(found))
+    return row("block languages", ", ".join(there) or "none", len(there) == len(found), why + add)
 
 
 def jailer():

@@ -483,8 +483,8 @@ STEPS = {
             "matrix_units",
             "the hardware multiplies tiles: inputs of fewer digits, sums in float32",
             {
-                "GPU": dict(BM=128, BN=128, BK=32, WM=64, WN=32, INPUT="tf32"),
-                "simulator": dict(BM=32, BN=32, BK=16, WM=16, WN=16, INPUT="tf32"),
+                "GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"),
+                "simulator": dict(BM=64, BN=32, BK=32, WM=32, WN=16, INPUT="tf32"),
             },
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(16, 32, 64), WM=(16, 32, 64), WN=(16, 32, 64)),
             block=lambda p: (32, p["BM"] // p["WM"] * (p["BN"] // p["WN"])),

@@ -17,6 +17,7 @@ import pytest
 
 import helpers
 from helpers import clock, cuda_kernel, devices, instruments, judge, launch, many, opencl_kernel, pictures
+from helpers.classroom.homework import PAGE_18
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.devices import DeviceError
 from helpers.instruments import CompilerReport
@@ -139,8 +140,12 @@ def table():
         "judge_transposed": (judge.judge_transposed, on_tiles),
         "judge_panel_step": (judge.judge_panel_step, {"step": (print, CALLED)}),
         "judge_search": (judge.judge_search, {"search": (print, CALLED)}),
-        "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
-        "wrong_elements": (judge.wrong_elements, {"C": (C, NOTHING), "A": (A, {"0 rows"}), "B": (B, NOTHING)}),
+        "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING), "inputs": ("tf32", NOTHING)}),
+        "held": (judge.held, {"X": (A, {"0 rows"}), "inputs": ("tf32", NOTHING)}),
+        "wrong_elements": (
+            judge.wrong_elements,
+            {"C": (C, NOTHING), "A": (A, {"0 rows"}), "B": (B, NOTHING), "inputs": ("tf32", NOTHING)},
+        ),
         "right_within_bound": (judge.right_within_bound, {"k": (CL, CALLED), "A": (A, NOTHING), "B": (B, NOTHING)}),
         "with_part": (
             helpers.with_part,
@@ -195,6 +200,7 @@ def table():
             instruments.run_ptx,
             {"k": ("tiled", {"naive"}), **SIZED, "arch": ("sm_80", NOTHING)},
         ),
+        "side_by_side": (instruments.side_by_side, {"runs": ({}, NOTHING)}),
         "predict": (instruments.predict, {"k": ("tiled", {"naive"}), "gpu": ("A100", NOTHING), **SIZED}),
         "predicted_ladder": (
             instruments.predicted_ladder,
@@ -254,7 +260,14 @@ def table():
         ),
         "picture_stages": (pictures.picture_stages, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING)}),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
+        "picture_fragments": (pictures.picture_fragments, {"lane": (5, {"0"})}),
         "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
+        "picture_program": (
+            pictures.picture_program,
+            SIZED
+            | {"BM": (2, NOTHING), "BN": (2, NOTHING), "BK": (2, NOTHING)}
+            | {"x": (0, {"0"}), "y": (0, {"0"}), "round": (0, {"0"})},
+        ),
         "show": (helpers.show, {"k": (CL, KERNEL)}),
         "show_changes": (helpers.show_changes, {"before": (CL, KERNEL), "after": (CL, KERNEL)}),
         "Network": (partial(Network, "here"), {"latency": (1e-6, NUMBER), "bandwidth": (1e9, NUMBER)}),
@@ -288,16 +301,23 @@ def table():
 # Public names that take nothing of a user's: records, which hold what they are given; what runs in a kernel, in a rank
 # or a worker.
 EXCUSED = {
-    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4",
+    "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4 "
+    "mma_bfloat16 mma_float16 mma_tf32 word_bfloat16 word_float16 word_tf32",
     "judge": "ANSWERS CommaIndex Report answered wgsl_frame not_turned refuse_commas",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPU GPUS SECTOR WARP CompiledRun CompilerReport Prediction Trace Traffic",
+    "instruments": "GPU GPUS SECTOR WARP BlockRun CompiledRun CompilerReport Prediction Trace Traffic",
     "pictures": "Film Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",
     "classroom": "Board ClassTable EXERCISES Exercise NotEntered",
 }
-TABLE = table()
+TRITON = {"kernel": (PAGE_18, NOTHING), **SIZED, "numbers": ("float32", NOTHING), "warps": (4, NOTHING)}
+TRITON |= {"stages": (3, NOTHING)} | {name: (16, NOTHING) for name in ("BM", "BN", "BK")}
+OF_TRITON = {
+    "run_triton": (instruments.run_triton, TRITON | {"arch": ("sm_80", NOTHING)}),
+    "predict_triton": (instruments.predict_triton, TRITON | {"gpu": ("A100", NOTHING)}),
+}
+TABLE = table() | (OF_TRITON if devices.version("triton") else {})
 ASKED = [(name, argument) for name, (_, arguments) in TABLE.items() for argument in arguments]
 
 
@@ -373,7 +393,7 @@ def test_what_is_none_of_its_values_is_refused_with_a_remedy(name, argument, tmp
 
 def test_the_table_knows_every_public_name():
     rooms = ("launch", "judge", "clock", "instruments", "pictures", "many", "classroom")
-    known = {name.split(" ")[0].split(",")[0] for name in TABLE} | {"doctor", *helpers.__all__[:0]}
+    known = {name.split(" ")[0].split(",")[0] for name in TABLE} | {"doctor", *OF_TRITON, *helpers.__all__[:0]}
     for room in rooms:
         names = set(importlib.import_module(f"helpers.{room}").__all__)
         assert names - known - set(EXCUSED[room].split()) == set()

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from helpers import devices
+from helpers.instruments import run_triton
+from helpers.launch import KernelError
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 
@@ -343,6 +346,48 @@ def test_an_engine_that_lacks_something_is_not_used_and_is_told_with_its_remedy(
     mpi, dask = doctor.engines()
     assert (mpi["used"], mpi["found"]) == (False, "no mpiexec") and devices.ADD_ENGINES in mpi["why"]
     assert (dask["used"], dask["found"]) == (True, "found") and "pip" not in dask["why"]
+
+
+def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
+    monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": "3.9.0", "Warp": None})
+    row = doctor.blocks()
+    assert (row["used"], row["found"]) == (False, "Triton 3.9.0") and devices.ADD_BLOCKS in row["why"]
+    monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": "3.9.0", "Warp": "1.19.0"})
+    row = doctor.blocks()
+    assert (row["used"], row["found"]) == (True, "Triton 3.9.0, Warp 1.19.0") and "pip" not in row["why"]
+
+
+def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
+    monkeypatch.setattr(devices, "version", lambda package: None)
+    with pytest.raises(KernelError, match=re.escape(devices.ADD_BLOCKS)):
+        run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
+
+
+@pytest.mark.parametrize("lacks", [None, "Triton", "Warp"])
+def test_where_a_block_language_is_missing_page_18_and_its_judge_are_skipped_by_name(monkeypatch, request, lacks):
+    there = {"Triton": "3.9.0", "Warp": "1.19.0"}
+    monkeypatch.setattr(devices, "block_languages", lambda: there | {lacks: None} if lacks else there)
+
+    def item(name, source=None):
+        page = SimpleNamespace(nb=SimpleNamespace(cells=[SimpleNamespace(source=source)]))
+        marks = []
+        cell = {} if source is None else {"cell": SimpleNamespace(source=source)}
+        return SimpleNamespace(name=name, parent=page, marks=marks, add_marker=marks.append, **cell)
+
+    items = [item("18::Cell 3", "run_triton(product)"), item("02::Cell 3", "check(k)"), item("test_it[18.1-a]")]
+    items += [item("test_it[a-18.1]"), item("test_it[16.1]"), item("test_it")]
+    [conftest] = [one for one in request.config.pluginmanager.get_plugins() if hasattr(one, "WITHOUT_BLOCKS")]
+    conftest.mark_what_needs_block_languages(items)
+    skipped = [bool(one.marks) for one in items]
+    assert skipped == ([True, False, True, True, False, False] if lacks else 6 * [False])
+    assert all(mark.kwargs["reason"] == conftest.WITHOUT_BLOCKS for one in items for mark in one.marks)
+
+
+def test_warp_is_loaded_without_a_word():
+    if not devices.version("warp-lang"):
+        pytest.skip("Warp is not installed: python3 tools/install.py blocks")
+    out, err = python("from helpers import devices; print(devices.load_warp().__version__)")
+    assert out == devices.version("warp-lang") and not err
 
 
 def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeypatch, tmp_path):

@@ -159,6 +159,15 @@ WRONG = [
     ("starts at one", "naive", "var acc = 0.0;", "var acc = 1.0;", "wrong start"),
     ("adds up", "naive", "A[row * K + k] * B", "A[row * K + k] + B", "wrong operator"),
     ("at the edge", "naive", "col] = acc;", "col] = select(acc, 2.0 * acc, row + 1 == M);", "edge"),
+    ("right up to 4000", "coalesced", "k < K;", "k < min(K, 4000);", "K is cut"),
+    ("a tile too few", "tiled", "k0 < K;", "k0 < (K + TILE - 2) / TILE * TILE;", "K is cut"),
+    ("B turned while staged", "tiled", "B[(k0 + ty) * N + col]", "B[col * K + k0 + ty]", "wrong index"),
+    ("A turned", "tiled", "A[row * K + k0 + tx]", "A[(k0 + tx) * M + row]", "wrong index"),
+    ("half a tile", "tiled", "if (row < M && k0", "if (ty % 2 == 0 && row < M && k0", "part is zero"),
+    ("a guard below zero", "tiled", "k0 + tx < K) {", "K - k0 - tx > 0u) {", "out of bounds"),
+    ("a short tile", "tiled", "array<array<f32, TILE>, TILE>", "array<array<f32, TILE>, TILE - 1>", "wrong row"),
+    ("a wait for some", "tiled", "workgroupBarrier();", "if (row < M) { workgroupBarrier(); }", "does not compile"),
+    ("ends below zero", "naive", "k = 0u; k < K; k++", "k = K - 1; k >= 0u; k--", "hang"),
     ("no first barrier", "tiled", "        workgroupBarrier();\n\n        // 3.", "\n\n        // 3.", "race"),
     ("for ever", "naive", "k++", "k += 0u", "hang"),
     ("leaves", "tiled", "var acc = 0.0;", "var acc = 0.0; if (row >= M) { return; }", "does not compile"),
@@ -198,6 +207,7 @@ def test_what_does_not_compile_is_told_with_the_line_of_ones_own_text(judged):
 LOOP, SUM = "for (var k = 0u; k < K; k++) {", "B[k * N + col];"
 GUARDED = "if (k0 + ty < K && col < N) { Bs[ty][tx] = B[(k0 + ty) * N + col]; }"
 SELECTED = "Bs[ty][tx] = select(0.0, B[(k0 + ty) * N + col], k0 + ty < K && col < N);"
+FILL = "for (var v = 0u; v < min(4, K - k); v++) { a[v] = A[row * K + k + v]; b[v] = B[(k + v) * N + col]; }"
 RIGHT = {  # a step, and what is replaced by what
     "a while loop": ("naive", (LOOP, "var k = 0u; while (k < K) {"), (SUM, f"{SUM} k++;")),
     "a loop with a break": ("naive", (LOOP, "var k = 0u; loop { if (k == K) { break; }"), (SUM, f"{SUM} k++;")),
@@ -205,6 +215,11 @@ RIGHT = {  # a step, and what is replaced by what
     "leaves early": ("naive", ("if (row < M && col < N) {", "if (row >= M || col >= N) { return; } {")),
     "its own names": ("naive", ("fn naive", "fn mine"), ("acc", "sum"), ("acc", "sum"), ("acc", "sum")),
     "fma": ("tiled", ("acc += As[ty][k] * Bs[k][tx];", "acc = fma(As[ty][k], Bs[k][tx], acc);")),
+    "fours": (
+        "naive",
+        ("k < K; k++", "k < K; k += 4"),
+        ("acc += A[row * K + k] * B[k * N + col];", f"var a: vec4<f32>; var b: vec4<f32>; {FILL} acc += dot(a, b);"),
+    ),
     "select": ("tiled", ("Bs[ty][tx] = 0.0;", ""), (GUARDED, SELECTED)),
 }
 
@@ -239,6 +254,33 @@ def test_a_rung_is_right_with_its_loops_counted(judged, step):
 def test_an_exercise_that_nobody_filled_in_is_not_yet_done(judged, name):
     [finding] = judged(name, gpu_page.stub(name))["findings"]
     assert finding["kind"] == "not yet"
+
+
+def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(chromium, bare):
+    """The page is held up for 40 ms whenever it asks, uploads or reads: the wall holds that, the stamps do not."""
+    page = chromium.new_page()
+    page.goto(bare[1] + "empty.html")
+    [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == "naive"]
+    asked = dict(name="naive", source=gpu_page.source("naive"), step=about)
+    clock, seconds, wall = page.evaluate(
+        f"""async (one) => {{
+            {IMPORTS}
+            for (const name of ["submit", "writeBuffer"]) {{
+                const now = GPUQueue.prototype[name];
+                GPUQueue.prototype[name] = function (...how) {{
+                    for (const until = performance.now() + 40; performance.now() < until; );
+                    return now.apply(this, how);
+                }};
+            }}
+            const gpu = await run.Gpu.open(), kernel = await gpu.build(one), work = await run.Work.on(gpu, 9, 9, 9);
+            work.putAll(judge.draw(81), judge.draw(81));
+            const {{ seconds, wall }} = await work.launch(kernel, 3);
+            return [gpu.clock, seconds, wall];
+        }}""",
+        asked,
+    )
+    page.close()
+    assert clock == "stamps" and wall - seconds >= 0.04
 
 
 def test_launches_are_those_of_the_ladder(chromium, bare):
@@ -312,8 +354,14 @@ def begins(text):
     return text.partition("{")[0]
 
 
+AT_FIRST_BAR = """new MutationObserver(() => {
+        if (window.atFirstBar || !document.querySelector('tr[data-timed]')) return;
+        window.atFirstBar = [document.querySelector('progress').value, document.querySelector('.gpu-chart').innerText];
+    }).observe(document, { subtree: true, childList: true, attributes: true });"""
+
+
 def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
-    page = opened(bare[1] + "bare.html", 375)
+    page = opened(bare[1] + "bare.html", 375, before=AT_FIRST_BAR)
     ladder_place = ready(page)
     button = ladder_place.locator(".gpu-go")
     button.focus()
@@ -321,6 +369,8 @@ def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
     assert button.inner_text() == words()["stop"] and page.locator(".gpu-go:disabled").count() == 2
     how, said = ended(page)
     assert how == "done" and said.startswith("Done. 7 of 7 kernels are right."), said
+    done, shown = page.evaluate("atFirstBar")
+    assert done == 0 and words()["state"]["spot"] not in shown, "another phase is over"
     rows = ladder_place.get_by_role("row").all_inner_texts()
     assert [next(name for name in STEPS if name in row) for row in rows[1:]] == list(STEPS)
     assert ladder_place.locator(".gpu-idea").all_inner_texts() == [ladder.STEPS[name].idea for name in STEPS]
@@ -390,6 +440,24 @@ def test_a_device_that_is_lost_or_slow_ends_the_run_in_words_and_the_next_one_go
     page.evaluate("mend()")
     place.locator(".gpu-go").click()
     assert ended(page, "rung")[0] == "done"
+
+
+def test_a_compiler_that_does_not_end_is_told_as_such(opened, bare):
+    """The third pipeline is that whose loops are counted; there a refusal would mean "go without"."""
+    page = opened(
+        bare[1] + "bare.html",
+        before="""let builds = 0;
+        const build = GPUDevice.prototype.createComputePipelineAsync, wait = window.setTimeout;
+        GPUDevice.prototype.createComputePipelineAsync = function (...how) {
+            return ++builds < 3 ? build.apply(this, how) : new Promise(() => {});
+        };
+        window.setTimeout = (go, after) => wait(go, builds > 2 && after === 10000 ? 100 : after);""",
+    )
+    place = ready(page, "own")
+    page.locator("#gpu-editor").fill(gpu_page.source("naive"))
+    place.locator(".gpu-go").click()
+    how, said = ended(page, "own")
+    assert how == "trouble" and said.startswith("naive did not end within 10 seconds"), said
 
 
 @pytest.mark.parametrize(
@@ -493,8 +561,11 @@ def test_every_finding_has_its_words_and_its_name_in_the_glossary():
     named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
     named |= {"wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
+    misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
+    assert len(misread) > 10
     for language in ("en", "zh_CN"):
         kinds, messages = words(language)["kinds"], words(language)["messages"]
+        assert {f"wrong index/{what}" for what in misread} <= messages.keys()
         assert named <= kinds.keys() and len(named) > 20
         told = {key.partition("/")[0] for key in messages}
         assert kinds.keys() - {"not yet"} == told

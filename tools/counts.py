@@ -16,20 +16,24 @@ from helpers.instruments.published import SIZES
 
 
 def kernels():
-    """The ladder's CUDA kernels with the parameters that are counted."""
+    """(kernel, architectures) that are counted: the ladder's, and for each type of input those less exact than it."""
     for name in ladder.steps("CUDA"):
-        yield cuda_kernel(name, **ladder.step(name).defaults["GPU"])
+        yield cuda_kernel(name, **ladder.step(name).defaults["GPU"]), tuple(ARCHS)
         if name in SIZES:
-            yield cuda_kernel(name, **SIZES[name])
+            yield cuda_kernel(name, **SIZES[name]), tuple(ARCHS)
         if name in TRIED:
-            yield cuda_kernel(name, **TRIED[name])
+            yield cuda_kernel(name, **TRIED[name]), tuple(ARCHS)
+    for name, step in ladder.STEPS.items():
+        for of in step.inputs:
+            archs = (arch for arch in ARCHS if (int(arch[3:-1]), int(arch[-1])) >= step.capability)
+            yield cuda_kernel(name, **step.defaults["GPU"] | {"INPUT": of}), tuple(archs)
 
 
 def main():
     """Count, and write the file."""
     rows = []
-    for k in kernels():
-        rows += [to_row(count(k, arch)) for arch in ARCHS]
+    for k, archs in kernels():
+        rows += [to_row(count(k, arch)) for arch in archs]
         print(f"{k} with {ladder.spell(k.parameters)}")
     KEPT.write_text("[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n")
 

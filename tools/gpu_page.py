@@ -22,6 +22,8 @@ TEXTS = json.loads((HERE / "texts.json").read_text("utf-8"))
 # What WebGPU promises on any device, and what most have; between them are the parameters that a browser chooses from.
 DEVICES = [Device("WebGPU", f"{kib} KiB", "GPU", "", 256, kib * 1024, None) for kib in (16, 32)]
 REMAINDERS = 6  # ragged shapes beside those of `shapes_for`: a page that one waits for has few, a test has sixty
+# Every size past 256, and a K that a loop typed too short does not reach; without a GPU, larger ones take too long.
+LARGE = [(263, 271, 269), (4, 6, 4003)]
 # What stands in place of the part that an exercise leaves out, as on pages 02 and 04.
 LEFT_OUT = {
     "naive": "    // your turn: which element is mine? is it in C? its sum\n",
@@ -50,7 +52,7 @@ def choice(step, device):
     x, y = step.block(p)
     k = SimpleNamespace(step=step.name, parameters=p, device=None)
     small = sorted([*shapes.shapes_for(k), *shapes.long_shapes(k)], key=lambda shape: shape[0] * shape[1] * shape[2])
-    stages = [small, [*shapes.remainders(k)[:REMAINDERS], *shapes.many_blocks(k)]]
+    stages = [small, [*shapes.remainders(k)[:REMAINDERS], *shapes.many_blocks(k), *LARGE]]
     needs = dict(shared_bytes=4 * step.staged(p), threads=x * y)
     return dict(parameters=p, **needs, tile=step.tile(p), stages=stages)
 

@@ -27,7 +27,7 @@ class Size:
 
 
 MOST = Size(words=1200, cells=16, lines=90, brackets=8, pages=4)
-WORDS = 18_000  # of all pages together, at most
+WORDS = 18_000  # of pages 00 to 16 together, at most
 
 
 def size_of(notebook, number: str) -> Size:

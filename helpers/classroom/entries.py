@@ -55,10 +55,12 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         raise TypeError(f"{k!r:.40} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
     if not k.own:
         raise NotEntered(f"{k} is the course's own. Enter one that you wrote: give its source, and like={k.step!r}.")
+    if k.inputs != "float32":
+        raise NotEntered(f"{k} rounds A and B to {k.inputs}. The board compares products in float32.")
     name = shown(name)
     path = file_for(name, folder)
     files.try_writing(path)
-    source = k.source if "import" in k.source or k.dialect == "OpenCL" else JIT + k.source
+    source = k.source if "import" in k.source or k.dialect != "CUDA" else JIT + k.source
     if why := not_ones_own(source, k.dialect):
         raise NotEntered(f"It does not enter: {why}.")
     again = DIALECTS[k.dialect].build(source, like=k.step, **k.parameters)
@@ -130,7 +132,7 @@ def not_ones_own(source: str, dialect: str) -> str:
         return f"not readable: {error}"
     if what := smuggled(source, dialect):
         return f"not the kernel alone: {what}"
-    for step in ladder.steps(dialect):
+    for step in (name for name, step in ladder.STEPS.items() if dialect in step.dialects):
         if mine == idea(DIALECTS[dialect].source_of(step), dialect):
             return f"not your own: it is the course's {step}, but for comments, stray semicolons and names"
     return ""

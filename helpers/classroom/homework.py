@@ -43,6 +43,7 @@ from ..judge import (
 )
 from ..judge.checking import wrong_at
 from ..judge.exercises import Answer as NoKernel
+from ..ladder import ceil_div
 from ..launch import DIALECTS, KernelError, cuda_kernel, draw, opencl_kernel
 from ..launch.given import takes, told
 from ..sandbox import Errand, Finding, allow, apart, folder_of_a_stranger
@@ -73,6 +74,20 @@ naive_cl = cl.Program(context, opencl_kernel("naive").source).build().naive
 PAGE_16 = """
 source = opencl_kernel("packed").source
 by_name = "fma(a_reg, b_reg[j], acc[i][j])"
+"""
+# ... and page 18's product, in Triton.
+PAGE_18 = """
+@triton.jit
+def product(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    row = tl.program_id(1) * BM + tl.arange(0, BM)[:, None]
+    col = tl.program_id(0) * BN + tl.arange(0, BN)[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, K, BK):
+        k = k0 + tl.arange(0, BK)
+        a = tl.load(A + row * K + k[None, :], mask=(row < M) & (k[None, :] < K), other=0.0)
+        b = tl.load(B + k[:, None] * N + col, mask=(k[:, None] < K) & (col < N), other=0.0)
+        acc = tl.dot(a, b, acc, PRECISION)
+    tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
 """
 
 
@@ -209,6 +224,24 @@ def own_rung(k):
     return answered(k, check(k))
 
 
+def chosen_blocks(choice):
+    """18.1: tiles, stages and warps of page 18's product in float16, with four wishes, by counts."""
+    from ..instruments import run_triton
+
+    if not isinstance(choice, dict) or set(choice) != {"BM", "BN", "BK", "stages", "warps"}:
+        return refused("blocks", "error", f"choice is {choice!r}; it should be a dict of BM, BN, BK, stages and warps")
+    M, N, K = 256, 192, 128
+    run = run_triton(PAGE_18, M, N, K, "float16", **choice)
+    if not run:
+        return Report("blocks", tuple(Finding(one.kind, one.message) for one in run.findings), 0)
+    programs = ceil_div(M, choice["BM"]) * ceil_div(N, choice["BN"])
+    loaded, copies, blocks = run.total("bytes", "global", "load"), run.copies_left, run.occupancy.blocks
+    wanted = {f"{programs} programs, at least 6": programs >= 6}
+    wanted |= {f"{loaded:,} bytes loaded, at most 330,000": loaded <= 330_000}
+    wanted |= {f"{copies} copies left, at least 4": copies >= 4, f"{blocks} blocks, at least 3": blocks >= 3}
+    return wishes("blocks", wanted)
+
+
 def wishes(subject, met):
     """A Report: right if every wish, {what: whether it is met}, is met; "wrong" names those that are not."""
     missed = tuple(Finding("not met", wish) for wish, done in met.items() if not done)
@@ -223,6 +256,7 @@ def number(label, cell, name, exercise=None):
 WALKED = dict(BM=8, BN=8, BK=6, TM=2, TN=2)  # 4 x 4 threads walk over 8 x 6 and 6 x 8 elements
 SMALL_2D = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
 SMALL_FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
+SMALL_UNITS = dict(BM=64, BN=32, BK=32, WM=32, WN=16)  # each warp has two fragments of A, two of B
 SMALL_PACKED = dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2)
 
 EXERCISES = {
@@ -264,6 +298,9 @@ EXERCISES = {
         Exercise("14.2", "14-w3", ("my_wgsl",), judge_wgsl),
         Exercise("15.1", "46a27a456b804aa2a380d5edf15a5daf", ("panel_step",), judge_panel_step),
         Exercise("16.1", "16-c16", ("my_rung",), own_rung, PAGE_16),
+        number("17.1", "17-c22", "lane_of"),
+        Exercise("17.2", "17-c26", ("mine",), part_of_kernel("CUDA", "matrix_units", 3, **SMALL_UNITS)),
+        Exercise("18.1", "18-choice", ("choice",), chosen_blocks),
     )
 }
 

@@ -5,11 +5,11 @@ import itertools
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
-from ..pictures.drawing import A_COLOUR, C_COLOUR, GRID, INK, Picture, look
+from ..pictures.charts import OURS
+from ..pictures.drawing import GRID, INK, Picture, look
 from .ranking import Board
 
 NO_LETTERS = "Last Resort High-Efficiency"  # Matplotlib's own, which has a box for any letter
-COLOURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "WebGPU": "#7a5195"}
 
 
 @look
@@ -24,7 +24,7 @@ def board_chart(board: Board) -> Picture:
     said = []
     for ax, (machine, entries) in zip(panels, timed.items(), strict=True):
         ratios = [entry["times"]["square"]["of_numpy"] for entry in entries]
-        colours = [COLOURS[entry["dialect"]] for entry in entries]
+        colours = [OURS[entry["dialect"]] for entry in entries]
         ax.bar_label(ax.barh(range(len(entries)), ratios, color=colours, height=0.66), fmt=" %.2f", color=INK)
         ax.axvline(1, color=INK, linewidth=1)
         fonts = [fonts_for(entry["name"]) for entry in entries]

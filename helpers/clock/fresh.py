@@ -28,6 +28,7 @@ class Fresh(Contestant):
         self.k, self.each = k, each
         self.dialect, self.name, self.step, self.device, self.own = k.dialect, k.name, k.step, k.device, k.own
         self.parameters, self.source, self.build_seconds = k.parameters, k.source, k.build_seconds
+        self.inputs = k.inputs
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what the contestant has to say against that size."""

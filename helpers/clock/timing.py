@@ -72,7 +72,8 @@ class Timing:
     @property
     def label(self) -> str:
         """The name as tables and charts show it."""
-        name = self.step if self.dialect == "Python" else f"{self.step} ({self.dialect})"
+        inputs = f", {self.parameters['INPUT']}" if "INPUT" in self.parameters else ""  # less exact, so it is said
+        name = self.step if self.dialect == "Python" else f"{self.step} ({self.dialect}{inputs})"
         return f"your {name}" if self.own else name
 
     def row(self) -> dict:
@@ -140,7 +141,8 @@ def measure(
     work.download()
     transfer += time.perf_counter() - start
     low, median, high = np.percentile(times, (25, 50, 75))
-    if isinstance(k, Kernel) and not k.own:  # a rung: what somebody else wrote may be fast and wrong
+    # A rung: what somebody else wrote may be fast and wrong, and the peak is that of float32.
+    if isinstance(k, Kernel) and not k.own and k.inputs == "float32":
         most_seen(device, "flop", 2 * M * N * K / median)
     return Timing(
         seconds=float(median),

@@ -3,7 +3,7 @@ from numba import cuda, float32, uint32
 from helpers.launch import mma_bfloat16, mma_float16, mma_tf32, word_bfloat16, word_float16, word_tf32
 
 
-def matrix_units(BM=128, BN=128, BK=32, WM=64, WN=32, INPUT="tf32"):
+def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     """Build the CUDA kernel C = A @ B in which a GPU's matrix units multiply tiles, rounded to INPUT, into float32 sums.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1. INPUT: "tf32", "float16" or "bfloat16".
@@ -13,13 +13,14 @@ def matrix_units(BM=128, BN=128, BK=32, WM=64, WN=32, INPUT="tf32"):
     mma = {"tf32": mma_tf32, "float16": mma_float16, "bfloat16": mma_bfloat16}[INPUT]
     HELD = 1 if INPUT == "tf32" else 2  # numbers in a word of 32 bits
     WORDS, ACROSS, THREADS = BK // HELD, BN // WN, 32 * (BM // WM) * (BN // WN)
+    A_WORDS, B_WORDS = BM * WORDS // THREADS, BN * WORDS // THREADS  # of each thread
     WIDE, LONG, DOWN, OVER = WORDS + 4, BN + 8, WM // 16, WN // 8
 
     @cuda.jit(device=True)
-    def rounded(X, row, col, down, right):
+    def rounded(X, row, col, down, right):  # a word: HELD numbers from (row, col) on; beyond X there are zeros
         numbers = cuda.local.array(HELD, float32)
         for h in range(HELD):
-            r, c = row + h * down, col + h * right
+            r, c = uint32(row + h * down), uint32(col + h * right)
             numbers[h] = X[r, c] if r < X.shape[0] and c < X.shape[1] else float32(0)
         return word(numbers)
 
@@ -43,11 +44,13 @@ def matrix_units(BM=128, BN=128, BK=32, WM=64, WN=32, INPUT="tf32"):
         k0 = 0
         while k0 < K:
             # 1. The block rounds both tiles, and packs them into words along K.
-            for q in range(0, BM * WORDS, THREADS):
-                r, w = (thread + q) // WORDS, (thread + q) % WORDS
+            for i in range(A_WORDS):
+                q = thread + uint32(i * THREADS)
+                r, w = q // WORDS, q % WORDS
                 As[r, w] = rounded(A, row0 + r, k0 + w * HELD, 0, 1)
-            for q in range(0, BN * WORDS, THREADS):
-                w, c = (thread + q) // BN, (thread + q) % BN
+            for i in range(B_WORDS):
+                q = thread + uint32(i * THREADS)
+                w, c = q // BN, q % BN
                 Bs[w, c] = rounded(B, k0 + w * HELD, col0 + c, 1, 0)
             cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
             w = 0

@@ -2,6 +2,7 @@
 
 from ptx_machine import SECTOR, WARP
 
+from .block_run import BlockRun, predict_triton, run_triton, side_by_side
 from .compiler import CompilerReport, compiler_report
 from .counts import counts_of
 from .gpus import GPU, GPUS, gpu_here, occupancy
@@ -17,6 +18,7 @@ __all__ = [
     "GPUS",
     "SECTOR",
     "WARP",
+    "BlockRun",
     "CompiledRun",
     "CompilerReport",
     "Prediction",
@@ -31,9 +33,12 @@ __all__ = [
     "gpu_here",
     "occupancy",
     "predict",
+    "predict_triton",
     "predicted_ladder",
     "predicted_traffic",
     "run_ptx",
+    "run_triton",
+    "side_by_side",
     "trace",
     "traffic",
 ]

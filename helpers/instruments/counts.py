@@ -42,7 +42,7 @@ class Work:
     whole         instructions that compute with whole numbers
     instructions  of all kinds
     requests      {(memory, pieces, bytes): how many}: "shared" with rounds of the banks, "global" with lines of 128
-                  bytes, and the bytes that a request brings to its threads
+                  bytes, and the bytes that a request brings to its threads; a spilled register's is "global", too
     matrix        {type of A and B: multiply-adds of the matrix units}, all of them, not one for 32 threads
     """
 
@@ -240,6 +240,9 @@ def work(code, times, run):
         if does.startswith(("shared", "global", "copy")) and many:
             for one in asked[line]:
                 requests[request(one, int(does.split()[-2]))] += many
+        if does.startswith("stack") and many:  # a spilled number of 32 threads is one line, kept in the first cache
+            width = int(does.split()[-2])
+            requests["global", width / 4, float(WARP * width)] += many
         if does == "matrix product" and many:
             of, multiplied = matrix_product(text)
             matrix[of] += many * multiplied

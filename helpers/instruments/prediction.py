@@ -96,8 +96,8 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
     Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    Raises ValueError for what is no CUDA kernel or no GPU; KernelError for a kernel that is not the ladder's, or has
-    other parameters than the counted ones, where NVIDIA's compiler is missing.
+    Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
+    a kernel that is not kept, or has other parameters than the counted ones, where NVIDIA's compiler is missing.
     """
     M, N, K = sizes((M, N, K))
     gpu = known(gpu)
@@ -106,6 +106,11 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     if k.dialect != "CUDA":
         raise ValueError(
             f"{k} is compiled inside its {k.dialect} driver; the model counts what NVIDIA's compiler makes."
+        )
+    least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
+    if least > has:
+        raise ValueError(
+            f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
         )
     counts = counts_of(k, "sm_75" if gpu.arch == "sm_70" else gpu.arch)
     return predicted(counts, gpu, ladder.step(k.step).x_along == "rows", M, N, K)

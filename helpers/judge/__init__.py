@@ -6,7 +6,7 @@ from .exercises import ANSWERS, check_answer
 from .packing import judge_packing
 from .panels import judge_panel_step
 from .parts import CommaIndex, refuse_commas, with_part
-from .reference import error_bound, right_within_bound, wrong_elements
+from .reference import error_bound, held, right_within_bound, wrong_elements
 from .report import Report
 from .search import judge_search
 from .sums import check_two_sums
@@ -34,6 +34,7 @@ __all__ = [
     "check_loads",
     "check_two_sums",
     "error_bound",
+    "held",
     "judge_coalesced",
     "judge_naive",
     "judge_packing",

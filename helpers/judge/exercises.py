@@ -177,6 +177,12 @@ ANSWERS = {
         [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
         draw_product,
     ),
+    # 17: the lane that holds A[row, col] of a fragment of 16 x 8 TF32 numbers
+    "lane_of": Question(
+        lambda row, col: row % 8 * 4 + col % 4,
+        [(0, 0), (0, 1), (1, 0), (1, 1), (8, 0), (0, 4), (9, 5), (15, 7)],
+        lambda dice: (dice.randrange(16), dice.randrange(8)),
+    ),
 }
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from ..launch import Contestant, draw
 from ..launch.given import told
 from ..launch.host import contestant
-from ..launch.operands import validate
+from ..launch.operands import refuse_no_matrix, validate
 
 UNIT_ROUNDOFF = 2.0**-24
 
@@ -52,8 +52,9 @@ FORMATS = {
 def held(X: np.ndarray, inputs: str) -> np.ndarray:
     """X, float32, rounded to the nearest numbers that the type `inputs` holds, as float32; "float32" changes nothing.
 
-    Raises ValueError for a type that is none of `FORMATS`.
+    Raises TypeError or ValueError for what is no float32 matrix, ValueError for a type that is none of `FORMATS`.
     """
+    refuse_no_matrix("X", X)
     kind = format_of(inputs)
     if kind is None:
         return X
@@ -67,7 +68,7 @@ def held(X: np.ndarray, inputs: str) -> np.ndarray:
 
 def format_of(inputs):
     """The `Format` of that name, None for float32. Raises ValueError for another name."""
-    if inputs != "float32" and inputs not in FORMATS:
+    if not isinstance(inputs, str) or inputs not in ("float32", *FORMATS):
         raise ValueError(f"inputs={told(inputs)}: the types here are float32, {', '.join(FORMATS)}.")
     return FORMATS.get(inputs)
 

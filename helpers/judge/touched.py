@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import coalescing, trace
-from ..instruments.loads import predicted_traffic
+from ..instruments.loads import predicted_traffic, refuse_wgsl
 from ..instruments.traces import Trace
 from ..launch import DIALECTS, Kernel, KernelError, draw
 from ..launch.given import takes
@@ -82,8 +82,9 @@ def judge_transposed(k: Kernel) -> Report:
     """Judge a kernel for C = A @ B.T, with B stored as N rows of K: the addresses that each thread touches, then C.
 
     `check` knows A @ B only. Returns a `Report`, true when right. Addresses explain wrong numbers; where the numbers
-    are right, they may still miss the idea.
+    are right, they may still miss the idea. Raises ValueError for WGSL, which nothing here follows.
     """
+    refuse_wgsl(k)
     seen = traced(k, 5, 5, 7), traced(k, 5, 7, 3)
     if all(one is not None and not len(one.accesses) for one in seen):
         return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
@@ -316,8 +317,10 @@ def first_right(job: Job, sources: list[str]) -> int | None:
 def judge_naive(k: Kernel) -> Report:
     """Check a kernel launched like `naive`: each thread its own element, from the numbers of its block and itself.
 
-    It has to be right with blocks of other shapes, too, and without the words that give the element away.
+    It has to be right with blocks of other shapes, too, and without the words that give the element away. Raises
+    ValueError for WGSL, which nothing here follows.
     """
+    refuse_wgsl(k)
     seen = traced(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)

@@ -24,6 +24,19 @@ QUICK = {"CUDA": 10_000, "OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second o
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
+# What nothing finds unless Oclgrind is asked for it; Numba's simulator sees all that it runs.
+UNSEEN = {
+    "CUDA": {},
+    "OpenCL": {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)},
+    "WebGPU": {
+        RACES: (
+            "races, and elements that are stored twice",
+            "barriers that only some reach",
+            "reads outside a workgroup array",
+            "loops without an end, on a GPU in software",
+        )
+    },
+}
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 
 
@@ -69,10 +82,8 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
     here = [findings for findings in found[: len(own)] if findings]
     there = zip(others, found[len(own) :], strict=False)
     elsewhere = tuple((parameters, findings) for (parameters, _), findings in there if findings)
-    of_each = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
-    unseen = [what for ask, whats in of_each.items() for what in whats if ask not in looked_for]
-    not_looked_for = () if k.dialect == "CUDA" else tuple(unseen)
-    return Trial(here[-1] if here else [], not_looked_for, all_of_them.shapes, elsewhere)
+    unseen = tuple(what for ask, whats in UNSEEN[k.dialect].items() for what in whats if ask not in looked_for)
+    return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
 
 
 def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:

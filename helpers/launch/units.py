@@ -22,7 +22,7 @@ if simulating():
     def missing(name: str) -> Callable:
         """A function of that name, by which it travels to a child that compiles; here it raises KernelError."""
 
-        def refused(*registers):
+        def refused(*registers: object) -> None:
             raise KernelError(f"{name}: Numba's simulator has no matrix units. Build with like='matrix_units'.")
 
         refused.__name__ = refused.__qualname__ = name

@@ -64,6 +64,8 @@ DEEPEST_IN_SOFTWARE = 4096
 # WGSL wants these before all else.
 COMMENT = r"//[^\n]*|/\*.*?\*/"
 DIRECTIVES = re.compile(rf"(?:(?>\s|{COMMENT})*+(?:enable|requires|diagnostic)\b[^;]*;)*", re.DOTALL)
+# A variable of a function, declared with no value: so a zero each time, also in a loop.
+ZEROS = re.compile(r"\bvar(\s+\w+\s*:\s*)([^;=\n]+);")
 ENTRY = re.compile(r"@compute\b[^{]*?\bfn\s+(\w+)")
 
 
@@ -82,6 +84,8 @@ class WebGPUKernel(Kernel):
         if odd := re.search(r"[\x00\ud800-\udfff]", self.source):
             raise KernelError(f"the source holds {odd[0]!r}, which is no text of WGSL; leave it out.")
         code = with_constants(self.source, self.parameters)
+        if self.own:  # some compilers set such a variable once (gfx-rs/wgpu 9489); a rung fills what a loop declares
+            code = ZEROS.sub(r"var\1\2 = \2();", code)
         start = time.perf_counter()
         try:
             module = gpu.create_shader_module(code=code)

@@ -26,7 +26,7 @@ class Together(Contestant):
 
     def __init__(self, kernels: list[Kernel], rates: list[float]):
         self.kernels, self.rates = kernels, rates
-        self.dialect = kernels[0].dialect
+        self.dialect, self.inputs = kernels[0].dialect, kernels[0].inputs
         self.name = f"{kernels[0].step} on {len(kernels)} devices"
 
     def parts(self, M: int) -> list[tuple[Kernel, slice]]:

@@ -145,7 +145,7 @@ class Streamed(Contestant):
     def __init__(self, k: Kernel, budget: int):
         self.kernel, self.budget = k, budget
         self.dialect, self.step, self.parameters, self.device = k.dialect, k.step, k.parameters, k.device
-        self.name = f"{k.step} streamed"
+        self.name, self.inputs = f"{k.step} streamed", k.inputs
         self.last = None
 
     def refuse(self, M: int, N: int, K: int) -> None:

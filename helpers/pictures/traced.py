@@ -16,6 +16,7 @@ from .drawing import (
     INK,
     PAPER,
     SHADES,
+    SIDE,
     Picture,
     look,
     outline,
@@ -43,6 +44,43 @@ def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int =
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
+
+
+@takes
+@look
+def picture_program(
+    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
+) -> Picture:
+    """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
+
+    What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
+    Raises ValueError for a program or a round that there is none of.
+    """
+    for side, value in (("BM", BM), ("BN", BN), ("BK", BK)):
+        refuse_outside(side, value, SIDE, "elements of a side", first=1)
+    down, across, rounds = (ladder.ceil_div(side, of) for side, of in ((M, BM), (N, BN), (K, BK)))
+    refuse_outside("y", y, down, "programs down")
+    refuse_outside("x", x, across, "programs across")
+    refuse_outside("round", round, rounds, "tiles along K")
+    figure = Figure(figsize=(5.6, 4.8))
+    axes = product_axes(figure, down * BM, across * BN, rounds * BK)
+    sides = (("A", M, K, BM, BK, y, round), ("B", K, N, BK, BN, round, x), ("C", M, N, BM, BN, y, x))
+    for ax, (name, rows, columns, high, wide, r, c), colour in zip(
+        axes, sides, (A_COLOUR, B_COLOUR, C_COLOUR), strict=True
+    ):
+        tile = [(i, j) for i in range(r * high, (r + 1) * high) for j in range(c * wide, (c + 1) * wide)]
+        inside = {(i, j): colour for i, j in tile if i < rows and j < columns}
+        masked = {cell: "–" if name == "C" else "0" for cell in tile if cell not in inside}
+        whole = ladder.ceil_div(rows, high) * high, ladder.ceil_div(columns, wide) * wide
+        panel(ax, *whole, inside, f"{name} ({rows} x {columns})", colour, masked)
+        outline(ax, 0, 0, rows, columns, colour)
+        outline(ax, r * high, c * wide, high, wide)
+    return Picture(
+        figure,
+        f"Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({y * BM}, {x * BN}) on. In round {round} of "
+        f"{rounds} it multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies "
+        "outside a matrix is masked.",
+    )
 
 
 @takes

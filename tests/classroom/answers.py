@@ -554,6 +554,41 @@ mended = opencl_kernel("tiled").source.replace("acc += As[ty][k] * Bs[k][tx]", "
 my_rung = opencl_kernel(mended, like="tiled", TILE=4)
 """,
     },
+    "17.1": {
+        "by groups": """
+def lane_of(row, col):
+    group, place = row - 8 * (row > 7), col - 4 * (col > 3)
+    return 4 * group + place
+""",
+    },
+    "17.2": {
+        "as the kernel has it": """
+mine = '''
+for i in range(DOWN):
+    for r in range(4):
+        a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]
+for j in range(OVER):
+    for r in range(2):
+        b[j, r] = Bs[w + place + r * 4, left + j * 8 + group]
+'''
+""",
+        "B first, by the lane's number": """
+mine = '''
+for r in range(2):
+    for j in range(OVER):
+        b[j, r] = Bs[w + lane % 4 + 4 * r, left + 8 * j + lane // 4]
+for r in range(4):
+    for i in range(DOWN):
+        a[i, r] = As[top + 16 * i + lane // 4 + 8 * (r & 1), w + lane % 4 + 4 * (r >> 1)]
+'''
+""",
+    },
+    "18.1": {
+        "on its side": {"BM=128, BN=64": "BM=64, BN=128"},
+        "less deep": {"BK=32": "BK=16"},
+        "a stage more": {"stages=4": "stages=5"},
+        "eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"},
+    },
 }
 
 ALL_OF_C = """
@@ -1180,5 +1215,38 @@ def panel_step(me, k0, k1, left, top):
             "✗",
         ),
         "an unknown word": ({"fma(b_reg[j], a_reg,": "fmaa(b_reg[j], a_reg,"}, "does not compile"),
+    },
+    "17.1": {
+        "the places first": ({"row % 8 * 4 + col % 4": "col % 4 * 8 + row % 8"}, "wrong number"),
+        "no second half": ({"row % 8": "row"}, "wrong number"),
+        "as C is shared out": ({"col % 4": "col // 2"}, "wrong number"),
+    },
+    "17.2": {
+        "registers swapped": (
+            {
+                "a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =",
+                "a[i, 2], a[i, 3] =": "a[i, 1], a[i, 3] =",
+            },
+            "✗",
+        ),
+        "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "✗"),
+        "one fragment of A": ({"top + 16 * i + group": "top + group"}, "✗"),
+        "fragments too close": ({"left + 8 * j + group": "left + 4 * j + group"}, "✗"),
+        "the first words only": ({"As[row, w + place],": "As[row, place],"}, "✗"),
+        "half of B": ({"Bs[w + place + 4, col]": "0"}, "✗"),
+        "a patch for all": ({"top + 16": "0 + 16"}, "✗"),
+    },
+    "18.1": {
+        "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
+        "too few programs": ({"BN=64": "BN=128"}, "4 programs, at least 6"),
+        "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),
+        "no stages": ({"stages=4": "stages=1"}, "0 copies left, at least 4"),
+        "too deep": ({"BK=32": "BK=64"}, "2 blocks, at least 3"),
+        "too many warps": ({"warps=4": "warps=8"}, "2 blocks, at least 3"),
+        "no power of two": ({"BM=128": "BM=96"}, "power of 2"),
+        "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
+        "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
+        "a text": ({"BM=128": 'BM="128"'}, "error"),
+        "far too large": ({"BK=32": "BK=4096"}, "multiply-adds a tile"),
     },
 }

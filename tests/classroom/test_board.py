@@ -13,7 +13,7 @@ import zlib
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from helpers import cuda_kernel, opencl_kernel
+from helpers import cuda_kernel, devices, opencl_kernel, webgpu_kernel
 from helpers.__main__ import main
 from helpers.classroom import NotEntered, board, enter, entries, ranking, ranking_chart
 from helpers.classroom.entries import ANSWER, file_for, operands, run_again, seal, shown, timed_again, wrong_with
@@ -309,6 +309,13 @@ def test_only_a_kernel_of_ones_own_enters(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_kernel_that_is_less_exact_than_float32_does_not_enter(tmp_path):
+    k = cuda_kernel("matrix_units")
+    with pytest.raises(NotEntered, match=r"rounds A and B to tf32\. The board compares products in float32"):
+        enter(cuda_kernel(k.source + "# mine\n", like="matrix_units"), "Ada", tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys):
     """In OpenCL with times, as small as they can be, in CUDA's simulator without; each judged again."""
     monkeypatch.setattr(entries, "SIZES", {"square": (64, 64, 64), "thin": (64, 4, 64)})
@@ -324,6 +331,20 @@ def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys
     text = capsys.readouterr().out
     assert "Ada L." in text and "Bob" in text and "refused" not in text and "timed again, Ada L." in text
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
+def test_a_kernel_in_wgsl_enters_and_is_judged_again(tmp_path, monkeypatch, capsys):
+    """Its source enters as it is, and the jail lets it reach its driver."""
+    monkeypatch.setattr(entries, "SIZES", {"square": (64, 64, 64), "thin": (64, 4, 64)})
+    monkeypatch.setattr(entries, "ROUNDS", 1)
+    own = webgpu_kernel("coalesced").source.replace("acc += ", "acc = acc + ")
+    path = enter(webgpu_kernel(own, like="coalesced"), "Eve", tmp_path)
+    assert json.loads(path.read_text())["source"] == own
+    monkeypatch.setattr("sys.argv", ["helpers", "board", str(tmp_path), "--again"])
+    main()
+    text = capsys.readouterr().out
+    assert "WebGPU, like coalesced" in text and "timed again, Eve" in text and "refused" not in text
 
 
 def test_the_times_of_an_entry_are_the_medians_of_what_each_round_says(monkeypatch):

@@ -1,6 +1,7 @@
 """What the ladder's kernels ask of a GPU: the file that keeps it says what compiler and PTX machine say now."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from helpers.instruments.counts import (
     work,
 )
 from helpers.instruments.gpus import ARCHS
+from helpers.instruments.prediction import predict
 from helpers.instruments.published import SIZES
 from helpers.launch import KernelError
 
@@ -35,6 +37,14 @@ needs_compiler = pytest.mark.skipif(
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]
+INPUTS = [(name, of) for name, step in ladder.STEPS.items() for of in step.inputs]
+
+
+def least_exact(name, of):
+    """(kernel, architectures) of a step that rounds its input to that type."""
+    step = ladder.STEPS[name]
+    archs = [arch for arch in ARCHS if (int(arch[3:-1]), int(arch[-1])) >= step.capability]
+    return cuda_kernel(name, **step.defaults["GPU"] | {"INPUT": of}), archs
 
 
 def rung(step, sizes):
@@ -56,7 +66,10 @@ def test_what_is_kept_is_what_is_counted_now(step, sizes, arch):
 
 def test_nothing_is_kept_that_is_no_rung_and_every_rung_is():
     titles = {f"{step} with {ladder.spell(rung(step, sizes).parameters)}" for step, sizes in KERNELS}
-    assert set(kept()) == {(title, arch) for title in titles for arch in ARCHS}
+    keys = {(title, arch) for title in titles for arch in ARCHS}
+    for k, archs in (least_exact(*one) for one in INPUTS):
+        keys |= {(f"{k.step} with {ladder.spell(k.parameters)}", arch) for arch in archs}
+    assert set(kept()) == keys
 
 
 def test_the_counts_are_those_of_the_formulas():
@@ -73,6 +86,19 @@ def test_the_counts_are_those_of_the_formulas():
         stored = sum(size * many / 4 for (memory, _, size), many in counts.once.requests.items())
         assert stored == pytest.approx(rows * columns, rel=0.5 if step == "prefetched" else 0)
         assert counts.waits == (step not in ("naive", "coalesced", "prefetched"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name, of", few(INPUTS, INPUTS[0]))
+def test_what_is_kept_of_less_exact_steps_is_what_is_counted_now_and_what_the_formulas_say(name, of):
+    k, archs = least_exact(name, of)
+    for arch in archs:
+        counts = counts_of(k, arch)
+        rows, columns, depth = counts.side
+        assert counts.tile.matrix == {of: rows * columns * depth} and counts.tile.fma == 0
+        asked = sum(size * many / 4 for (memory, _, size), many in counts.tile.requests.items() if memory == "shared")
+        assert asked == pytest.approx(sum(ladder.STEPS[name].shared_accesses(k.parameters, rows, columns, depth)))
+    assert count(k, archs[0]) == counts_of(k, archs[0])
 
 
 def one(line, memory, act, text="ld", many=4, pieces=4, lines=0, paired=0, size=128):
@@ -133,6 +159,19 @@ def test_a_count_is_so_much_for_each_instruction():
     assert work(code, np.array([2.0, 8.0, 4.0, 1.0, 0.0]), asked) == Work(
         8.0, 4.0, 15.0, {("global", 2.0, 128.0): 1.0, ("shared", 4.0, 512.0): 2.0}
     )
+
+
+def test_a_spilled_number_asks_the_first_cache_for_a_line_a_warp():
+    code = [("STL [R1], R2", 1), ("@P0 LDL.64 R2, [R1]", 2), ("FFMA R1, R1, R1, R1", 3)]
+    asked = work(code, np.array([3.0, 5.0, 1.0]), SimpleNamespace(requests=[])).requests
+    assert asked == {("global", 1, 128): 3, ("global", 2, 256): 5}
+
+
+@needs_compiler
+def test_a_patch_that_spills_takes_longer_for_its_loads_and_stores():
+    small, spills = (cuda_kernel("register_2d", BM=128, BN=128, BK=16, TM=n, TN=n) for n in (8, 16))
+    small, spills = (predict(k, "A6000", 4096, 4096, 4096) for k in (small, spills))
+    assert spills.units["loads and stores"] > small.units["loads and stores"]
 
 
 def test_the_ptx_tells_its_own_lines():

@@ -176,6 +176,18 @@ def test_rungs_in_float32_are_predicted_to_the_last_bit_as_before_the_model_knew
         assert [predict(step, gpu, 4096, 4096, 4096).seconds for step in SIZES] == seconds
 
 
+def test_matrix_units_are_predicted_where_a_gpu_has_them():
+    for gpu in ("A100", "RTX 3090", "RTX 4090", "H100"):
+        for of in ladder.STEPS["matrix_units"].inputs:
+            k = cuda_kernel("matrix_units", **ladder.STEPS["matrix_units"].defaults["GPU"] | {"INPUT": of})
+            p = predict(k, gpu, 4096, 4096, 4096)
+            most = 2 * GPUS[gpu].matrix[of] * GPUS[gpu].sms * GPUS[gpu].clock
+            assert 0 < p.gflops * 1e9 < most and p.units["multiply-adds"] == 0
+            assert p.units["matrix units"] >= 2 * 4096**3 / most
+    with pytest.raises(ValueError, match=r"matrix_units needs compute capability 8\.0; T4 has 7\.5"):
+        predict("matrix_units", "T4", 4096, 4096, 4096)
+
+
 def test_what_was_sustained_is_the_most_that_multiply_adds_reach():
     assert predict("prefetched", "A6000", 4096, 4096, 4096).gflops == pytest.approx(
         A6000.sustained * A6000.flops_per_s / 1e9

@@ -112,6 +112,11 @@ RIGHT = {
         lambda ridge: np.float64(ridge) / (2 / 12),
     ],
     "sectors": [sectors_by_bytes, sectors_in_turn, lambda stride: min(32, max(1, 4 * stride))],
+    "lane_of": [
+        lambda row, col: 4 * (row % 8) + col % 4,
+        lambda row, col: (row & 7) << 2 | col & 3,
+        lambda row, col: next(n for n in range(32) if n // 4 == row % 8 and n % 4 == col % 4),
+    ],
     "largest_side": [
         side_by_counting,
         lambda registers: int(math.sqrt(registers + 1)) - 1,
@@ -237,6 +242,19 @@ WRONG = {
         lambda stride: min(32, 2 ** math.ceil(math.log2(4 * stride))) if stride else 1,
         lambda stride: min(32, math.ceil(31 * 4 * stride / 32)),
         lambda stride: len({4 * i * stride % 32 for i in range(32)}),
+    ],
+    "lane_of": [
+        lambda row, col: row * 4 + col % 4,
+        lambda row, col: row % 8 * 4 + col,
+        lambda row, col: row * 8 + col,
+        lambda row, col: (row * 8 + col) % 32,
+        lambda row, col: row % 8 + col % 4 * 8,
+        lambda row, col: row % 8 * 4 + col // 2,
+        lambda row, col: row // 2 * 4 + col % 4,
+        lambda row, col: row % 4 * 8 + col,
+        lambda row, col: row % 16 + col % 4,
+        lambda row, col: row % 8 * 4 + col % 4 + 1,
+        lambda row, col: (row % 8, col % 4),
     ],
     "largest_side": [
         lambda registers: math.isqrt(registers),

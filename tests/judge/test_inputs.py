@@ -20,7 +20,7 @@ compiled = pytest.mark.skipif(
 SOURCE = cuda_kernel("matrix_units").source
 NAMES = {"tf32": "tf32", "float16": "f16", "bfloat16": "bf16"}
 ODD = np.float32([0, -0.0, 1, -1 / 3, np.pi, 65504, 65519, 65520, -1e38, 3.4e38, 6e-8, 2.9e-8, 3.1e-8, 1e-40, 1e-45])
-ODD = np.append(ODD, np.random.default_rng(1).normal(size=1000).astype(np.float32))
+ODD = np.append(ODD, np.random.default_rng(1).normal(size=1000).astype(np.float32))[None]
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -34,7 +34,7 @@ def test_numbers_are_rounded_as_the_hardware_rounds_them(kind):
 
 
 def test_the_bound_is_the_one_that_was_derived():
-    """1/3 x 1/3 twice, in bfloat16: rounding makes each product (1 + 2**-8)**2 times as large at most; then two sums."""
+    """1/3 x 1/3 twice, in bfloat16: rounding makes a product (1 + 2**-8)**2 times as large at most; then two sums."""
     A = np.full((1, 2), 1 / 3, np.float32)
     third = Fraction(float(A[0, 0])) + Fraction(float(A[0, 0])) / 2**8 + Fraction(1, 2**134)
     gamma = Fraction(4, 2**23) / (1 - Fraction(4, 2**23))
@@ -100,12 +100,12 @@ def test_the_step_passes_its_bound_and_not_float32s(kind):
     assert kind == "tf32" or np.array_equal(C, k(held(A, kind), held(B, kind)))
 
 
-SMALL = ladder.STEPS["matrix_units"].defaults["simulator"] | dict(BK=32)  # two products of fragments or more
+SMALL = ladder.STEPS["matrix_units"].defaults["simulator"]
 SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
 # What is planted: [(old, new)], and what the verdict says.
 PLANTED = {
     "two registers of A swapped": ([(SWAP, SWAP.replace("r % 2", "r // 2", 1).replace("r // 2 * 4", "r % 2 * 4"))], ""),
-    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], ""),
+    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], "wrong column"),
     "places of A swapped": ([("w + place + r // 2 * 4]", "w + (place ^ 1) + r // 2 * 4]")], ""),
     "half of K dropped": ([("w += 8", "w += 16")], ""),
     "the last word dropped": ([("while w < WORDS", "while w < WORDS - 8")], ""),
@@ -113,8 +113,8 @@ PLANTED = {
         [("for h in range(HELD):", "numbers[HELD - 1] = 0\n        for h in range(1):")],
         "",
     ),
-    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], ""),
-    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], ""),
+    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], "wrong column"),
+    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], "wrong row"),
     "no barrier before the product": ([("            cuda.syncthreads()  # 2.", "            # 2.")], "race"),
     "no barrier after the product": ([("            cuda.syncthreads()  # 5.", "            # 5.")], "race"),
     "an edge of C without a guard": ([("if row < M and col < N:", "if row < M:")], "out of bounds"),
@@ -133,17 +133,16 @@ def test_what_is_planted_is_found_in_the_source():
 @compiled
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(
-    "name", few(PLANTED, "two registers of A swapped", "half of K dropped", "no barrier after the product")
+    "name", few(PLANTED, "two lanes of B swapped", "half of K dropped", "no barrier after the product")
 )
 def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
-    if name == "half of a word dropped" and kind == "tf32":
-        pytest.skip("a word holds one TF32 number")
     changes, says = PLANTED[name]
     source = SOURCE
     for old, new in changes:
         source = source.replace(old, new)
     report = check(cuda_kernel(source, like="matrix_units", **SMALL | dict(INPUT=kind)))
-    assert not report and says in repr(report)
+    harmless = name == "half of a word dropped" and kind == "tf32"  # its words hold one number
+    assert bool(report) == harmless and says in repr(report)
 
 
 @compiled

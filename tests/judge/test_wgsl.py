@@ -5,6 +5,7 @@ import re
 import pytest
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
+from helpers.judge import judge_naive, judge_transposed
 from helpers.judge.wgsl import waits_around
 from helpers.launch import KernelError, draw
 
@@ -76,6 +77,19 @@ WRONG = [
         "acc += unpack2x16float(pack2x16float(vec2(A[row * K + k], 0.0))).x * B[k * N + col];",
     ),
     ("right at 64 only", "tiled", "K is cut", "k0 < K; k0 += TILE", "k0 < min(K, 64u); k0 += TILE"),
+    ("right up to 4000", "coalesced", "K is cut", "k < K;", "k < min(K, 4000);"),
+    ("a tile too few", "tiled", "K is cut", "k0 < K; k0 += TILE", "k0 < (K + TILE - 2) / TILE * TILE; k0 += TILE"),
+    ("a guard below zero", "tiled", "out of bounds", "k0 + tx < K) {", "K - k0 - tx > 0u) {"),
+    ("B turned while staged", "tiled", "wrong index", "B[(k0 + ty) * N + col]", "B[col * K + k0 + ty]"),
+    ("tiles exchanged", "tiled", "wrong numbers", "As[ty][k] * Bs[k][tx]", "Bs[ty][k] * As[k][tx]"),
+    ("half a tile", "tiled", "part is zero", "if (row < M && k0", "if (ty % 2 == 0 && row < M && k0"),
+    (
+        "a short tile",
+        "tiled",
+        "wrong row",
+        "As: array<array<f32, TILE>, TILE>",
+        "As: array<array<f32, TILE>, TILE - 1>",
+    ),
 ]
 # On a GPU of its own speed a missing barrier may show as any wrong number, or not at all: `check` says that it does not
 # look for races. In software it shows each time.
@@ -167,6 +181,24 @@ def right():
             ),
             "tiled",
         ),
+        "fours": (
+            naive_with(
+                "var acc = 0.0; for (var k = 0u; k < K; k += 4) { var a: vec4<f32>; var b: vec4<f32>; "
+                "for (var v = 0u; v < min(4, K - k); v++) { a[v] = A[row * K + k + v]; b[v] = B[(k + v) * N + col]; } "
+                "acc += dot(a, b); }"
+            ),
+            "naive",
+        ),
+        "two tiles, one barrier": (
+            tiled_with(
+                (r"array<array<f32, TILE>, TILE>", "array<array<f32, TILE>, 2 * TILE>"),
+                (r"var acc = 0\.0;", "var acc = 0.0; var now = 0u;"),
+                (r"(As|Bs)\[(ty|k)\](\[tx\])", r"\1[now + \2]\3"),
+                (r"As\[ty\]\[k\]", "As[now + ty][k]"),
+                (r"overwrites them\.\n +workgroupBarrier\(\);", "overwrites them.\n        now = TILE - now;"),
+            ),
+            "tiled",
+        ),
         "other names": (
             re.sub(r"\bAs\b", "left", re.sub(r"\bacc\b", "sum", tiled_with((r"fn tiled", "fn main")))),
             "tiled",
@@ -185,6 +217,8 @@ STYLES = (
     "tiles in one row",
     "A's tile turned",
     "select",
+    "fours",
+    "two tiles, one barrier",
     "other names",
 )
 
@@ -194,8 +228,23 @@ def test_a_right_kernel_in_another_style_passes_and_can_be_timed(style):
     source, step = right()[style]
     k = webgpu_kernel(source, like=step, **({"TILE": 4} if step == "tiled" else {"BM": 4, "BN": 4}))
     report = check(k)
-    assert report and "races" in report.not_looked_for
+    assert report and "races" in report.not_looked_for[0]
     assert measure(k, 64, seconds=0.05).gflops > 0
+
+
+def test_what_is_not_looked_for_is_said():
+    """WGSL forbids such a barrier, and a browser refuses it; wgpu compiles it."""
+    source = tiled_with((r"(overwrites them\.\n +)workgroupBarrier\(\);", r"\1if (row < M) { workgroupBarrier(); }"))
+    report = check(webgpu_kernel(source, like="tiled", TILE=4))
+    assert report and "not looked for here: barriers that only some reach" in repr(report)
+    assert "stored twice" in repr(report) and "outside a workgroup array" in repr(report)
+
+
+@pytest.mark.parametrize("judge", [judge_naive, judge_transposed])
+def test_an_exercise_that_follows_each_access_refuses_wgsl(judge):
+    k = webgpu_kernel(webgpu_kernel("naive").source, like="naive")
+    with pytest.raises(ValueError, match="nothing here interprets WGSL"):
+        judge(k)
 
 
 def test_what_no_kernel_may_read_is_poison():

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from few import few
 
-from helpers import compiler_report, cuda_kernel, devices, ladder, measure, traffic
+from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure, traffic
+from helpers.clock.fresh import Fresh
 from helpers.instruments import run_ptx
 from helpers.instruments.compiler import assembled, ptx_of
 from helpers.instruments.ptx_run import run_text
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, cuda, draw, mma_tf32, on_ptx, word_tf32
 from helpers.launch.cuda import only_device
+from helpers.many import streamed
+from helpers.many.sharing import Together
 
 compiled = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
@@ -82,7 +85,7 @@ def test_other_sizes_are_right_and_illegal_ones_refused():
         (dict(WM=8), "WM=8 must be a multiple of 16"),
         (dict(WN=4), "WN=4 must be a multiple of 8"),
         (dict(BK=8), "BK=8 must be a multiple of 16"),
-        (dict(WM=64), "WM=64 must divide BM=32"),
+        (dict(WM=64, BM=32), "WM=64 must divide BM=32"),
         (dict(BM=16, BN=96, BK=16, WM=16, WN=8, INPUT="bfloat16"), "must divide the words of each tile"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -96,7 +99,9 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert k.device is devices.PTX_MACHINE and k.simulated and k.inputs == "tf32"
     assert "compiled, and run on the PTX machine, since Numba's simulator has no matrix units" in repr(k)
     assert str(k) == "matrix_units (CUDA, tf32)"
-    assert "simulated, so no time and no rate" in repr(measure(k, 64))
+    assert repr(measure(k, 64)) == "matrix_units (CUDA, tf32), 64 x 64 x 64: simulated, so no time and no rate"
+    assert streamed(k, 10**7).inputs == Together([k], [1]).inputs == Fresh(k).inputs == "tf32"
+    assert check(streamed(k, 10**6), [(70, 40, 33)])
     A, B = draw(33, 20, 40)
     places = [k.place(X) for X in (A, B)]
     work = k.upload(*places)

@@ -1,5 +1,6 @@
 """WebGPU: the ladder in WGSL is right at any shape, on whatever adapter there is, be it one in software."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -121,14 +122,19 @@ def test_where_webgpu_alone_reaches_a_gpu_the_pages_draw_it_too(monkeypatch):
     assert "naive (WebGPU)" in str(ladder_chart(timings))
 
 
-def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
-    """As after `pip install -e .`: neither wgpu nor a Vulkan driver."""
+@pytest.mark.parametrize("lacks, remedy", [("wgpu", 'pip install -e ".[lab]"'), ("Vulkan", "mesa-vulkan-drivers")])
+def test_without_webgpu_all_else_works_and_doctor_says_what_would_add_it(tmp_path, lacks, remedy):
+    """As after `pip install -e .`, without wgpu; and as on a Linux that has no graphics library at all."""
+    if lacks == "Vulkan" and sys.platform != "linux":
+        pytest.skip("a system's graphics is a part of it: macOS, Windows")
     code = """
         import sys
-        sys.modules["wgpu"] = None
         from helpers import check, devices, opencl_kernel, webgpu_kernel
         from helpers.doctor import report
-        devices.version = {"wgpu": None}.get
+        if sys.argv[1] == "wgpu":
+            sys.modules["wgpu"] = None
+            found = devices.version
+            devices.version = lambda package: None if package == "wgpu" else found(package)
         assert check(opencl_kernel("naive")) and devices.webgpu_adapters() == ()
         try:
             webgpu_kernel("naive")
@@ -138,13 +144,17 @@ def test_without_wgpu_all_else_works_and_doctor_says_what_would_add_it():
         print(judge_wgsl("acc += 1.0;"))
         report()
     """
-    child = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300, check=False
-    )
+    environment = dict(os.environ)
+    if lacks == "Vulkan":
+        for library in ("libvulkan.so", "libvulkan.so.1", "libEGL.so", "libEGL.so.1"):
+            (tmp_path / library).write_text("no library")  # found first, and not to be loaded
+        environment["LD_LIBRARY_PATH"] = str(tmp_path)
+    command = [sys.executable, "-c", textwrap.dedent(code), lacks]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert child.returncode == 0, child.stderr
     assert "no WebGPU adapter can run a kernel (none at all)" in child.stdout
     assert "your kernel (WGSL): not yet. Nothing here can run it: no WebGPU adapter" in child.stdout
-    assert child.stdout.count('pip install -e ".[lab]"') >= 1
+    assert remedy in child.stdout and "Ready for class" in child.stdout
 
 
 @adapter

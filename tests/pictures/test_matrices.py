@@ -10,13 +10,15 @@ import itertools
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from artists import arrows, cells, frames, lines, matrix, rectangles, segments, texts, words
 from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import cuda_kernel, opencl_kernel, pictures
-from helpers.pictures import Picture, drawing, film, films
+from helpers.pictures import Picture, drawing, film, films, fragments
+from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
 GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
@@ -73,6 +75,26 @@ def test_ticks_are_plain_numbers():
     drawing.plain_ticks(ax.xaxis)
     assert [ax.xaxis.get_major_formatter()(value) for value in (0.1, 1, 1000)] == ["0.1", "1", "1000"]
     assert ax.xaxis.get_minor_formatter()(3) == ""
+
+
+def test_a_program_its_tiles_and_what_is_masked_of_them(drawn):
+    picture = pictures.picture_program(5, 7, 6, 3, 4, 2, x=1, y=1, round=2)
+    a, b, c = drawn[0].axes
+    assert cells(a) == matrix(6, 6, {(row, k): A for row in (3, 4) for k in (4, 5)})
+    assert cells(b) == matrix(6, 8, {(k, col): B for k in (4, 5) for col in (4, 5, 6)})
+    assert cells(c) == matrix(6, 8, {(row, col): C for row in (3, 4) for col in (4, 5, 6)})
+    assert words(a) == {(5, 4): "0", (5, 5): "0"} and words(b) == {(4, 7): "0", (5, 7): "0"}
+    assert words(c) == {cell: "–" for cell in ((3, 7), (4, 7), (5, 4), (5, 5), (5, 6), (5, 7))}
+    assert frames(a) == [(0, 0, 5, 6, A), (3, 4, 3, 2, INK)] and frames(b) == [(0, 0, 6, 7, B), (4, 4, 2, 4, INK)]
+    assert frames(c) == [(0, 0, 5, 7, C), (3, 4, 3, 4, INK)]
+    assert [ax.get_title() for ax in (a, b, c)] == ["A (5 x 6)", "B (6 x 7)", "C (5 x 7)"]
+    assert "Program (1, 1) owns the 3 x 4 tile of C from element (3, 4) on. In round 2 of 3" in picture.text
+
+
+@pytest.mark.parametrize("wrong", [dict(x=2), dict(y=2), dict(round=3)])
+def test_a_program_that_there_is_none_of_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        pictures.picture_program(5, 7, 6, 3, 4, 2, **wrong)
 
 
 def test_an_element_its_row_and_its_column(drawn):
@@ -534,3 +556,34 @@ def test_what_is_no_kernel_is_named(draw):
     for what in ("tiled", SimpleNamespace(step="tiled"), opencl_kernel):
         with pytest.raises(TypeError, match="is no built kernel; build it first"):
             draw(what)
+
+
+def registers(name, matrix):
+    """What the lanes of a warp hold of a matrix, register by register, (1, 32) each, as the picture has it."""
+    places = [fragments.fragment(name, lane) for lane in range(32)]
+    return [np.float32([[matrix[place[r]] for place in places]]) for r in range(len(places[0]))]
+
+
+@pytest.mark.parametrize("lane", [0, 5, 31])
+def test_fragments_are_those_of_the_hardware(drawn, lane):
+    """What the PTX machine makes of matrices that are shared out as the picture says is their product."""
+    text = pictures.picture_fragments(lane).text
+    X, Y, Z = (np.arange(rows * 8, dtype=np.float32).reshape(rows, 8) % 11 for rows in (16, 8, 16))
+    multiply, *_ = warpwide.multiply("tf32", 8, "f32")
+    words_of = [word.view(np.uint32) for word in (*registers("A", X), *registers("B", Y))]
+    sums = multiply(np.ones((1, 32), bool), *words_of, *registers("C", Z))
+    np.testing.assert_array_equal(sums, registers("C", X @ Y + Z))
+    for ax, name, colour, shape in zip(drawn[0].axes, "ABC", (A, B, C), ((16, 8), (8, 8), (16, 8)), strict=True):
+        own = {cell for cell, found in cells(ax).items() if found == colour}
+        assert own == set(fragments.fragment(name, lane)) and len(cells(ax)) == shape[0] * shape[1]
+        said = words(ax)
+        assert {cell for cell, number in said.items() if number == str(lane)} == own and len(said) == len(cells(ax))
+        assert all(f"{name}[{row}, {column}]" in text for row, column in own) and ax.get_title() == name
+
+
+def test_every_number_of_a_fragment_has_one_lane():
+    for name, rows, columns in (("A", 16, 8), ("B", 8, 8), ("C", 16, 8)):
+        places = [place for lane in range(32) for place in fragments.fragment(name, lane)]
+        assert sorted(places) == [(row, column) for row in range(rows) for column in range(columns)]
+    with pytest.raises(ValueError, match="lane=32 does not fit the 32 lanes of a warp"):
+        pictures.picture_fragments(32)

@@ -53,6 +53,7 @@ TRACED = {  # drawn from a run, the same in both dialects
 ALL = TRACED | {
     "product": lambda _: pictures.picture_product(),
     "banks": lambda _: pictures.picture_banks(64),
+    "fragments": lambda _: pictures.picture_fragments(31),
     "warps": lambda build: pictures.picture_warps(build("coalesced", BM=8, BN=16), 8, 16),
     "landscape": lambda _: pictures.picture_landscape(
         {(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"

@@ -40,7 +40,7 @@ def test_these_are_the_pythons_that_the_course_promises():
 )
 def test_the_pins_can_be_installed(python, system, pins):
     """uv reads what each pin requires, Python above all, and for which systems it is built (jieba is Python only)."""
-    extras = ["lab", "test", "many", "web", "mutants"]
+    extras = ["lab", "test", "many", "web", "blocks", "mutants"]
     if "darwin" not in system:  # NVIDIA makes nothing for macOS
         extras.append("cuda12" if "cuda12" in pins else "cuda13")
     command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", pins, "--no-header"]

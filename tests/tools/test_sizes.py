@@ -43,6 +43,7 @@ def test_the_table_has_a_line_a_page_and_marks_what_is_too_large(capsys):
 
 
 def test_the_whole_course_can_be_read():
-    words = {path.stem: size_of(read(path), path.stem[:2]).words for path in notebook_paths()}
+    pages = [path for path in notebook_paths() if path.stem[:2] <= "16"]  # what comes after is for whoever wants more
+    words = {path.stem: size_of(read(path), path.stem[:2]).words for path in pages}
     longest = sorted(words, key=words.get, reverse=True)[:3]
     assert 0 < sum(words.values()) <= WORDS, f"{sum(words.values())} words; the longest pages: {', '.join(longest)}"

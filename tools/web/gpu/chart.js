@@ -76,7 +76,7 @@ function compared(ratio) {
 
 /** What was timed, by which clock, and what is in no bar. */
 export function factsOf(gpu, { size, clock, launch, upload, download, least }, contestants) {
-  const apart = (value, words = texts.apart) => `${seconds(value)} (${words})`;
+  const apart = (value, words = texts.apart) => `${seconds(value)}${words}`;
   const megabytes = (matrices) => `${number((matrices * 4 * size * size) / 1e6)} MB`;
   const facts = {
     gpu: gpu.name || texts.unnamed,

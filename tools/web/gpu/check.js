@@ -100,7 +100,10 @@ export async function check(gpu, one, next, stages) {
   // What a reader wrote may go round for ever: so its loops are counted. Where that does not compile, it goes without.
   const watched = await gpu.build(one, true).then(
     (built) => Object.assign(built, { watched: true }),
-    () => kernel,
+    (error) => {
+      if (error.kind !== "does not compile") throw error;
+      return kernel;
+    },
   );
   const report = await tried(gpu, watched, next, stages ?? kernel.choice.stages);
   if (report.right) report.barriers = tooFewBarriers(one.source);
@@ -312,6 +315,8 @@ const SUSPICIONS = [
       ...(columns === depth && { "the tile of B is transposed": (l) => [l.a, turned(inside(l.b, l.K, l.N), depth)] }),
       "the tile of A stays": (l) => [(i, k) => l.a(i, k % depth), l.b],
       "the tile of B stays": (l) => [l.a, (k, j) => l.b(k % depth, j)],
+      "A is transposed": (l) => [(i, k) => l.A[k * l.M + i], l.b],
+      "B is transposed": (l) => [l.a, (k, j) => l.B[j * l.K + k]],
       "A has rows of M": (l) => [(i, k) => l.A[i * l.M + k] ?? 0, l.b],
       "A has rows of N": (l) => [(i, k) => l.A[i * l.N + k] ?? 0, l.b],
       "B has rows of M": (l) => [l.a, (k, j) => l.B[k * l.M + j] ?? 0],

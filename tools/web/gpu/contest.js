@@ -47,6 +47,7 @@ export async function contest(contestants, tell) {
     if (!racers.length) return tell.phase("none");
 
     tell.phase("sizing");
+    tell.progress(0);
     const launch = await launchCost(gpu, racers[0].kernel);
     const size = await chooseSize(
         gpu,
@@ -65,7 +66,10 @@ export async function contest(contestants, tell) {
       tell.state(now, "spot");
       work.put("C", mark, CANARY);
       await work.launch(one.kernel);
-      if (await spot(A, B, await work.download(), shape, next)) continue;
+      if (await spot(A, B, await work.download(), shape, next)) {
+        tell.state(now, "right");
+        continue;
+      }
       tell.report(now, { right: false, findings: [{ kind: "wrong at one size", shape: shape.join(" x ") }] });
       racers.splice(racers.indexOf(one), 1);
     }

@@ -20,6 +20,9 @@ export class Trouble extends Error {
 export const withoutComments = (source) =>
   source.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "));
 
+/** The source with `= T()` where a function declares a variable of type T with no value: some compilers set it once. */
+const zeroed = (source) => source.replace(/\bvar(\s+\w+\s*:\s*)([^;=\n]+);/g, "var$1$2 = $2();");
+
 /** The source with a count in each loop, which ends it after ROUNDS rounds and notes its line. No line moves. */
 export function bounded(source) {
   const code = withoutComments(source);
@@ -114,7 +117,7 @@ export class Gpu {
   }
 
   /** A step of the ladder, or one's own kernel with a step's launch. Trouble "does not compile", with lines, if not. */
-  async build({ name, source, step }, watched = false) {
+  async build({ name, source, step, own }, watched = false) {
     const choice = step.choices.findLast(
       ({ shared_bytes, threads }) =>
         shared_bytes <= this.device.limits.maxComputeWorkgroupStorageSize &&
@@ -128,7 +131,8 @@ export class Gpu {
     const entries = [...withoutComments(source).matchAll(/@compute\b[^{]*?\bfn\s+(\w+)/g)];
     if (entries.length !== 1) throw new Trouble("does not compile", { entries: entries.length, errors: [] });
     this.device.pushErrorScope("validation");
-    const module = this.device.createShaderModule({ code: constants + (watched ? bounded(source) : source) });
+    const code = own ? zeroed(source) : source; // a rung fills what it declares in a loop
+    const module = this.device.createShaderModule({ code: constants + (watched ? bounded(code) : code) });
     const asked = this.device.createComputePipelineAsync({
       layout: this.layout,
       compute: { module, entryPoint: entries[0][1] },

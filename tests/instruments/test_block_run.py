@@ -1,0 +1,185 @@
+"""Triton's products on the PTX machine: right and counted; what was broken on purpose is found, with its line."""
+
+import ast
+import re
+
+import notebooks
+import pytest
+
+from helpers import devices
+from helpers.classroom.homework import PAGE_18
+from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
+from helpers.launch import KernelError
+
+TILE = dict(BM=32, BN=32, BK=16)
+
+
+@pytest.fixture(autouse=True)
+def _triton():
+    if not devices.version("triton"):
+        pytest.skip("Triton is not installed: python3 tools/install.py blocks")
+
+
+@pytest.mark.parametrize("numbers", ["float32", "tf32", "float16"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (33, 70, 41), (64, 32, 48)], ids=str)
+def test_a_product_is_right_at_ragged_shapes_and_at_whole_tiles(numbers, shape):
+    run = run_triton(PAGE_18, *shape, numbers, **TILE)
+    assert run and run.C.shape == shape[:2] and run.verdict.startswith("✓"), run
+    assert run.executed["FMA" if numbers == "float32" else "matrix"] > 0
+    assert (run.stores[2] == 1).all()
+
+
+FAULTS = {
+    "no mask along K": ("(row < M) & (k[None, :] < K)", "row < M", "out of bounds", "behind the end of A"),
+    "no mask along M": ("(row < M) & (k[None, :] < K)", "k[None, :] < K", "out of bounds", "behind the end of A"),
+    "no mask of the store": ("mask=(row < M) & (col < N))\n", "mask=row < M)\n", "race", "touch C["),
+    "a wrong stride": ("k[:, None] * N + col", "k[:, None] * (N - 1) + col", "wrong numbers", "is outside the bound"),
+    "the last tile left out": ("range(0, K, BK)", "range(0, K - BK, BK)", "wrong numbers", "is outside the bound"),
+    "sums begun anew": ("tl.dot(a, b, acc,", "tl.dot(a, b, acc * 0,", "wrong numbers", "is outside the bound"),
+    "ones beyond the edge": ("other=0.0", "other=1.0", "wrong numbers", "is outside the bound"),
+}
+
+
+@pytest.mark.parametrize("numbers", ["float32", "tf32", "float16"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault, numbers):
+    old, new, kind, said = FAULTS[fault]
+    assert old in PAGE_18
+    run = run_triton(PAGE_18.replace(old, new), 33, 70, 41, numbers, **TILE)
+    found = [finding for finding in run.findings if finding.kind == kind and said in finding.message]
+    assert not run and found, run
+    assert run.verdict.startswith("✗ 33 x 70 x 41") and found[0].message.split(" (")[0] in repr(run)
+
+
+def test_a_finding_names_the_line_of_the_source_once():
+    run = run_triton(PAGE_18.replace("(row < M) & (k[None, :] < K)", "row < M"), 33, 70, 41, **TILE)
+    [finding] = run.findings
+    assert finding.text.endswith("\n    from a = tl.load(A + row * K + k[None, :], mask=row < M, other=0.0)")
+    assert finding.text in run.verdict
+    assert run.ptx.splitlines()[finding.line - 1].strip() == finding.text.splitlines()[0] + ";"
+
+
+def test_float16_and_tf32_have_bounds_of_their_own():
+    """The numbers of TF32 are too coarse for float32's bound, which its own kernel is held to."""
+    as_tf32 = PAGE_18.replace("acc, PRECISION", 'acc, "tf32"')
+    [finding] = run_triton(as_tf32, 33, 70, 41, "float32", **TILE).findings
+    assert finding.kind == "wrong numbers"
+    coarser = PAGE_18.replace("tl.dot(a, b,", "tl.dot(a * 1.0025, b,")
+    for numbers in ("tf32", "float16"):
+        assert run_triton(coarser, 33, 70, 1, numbers, **TILE).findings[0].kind == "wrong numbers"
+
+
+def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():
+    """Then a load brings 16 bytes, and else one number, which is too little for an asynchronous copy of float16."""
+    wide, narrow = (run_triton(PAGE_18, n, n, n, "float16", warps=2, **TILE) for n in (64, 63))  # 32 x 16 in 64 threads
+    rows = side_by_side({"64": wide, "63": narrow}).rows
+    assert rows[0].global_bytes == 16 and rows[1].global_bytes <= 2
+    assert wide.executed["asynchronous copy"] and not narrow.executed["asynchronous copy"]
+    assert wide.copies_left == 2 and narrow.copies_left == 0
+
+
+def test_each_stage_more_is_a_tile_more_in_shared_memory_and_two_copies_left():
+    runs = [run_triton(PAGE_18, 64, 64, 64, "tf32", stages=stages, **TILE) for stages in (1, 2, 3, 4)]
+    tiles = 4 * (32 * 16 + 16 * 32)
+    assert [run.shared_bytes for run in runs] == [tiles, tiles, 2 * tiles, 3 * tiles]
+    assert [run.copies_left for run in runs] == [0, 0, 2, 4]
+    assert [bool(run.executed["asynchronous copy"]) for run in runs] == [False, True, True, True]
+
+
+def test_what_a_block_takes_is_what_the_assembler_says():
+    small, large = (run_triton(PAGE_18, 64, 64, 32, BM=64, BN=64, BK=16, warps=warps) for warps in (4, 2))
+    assert 64 * 64 // 128 < small.registers < large.registers <= 255
+    assert small.threads == 128 and large.threads == 64
+    assert small.occupancy.needs["warps"][0] == 4 and small.occupancy.needs["shared memory"][0] >= small.shared_bytes
+
+
+needs_compiler = pytest.mark.skipif(
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+)
+
+
+@needs_compiler
+def test_a_prediction_is_of_the_block_that_was_counted():
+    """One multiply-add of the matrix units, and one of the lanes, for each product of a tile; room as Triton says."""
+    sides = dict(BM=64, BN=64, BK=32, warps=4)
+    exact, coarse = (
+        predict_triton(PAGE_18, "A100", 1024, 1024, 1024, numbers, **sides) for numbers in ("float32", "tf32")
+    )
+    a100, blocks = GPUS["A100"], 16 * 16
+    turns = -(-blocks // a100.sms)
+    assert exact.units["multiply-adds"] >= turns * 64 * 64 * 1024 / a100.fma_lanes / a100.clock
+    assert "matrix units" not in exact.units and coarse.units["multiply-adds"] == 0
+    assert coarse.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / a100.matrix["tf32"] / a100.clock)
+    run = run_triton(PAGE_18, 64, 64, 64, "tf32", **sides)
+    assert coarse.occupancy.needs == run.occupancy.needs and coarse.blocks == blocks
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (dict(numbers="float16"), "4 bytes"),
+        (dict(gpu="A101"), "A101"),
+        (dict(kernel=PAGE_18.replace(", BK: tl.constexpr", "").replace("BK", "16"), BK=None), "no constant BK"),
+    ],
+    ids=["float16", "gpu", "no BK"],
+)
+def test_what_cannot_be_predicted_is_refused(change, said):
+    given = dict(kernel=PAGE_18, gpu="A100", M=64, N=64, K=64) | TILE | change
+    with pytest.raises(ValueError, match=re.escape(said)):
+        predict_triton(**{name: value for name, value in given.items() if value is not None})
+
+
+@needs_compiler
+def test_the_table_counts_what_the_runs_counted():
+    runs = {"tiled": run_ptx("tiled", 32, 32, 16), "Triton": run_triton(PAGE_18, 32, 32, 16, **TILE)}
+    table = side_by_side(runs)
+    for row, run in zip(table.rows, runs.values(), strict=True):
+        loads = [one for one in run.requests if (one.memory, one.act) == ("global", "load")]
+        assert row.global_loads == sum(one.instructions for one in loads)
+        assert row.global_bytes == sum(one.bytes for one in loads) / 32 / row.global_loads
+        assert (row.rounds, row.conflicts) == (run.bank_rounds, run.bank_conflicts)
+        assert row.instructions == run.instructions / (32 * 32 * 16)
+    # Of A and of B: four blocks of 8 warps, a number a thread; and one block of 4 warps, four numbers a thread.
+    assert [row.global_loads for row in table.rows] == [64, 8]
+    head, *lines = repr(table).splitlines()
+    assert [line.split()[0] for line in lines] == ["tiled", "Triton"] and {len(line) for line in [head, *lines]} == {
+        len(head)
+    }
+
+
+@pytest.mark.parametrize(
+    "change, kind, said",
+    [
+        (dict(numbers="int8"), ValueError, "float32, tf32, float16"),
+        (dict(BK=None), ValueError, "BM, BN, BK, PRECISION"),
+        (dict(TM=4), ValueError, "BM, BN, BK, PRECISION"),
+        (dict(BM=48), KernelError, "power of 2"),
+        (dict(BM=256, BN=256, BK=128), ValueError, "multiply-adds a tile"),
+        (dict(K=1 << 20), ValueError, "minutes"),
+        (dict(arch="sm_20"), ValueError, "sm_20"),
+        (dict(kernel="def product(A, B"), KernelError, "was never closed"),
+        (dict(kernel="x = triton.jit"), KernelError, "line 2"),
+        (dict(kernel="def k(A): pass"), ValueError, "begins with A, B, C, M, N, K"),
+        (dict(kernel=print), ValueError, "@triton.jit"),
+        (dict(kernel=PAGE_18.replace("tl.zeros", "tl.zeroes")), KernelError, "zeroes"),
+    ],
+    ids=str,
+)
+def test_what_is_no_product_is_refused(change, kind, said):
+    given = dict(kernel=PAGE_18, M=32, N=32, K=32) | TILE | change
+    with pytest.raises(kind, match=re.escape(said)):
+        run_triton(**{name: value for name, value in given.items() if value is not None})
+
+
+def test_nothing_is_left_in_the_home_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TRITON_HOME", str(tmp_path))
+    assert run_triton(PAGE_18.replace("k0", "start"), 16, 16, 16, BM=16, BN=16, BK=16)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_judge_has_the_kernel_of_the_page():
+    [path] = notebooks.notebook_paths(["18"])
+    [cell] = [cell.source for cell in notebooks.read(path).cells if cell.source.startswith("@triton.jit")]
+    assert ast.dump(ast.parse(cell)) == ast.dump(ast.parse(PAGE_18))

@@ -38,7 +38,8 @@ def cells_of(path: Path, below: Path | None = None) -> list[dict]:
             "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"
         ) from None
     except ValueError:
-        raise files.Refused("it is not JSON: perhaps it was cut off; ask for it again") from None
+        why = "it is not JSON: perhaps it was cut off" if path.stat().st_size else "it is empty"
+        raise files.Refused(f"{why}; ask for it again") from None
     except (KeyError, TypeError, AttributeError, RecursionError):
         raise files.Refused("it is no notebook; ask for it again") from None
     sources = [cell["source"] for cell in cells if cell["kind"] == "code"]

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
@@ -23,6 +24,8 @@ DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
     r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 )  # a spreadsheet computes what begins so, in wide letters too
+PACKED = re.compile(r"\.(zip|rar|7z|tar|tgz|gz|xz)$", re.IGNORECASE)
+SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 
 
@@ -65,12 +68,12 @@ class ClassTable:
         table += [
             [student, *(signs[student, page] for page in pages), f"{done[student]:4}"] for student in sorted(done)
         ]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(map(str.ljust, line, widths)) for line in table]
+        widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(padded, line, widths)) for line in table]
         lines.append("  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise")
         said = [row for row in self.rows if row.state in (TRIED, UNREADABLE)]
         lines += [""] * bool(said)
-        return "\n".join(lines + [f"{row.student}  {row.exercise or row.file}: {row.verdict}" for row in said])
+        return "\n".join(lines + [f"{row.student}  {row.exercise or row.file}: {shorten(row.verdict)}" for row in said])
 
     def csv(self) -> str:
         """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
@@ -79,6 +82,21 @@ class ClassTable:
         writer.writerow([field.name for field in fields(AnswerRow)])
         writer.writerows([FORMULA.sub(r"'\g<0>", cell) for cell in astuple(row)] for row in self.rows)
         return text.getvalue()
+
+
+def columns(text):
+    """How many columns of a screen it takes: a Chinese sign takes two."""
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+
+
+def padded(text, width):
+    """The text with blanks behind it, so that it takes `width` columns."""
+    return text + " " * (width - columns(text))
+
+
+def shorten(verdict):
+    """The verdict, cut off where it would fill the screen."""
+    return verdict if len(verdict) <= SHOWN else f"{verdict[: SHOWN - 1]}…"
 
 
 @takes
@@ -129,7 +147,7 @@ def lost(rows: list[AnswerRow]) -> list[AnswerRow]:
     """A row for each exercise that is in none of a student's copies of its page."""
     there = {(row.student, row.exercise) for row in rows}
     files = {(row.student, row.page): row.file for row in rows if row.exercise}
-    said = "its cell is not in the file, and no other cell gives its names a value"
+    said = "its code cell is not in the file, or is a cell of text now, and no other cell gives its names a value"
     return [
         AnswerRow(student, page, exercise.label, UNREADABLE, said, file)
         for (student, page), file in files.items()
@@ -158,7 +176,10 @@ def held(place):
         names = sorted(path.name for path in place.iterdir())
     except OSError as error:
         return f", which cannot be opened: {error.strerror}"
-    return f", only {', '.join(names[:3])}" if names else "; it is empty"
+    if not names:
+        return "; it is empty"
+    packed = [name for name in names if PACKED.search(name)]
+    return f", only {', '.join(names[:3])}; {'unpack ' + packed[0] if packed else 'ask for the .ipynb files'}"
 
 
 def read(path: Path, folder: Path) -> list[tuple[AnswerRow, Answer | Report | None]]:

@@ -195,9 +195,11 @@ def folder_of_a_stranger() -> Iterator[Path]:
 def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    errand, seconds = isinstance(job, Errand), min(seconds, PURSE.left)
+    errand, left = isinstance(job, Errand), PURSE.left
+    said = PURSE.seconds if left < seconds else seconds  # what is left for this child is no number for a learner
+    seconds = min(seconds, left)
     with start(folder, environment, jailed) as child:
-        stopped = wait_patiently(what, child, seconds, errand)
+        stopped = wait_patiently(what, child, seconds, errand, said)
         if stopped and stopped.kind == "hang" and not errand:
             stopped = replace(stopped, lines=where(child, folder))
     log = "" if stopped else read_text(folder / "oclgrind.log")
@@ -255,12 +257,13 @@ def read_text(path):
     return ""
 
 
-def wait_patiently(what, child, seconds, errand=False):
+def wait_patiently(what, child, seconds, errand=False, said=None):
     """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
     It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
-    all for so long: what another process takes of the machine does not count. A driver on many cores computes more than
-    one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
+    all for so long: what another process takes of the machine does not count. `said`: the seconds that it had together
+    with the children before it, where `seconds` are only what is left of them. A driver on many cores computes more
+    than one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
     server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Nor may
     it start more processes than a job needs.
     """
@@ -277,7 +280,7 @@ def wait_patiently(what, child, seconds, errand=False):
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
                 PURSE.of_children += seconds
-                return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
+                return Finding("hang", f"it still ran after {seconds if said is None else said:.0f} s of computing")
             progress.update(spent, "of computing")
     PURSE.of_children += spent
     return None

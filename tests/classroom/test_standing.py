@@ -125,7 +125,7 @@ HOSTILE = {
     "not JSON": ("{", "it is not JSON: perhaps it was cut off; ask for it again"),
     "no notebook": ("[1, 2]", "it is no notebook; ask for it again"),
     "no cells": ('{"cells": 7}', "it is no notebook; ask for it again"),
-    "empty": ("", "it is not JSON: perhaps it was cut off; ask for it again"),
+    "empty": ("", "it is empty; ask for it again"),
     "deep": ("[" * 100_000, "it is not JSON: perhaps it was cut off; ask for it again"),
     "huge": (None, "a file of 100 MB: clear its outputs and save it again"),
     "bytes": (b"\xff\xfe\x00", "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"),
@@ -152,6 +152,26 @@ def test_a_broken_file_costs_one_row(tmp_path, pages):
         name: ("unreadable", said) for name, (_, said) in HOSTILE.items()
     }
     assert rows["zoe"].state == "done" and {row.page for row in rows.values()} == {"00", "02"}
+
+
+def test_a_table_lines_up_under_names_in_any_script_and_cuts_long_verdicts_off():
+    rows = [
+        standing.AnswerRow("王小明", "00", "00.1", "done", "", "王小明/00.ipynb"),
+        standing.AnswerRow("Ada Lo", "00", "00.1", "tried", "x" * 1000, "Ada Lo/00.ipynb"),
+    ]
+    table = standing.ClassTable(rows)
+    head, ada, ming, *_, said = str(table).split("\n")
+    assert ada == "Ada Lo   ✗       0" and ming == "王小明   ✓       1" and head == "student  00   done"
+    assert len(said) < 230 and said.endswith("x…") and "x" * 1000 in table.csv()
+
+
+def test_a_kernel_that_never_ends_is_said_to_have_had_all_the_time_of_its_answer(monkeypatch):
+    """The trials of its kernel share that time, and the last of them finds little of it left."""
+    monkeypatch.setattr(homework, "SECONDS", 6)
+    endless = BOTH["02.1"][1].replace("            k += 1\n", "")
+    assert endless != BOTH["02.1"][1]
+    found = homework.judge_source("02.1", endless).findings[0]
+    assert found.kind == "hang" and found.message.startswith("it still ran after 6 s of computing")
 
 
 ATTACKS = {
@@ -236,7 +256,7 @@ def test_every_folder_has_a_row(tmp_path):
     rows = {row.student: (row.state, row.verdict, row.file) for row in progress(tmp_path).rows}
     assert rows == {
         "ada": ("not yet", "It is as it was.", "ada/00.ipynb"),
-        "bo": ("unreadable", "no page of the course is in this folder, only work.zip", "bo"),
+        "bo": ("unreadable", "no page of the course is in this folder, only work.zip; unpack work.zip", "bo"),
         "cy": ("unreadable", "no page of the course is in this folder; it is empty", "cy"),
     }
     assert "bo            !" in repr(progress(tmp_path)) and "it is empty" in repr(progress(tmp_path))
@@ -255,7 +275,7 @@ def test_an_exercise_that_is_gone_has_a_row(tmp_path, pages):
     page["cells"] = [cell for cell in page["cells"] if cell["id"] != EXERCISES["02.2"].cell]
     path.write_text(json.dumps(page))
     rows = {row.exercise: (row.state, row.verdict) for row in progress(tmp_path).rows}
-    said = "its cell is not in the file, and no other cell gives its names a value"
+    said = "its code cell is not in the file, or is a cell of text now, and no other cell gives its names a value"
     as_it_was = ("not yet", "It is as it was.")
     assert rows == {"02.1": as_it_was, "02.2": ("unreadable", said), "02.3": as_it_was}
 
@@ -329,7 +349,7 @@ def test_a_hand_in_that_is_no_file_costs_one_row(tmp_path, judged):
     assert rows == {
         "bob": "it is a symbolic link, which is not followed; ask for the file itself",
         "cyd": "it is no file, but a folder, a pipe or a device; ask for the file itself",
-        "dan": "no page of the course is in this folder, only all",
+        "dan": "no page of the course is in this folder, only all; ask for the .ipynb files",
         "eve": "no page of the course is in this folder: it is a symbolic link, which is not followed",
     }
 

@@ -19,6 +19,9 @@ from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
 
+if devices.version("triton"):  # after Mesa's Vulkan driver, which the tests of WebGPU load, it would crash
+    import triton  # noqa: F401
+
 SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
 WITHOUT_BLOCKS = "Triton and Warp are not installed: python3 tools/install.py blocks"
 WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"

@@ -25,6 +25,10 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "笔记本": "notebook",
     "最近的缓存": "一级缓存（L1）",
     "(?<!寄存器)(?<![上下])溢出": "寄存器溢出",
+    "存档的时间": "存档的计时结果",
+    "屋脊点": "脊点",
+    "通道应答": "通道处理",
+    "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles
 }
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 import subprocess
+import sys
 import tempfile
 import textwrap
 from collections.abc import Callable
@@ -236,6 +237,7 @@ def function_of(kernel):
             "A Triton kernel needs Triton, which is not installed and comes for Linux only. It needs no GPU: "
             f"{devices.ADD_BLOCKS} (some 435 MB, with Warp), then restart the kernel."
         )
+    refuse_behind_mesa()
     import triton
     import triton.language as tl
 
@@ -250,6 +252,16 @@ def function_of(kernel):
             f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
         )
     return kernel
+
+
+def refuse_behind_mesa():
+    """Raise KernelError where to load Triton would crash this process: after Mesa's Vulkan driver, if not before it."""
+    maps = Path("/proc/self/maps")
+    if "triton" not in sys.modules and maps.exists() and "libvulkan_lvp" in maps.read_text():
+        raise KernelError(
+            "Triton cannot be loaded after Mesa's software Vulkan, which WebGPU has used here. Restart the kernel, and "
+            "import triton in the first cell."
+        )
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 
 import notebooks
 import pytest
@@ -183,3 +185,16 @@ def test_the_judge_has_the_kernel_of_the_page():
     [path] = notebooks.notebook_paths(["18"])
     [cell] = [cell.source for cell in notebooks.read(path).cells if cell.source.startswith("@triton.jit")]
     assert ast.dump(ast.parse(cell)) == ast.dump(ast.parse(PAGE_18))
+
+
+def test_behind_mesas_vulkan_triton_is_refused_before_it_crashes():
+    lines = [
+        "from helpers import webgpu_kernel",
+        "from helpers.instruments import run_triton",
+        "webgpu_kernel('tiled', device='llvmpipe', TILE=4)",
+        "run_triton('x', 16, 16, 16)",
+    ]
+    if not any("llvmpipe" in adapter.summary for adapter in devices.webgpu_adapters()):
+        pytest.skip("there is no adapter llvmpipe: apt-get install mesa-vulkan-drivers")
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "Restart the kernel" in done.stderr, done.stderr

@@ -290,7 +290,10 @@ def test_bad_manners_are_named(text):
     assert list(translation.manners(text))
 
 
-OLD = "测时 判词 累加和 屏障不一致 合并的核函数 保存的时间 由缓存满足 主内存 笔记本 最近的缓存 溢出"
+OLD = (
+    "测时 判词 累加和 屏障不一致 合并的核函数 保存的时间 由缓存满足 主内存 笔记本 最近的缓存 "
+    "存档的时间 屋脊点 通道应答 看时钟 溢出"
+)
 
 
 def test_each_word_that_is_not_used_any_more_is_named():

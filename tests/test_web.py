@@ -80,6 +80,8 @@ def ours(url, address):
 WIDTH = "document.documentElement.scrollWidth"
 WIDE = """[...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.tagName + ' ' + e.textContent.trim().slice(0, 40)).slice(0, 3)"""
+CUT_TABLES = """[...document.querySelectorAll('article .pst-scrollable-table-container')]
+    .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.trim().slice(0, 40))"""
 IMAGES = """[...document.querySelectorAll('article img')].map(image => {image.loading = 'eager'; return image})
     .map(image => [image.alt.trim().length > 0, image.complete && image.naturalWidth > 0])"""
 
@@ -89,6 +91,7 @@ def test_a_page_fits_a_phone_and_a_screen_and_its_pictures_have_words(look, name
     page = look(f"{name}.html", 375)
     page.evaluate(IMAGES)
     page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
+    assert page.evaluate(CUT_TABLES) == []
     for width in (375, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(WIDTH) <= width, page.evaluate(WIDE)
@@ -176,14 +179,15 @@ def test_the_film_moves_by_the_arrow_keys(look):
 
 CUT = """[...document.querySelectorAll('article pre')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth)
     .map(e => e.textContent.slice(0, 40))"""
+CUT_HARD = CUT.replace(".filter(", ".filter(e => !getComputedStyle(e).backgroundImage.includes('gradient')).filter(")
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "glossary" not in name])
 def test_on_a_phone_no_line_is_cut_but_those_of_a_table(look, name):
     page = look(f"{name}.html", 375)
     page.evaluate("document.querySelectorAll('article details').forEach(one => one.open = true)")
-    cut = page.evaluate(CUT.replace("'article pre'", "'article .cell pre:not(.table)'"))
-    assert cut == []
+    assert page.evaluate(CUT.replace("'article pre'", "'article pre:not(.table)'")) == []
+    assert page.evaluate(CUT_HARD) == [], "lines that go on without a shadow at the edge"
     for table in page.locator("article pre.table").all_inner_texts():
         assert len(re.findall(r"\S {3,}\S|\S *[|│\t] *\S", table)) > 1, table
 

@@ -14,6 +14,7 @@ from .. import ladder
 from ..launch import Contestant, HostKernel, sizes
 from ..launch.dialects import dialects as dialects_called
 from ..launch.given import some, takes
+from ..launch.host import contestant
 from ..sandbox import ProgressBar
 from . import timing
 from .timing import Timing, measure
@@ -87,7 +88,13 @@ def compare(
     """
     if any(getattr(k, "simulated", False) for k in (first, second)):
         raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
-    pairs = sorted(contest((first, second), size, rounds), key=lambda pair: pair[1].seconds / pair[0].seconds)
+    with ProgressBar("timing in turns") as bar:
+
+        def each(k):
+            bar.update(time.monotonic() - bar.start, f"| {contestant(k)}")
+
+        pairs = contest((first, second), size, rounds, each)
+    pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
     return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
 
 

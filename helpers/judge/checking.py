@@ -1,6 +1,7 @@
 """Is it right? `reference` says what right means, `examine` runs and compares, `trials` watch a learner's kernel."""
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from ..launch import Contestant, Kernel, KernelError, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, in_child, prepare
+from ..sandbox import SECONDS, Finding, ProgressBar, in_child, prepare
 from .compiled import compiles, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
@@ -114,7 +115,12 @@ def on_device(k: Kernel, stages: list) -> list[Finding]:
 
 def in_stages(k: Contestant, stages: list) -> list[Finding]:
     """The findings at the first lists of shapes that show any: at small shapes they are easier to read."""
-    return next(filter(None, (examine(k, shapes) for shapes in stages)), [])
+    with ProgressBar(str(k)) as bar:
+
+        def each(shape):
+            bar.update(time.monotonic() - bar.start, f"| {' x '.join(map(str, shape))}")
+
+        return next(filter(None, (examine(k, shapes, each) for shapes in stages)), [])
 
 
 def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:

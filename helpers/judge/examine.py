@@ -4,6 +4,7 @@ Inputs are fresh random draws, C is full of NaN before the run, the grid is no l
 """
 
 import traceback
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,10 +19,14 @@ from .reference import drawn_for, launched, wrong_elements
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 
 
-def examine(k: Contestant, shapes: list) -> list[Finding]:
-    """Run k on each shape and compare. Returns findings, the clearest first, empty when right."""
+def examine(k: Contestant, shapes: list, each: Callable = lambda shape: None) -> list[Finding]:
+    """Run k on each shape and compare. Returns findings, the clearest first, empty when right.
+
+    `each` is called with every shape before k runs on it.
+    """
     launches = []
     for turn, shape in enumerate(shapes):
+        each(shape)
         A, B = drawn_for(k, shape, turn)
         if shape[2] > LONG[k.inputs]:
             A, B = np.abs(A), np.abs(B)

@@ -131,9 +131,10 @@ class OpenCLKernel(Kernel):
 
     def refuse_other_arguments(self) -> None:
         """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers."""
+        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=4)
         for number, name in enumerate(("M", "N", "K", "A", "B", "C")):
             try:
-                self.function.set_arg(number, np.int32(1) if number < 3 else None)
+                self.function.set_arg(number, np.int32(1) if number < 3 else buffer)
             except cl.Error:
                 raise KernelError(
                     f"{self.function.function_name} takes something else as its argument {number + 1}, {name}; it must "

@@ -1,5 +1,6 @@
 """A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
+import time
 from collections import Counter
 from html import escape
 from itertools import accumulate
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure, FigureBase
 from ..instruments import cells, trace
 from ..launch import Kernel
 from ..launch.given import takes
+from ..sandbox import ProgressBar
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, look, panel, product_axes, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
@@ -136,7 +138,11 @@ class Film:
         Where a page's scripts do not run, all frames are seen side by side, without a slider.
         """
         shown = sorted({round(n) for n in np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES))})
-        pictures = [self.frame(number) for number in shown]
+        pictures = []
+        with ProgressBar("drawing") as bar:
+            for number in shown:
+                bar.update(time.monotonic() - bar.start, f"| step {number + 1} of {len(self.frames)}")
+                pictures.append(self.frame(number))
         loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
         images = [
             IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)

@@ -1,5 +1,6 @@
 """Contests: who is timed when, at which size, and what comes of it. `measure` is a stand-in; nothing runs."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from helpers import measure_ladder
 from helpers.clock import Timing, compare, contest, contests
 from helpers.clock.contests import ladder_kernels, numpy_matmul, usual_size
 from helpers.clock.timing import LONG_ENOUGH
+from helpers.sandbox import progress
 
 spent = []  # seconds that each measurement was given
 
@@ -32,6 +34,14 @@ def test_each_is_called_before_each_turn(calls):
     contest(["a", "b"], 8, rounds=2, each=lambda k: calls.append(("each", k)))
     turns = ["b", "a", "a", "b"]
     assert calls == [what for k in turns for what in (("each", k), ("measure", k, 8))]
+
+
+def test_who_waits_for_a_comparison_sees_whose_turn_it_is(calls, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    compare(max, min, 8, rounds=1)
+    said = capsys.readouterr().err
+    assert "timing in turns: 0 s | max" in said and "timing in turns: 0 s | min" in said
 
 
 def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):

@@ -194,7 +194,7 @@ def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
 
     kernel = types.SimpleNamespace(upload=lambda *operands: given.append(operands) or Work())
     monkeypatch.setattr(tuning.Task, "build", lambda self, p: {4: kernel}[p["TILE"]])
-    monkeypatch.setattr(search, "wrong_for", lambda *operands: given.append(operands) or (lambda C: np.array(C != "C")))
+    monkeypatch.setattr(search, "wrong_for", lambda A, B, _: given.append((A, B)) or (lambda C: np.array(C != "C")))
     device = dataclasses.replace(DEVICE, kind=kind)
     task = tuning.Task(TILED, "CUDA", device, (50, 200, 100), {"TILE": 4}, [{"TILE": 4}])
     [(_, rate, why)], _ = search_with_a_loop(task, float("inf"), lambda tried: None)

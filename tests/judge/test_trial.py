@@ -1,5 +1,6 @@
 """A learner's wrong kernel costs a child process, never the notebook."""
 
+import re
 import sys
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_a_slow_run_shows_progress(monkeypatch, capsys):
         "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 2 s of computing"
         in capsys.readouterr().err
     )
+
+
+def test_a_slow_check_of_the_ladders_own_kernel_shows_where_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert check(cuda_kernel("naive", BM=4, BN=4), [(5, 6, 7), (1, 2, 3)])
+    assert re.search(r"naive \(CUDA\): \d s \| 5 x 6 x 7.*\| 1 x 2 x 3", capsys.readouterr().err, re.DOTALL)
 
 
 @pytest.mark.parametrize("oclgrind", [True, False])

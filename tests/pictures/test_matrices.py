@@ -7,6 +7,7 @@ import base64
 import functools
 import io
 import itertools
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from PIL import Image
 
 from helpers import cuda_kernel, opencl_kernel, pictures
 from helpers.pictures import Picture, drawing, film, films, fragments
+from helpers.sandbox import progress
 from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
@@ -452,6 +454,15 @@ def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):
     html = run.html()
     steps = [image["alt"].split()[1] for image in Tags(html).of("img")]
     assert steps == ["1", "16", "31", "45", "60"] and len(html) / 5 * 24 < 1e6
+
+
+def test_who_waits_for_a_film_sees_which_step_is_drawn(monkeypatch, capsys):
+    run = film(kernel("tiled", TILE=4), 5, 9, 7)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run.html()
+    said = capsys.readouterr().err
+    assert "drawing: 0 s | step 1 of 2" in said and "| step 2 of 2" in said
 
 
 def test_a_frame_is_a_picture_of_its_own(monkeypatch):

@@ -13,7 +13,7 @@ addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset
 addEventListener("afterprint", () => { root.dataset.theme = theme; });
 // A table has columns: at least two lines with a wide gap between words. What begins with a sign is a verdict, in words.
 const gap = /\S(?: {3,}|\t| *[|│] *)\S/;
-for (const words of document.querySelectorAll("article .cell_output pre"))
+for (const words of document.querySelectorAll("article :is(.cell_output, .highlight-default) pre"))
   if (!/^[✓✗…]/.test(words.textContent) && words.textContent.split("\n").filter((line) => gap.test(line)).length > 1) words.classList.add("table");
 // The search shows what a page says, and not what the theme puts around it.
 if (typeof Search !== "undefined") {

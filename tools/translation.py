@@ -27,6 +27,10 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "(?<!寄存器)(?<![上下])溢出": "寄存器溢出",
     "存档的时间": "存档的计时结果",
     "屋脊点": "脊点",
+    "柱子|条形": "横条",
+    "盖[住掉]": "覆盖",
+    "卡住速率": "限制速率",
+    "已发表|公开发表": "公布",
     "通道应答": "通道处理",
     "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles
 }

@@ -27,7 +27,7 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     @cuda.jit
     def kernel(A, B, C):
         M, N, K = A.shape[0], B.shape[1], A.shape[1]
-        # Rows are 4 and 8 words longer than they need be, so that a warp's words lie in 32 different banks.
+        # Rows are 4 and 8 words longer than they need be, so that the words of a fragment lie in 32 different banks.
         As = cuda.shared.array((BM, WIDE), uint32)
         Bs = cuda.shared.array((WORDS, LONG), uint32)
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)

@@ -318,10 +318,12 @@ def complaint(error):
 def about_numbers(C, A, B, numbers):
     """A finding where an element of C is not A @ B within the bound of its numbers; an empty tuple elsewhere.
 
-    The bound is that of sums in float32, in any order (Higham, section 3.5); TF32 besides cuts both factors short.
+    The bound is that of sums in float32, in any order (Higham, section 3.5); TF32 besides cuts both factors short,
+    since Triton does not round them.
     """
     A, B = A.astype(np.float64), B.astype(np.float64)
-    part = UNIT * A.shape[1] / (1 - UNIT * A.shape[1]) + (2 * TF32 + TF32**2) * (numbers == "tf32")
+    cut = TF32 if numbers == "tf32" else 0
+    part = (1 + cut) ** 2 / (1 - UNIT * A.shape[1]) - 1  # 1 / (1 - K u) is 1 + gamma
     wrong = ~(np.abs(C - A @ B) <= part * (np.abs(A) @ np.abs(B)))
     many = int(np.count_nonzero(wrong))
     if not many:

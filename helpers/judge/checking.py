@@ -27,10 +27,12 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
 
     `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block. A
     learner's kernel is tried in a child process first: in a simulator, at other sizes as well, if it takes any, and,
-    where NVIDIA's compiler is there, compiled.
+    where NVIDIA's compiler is there, compiled. Raises KernelError where the kernel needs that compiler to run at all.
     """
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)
+    if isinstance(k, Kernel) and k.device is PTX_MACHINE:
+        k.refuse_size(1, 1, 1)  # without the compiler nothing can be said
     if not k.own:
         large = host_shapes() if k.device is None else [] if k.simulated else large_shapes(k)
         stages = [given] if given else [shapes_for(k), long_shapes(k), large]
@@ -88,11 +90,9 @@ def try_out(k: Kernel, given: list) -> Trial:
 def try_compiled(k: Kernel, given: list, stages: list) -> Trial:
     """Try a kernel that no simulator runs: compiled, on the PTX machine, and then on its GPU, if there is one.
 
-    Raises KernelError where there is neither NVIDIA's compiler nor a GPU.
+    Raises KernelError for what the PTX machine does not know, where there is no GPU.
     """
     tried = given or [*itertools.chain(*stages), *compiled_shapes(k)]
-    if k.simulated:
-        k.refuse_size(1, 1, 1)  # without the compiler nothing can be said
     findings, unseen = [], ()
     if compiles(k):
         findings, unseen, compiled, *_ = trial_compiled(k, [], tried)

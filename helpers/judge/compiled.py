@@ -25,6 +25,7 @@ from .trials import Trial
 CAPABILITY = (8, 0)  # an A100's; the course's kernels need no younger one
 WHY = "Compiled, a whole number has 64 bits or fewer, and a variable has one type in all of the kernel."
 FEW = 6  # shapes that tell one mistake from another: `shapes_for` comes first, and has as many
+UNWATCHED = {"race", "writes to an input"}  # for these the simulator looks, where it can run the kernel
 HARMLESS = {"stored twice"}  # as when a kernel sums in C itself
 
 
@@ -56,9 +57,9 @@ def only_compiled(finding):
 def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Finding]:
     """In the child: compile the kernel and run what came out, until something is wrong.
 
-    `shapes` are those that the simulator did, `more` are larger; where it did none, a race counts like wrong numbers,
-    since nothing else has looked for it. Returns findings, whose lines are those that Numba was given. Raises
-    KernelError for what the PTX machine does not know, and for what is no fault of the kernel.
+    `shapes` are those that the simulator did, `more` are larger; where it did none, a race and a store to A or B count
+    like wrong numbers, since nothing else has looked for them. Returns findings, whose lines are those that Numba was
+    given. Raises KernelError for what the PTX machine does not know, and for what is no fault of the kernel.
     """
     try:
         k = Compiled(ptx(job, CAPABILITY, lines=True), step, job.parameters)
@@ -77,7 +78,7 @@ def examine_compiled(job: Job, step: str, shapes: list, more: list) -> list[Find
                 text = f"numbers of C are wrong, for example at {example} (M x N x K). {WHY}"
                 findings = [only_compiled(Finding("wrong numbers", text))]
         else:
-            alone = () if shapes else ("race",)
+            alone = () if shapes else UNWATCHED
             findings = [located(one) for one in done.findings if one.kind in CERTAIN or one.kind in alone]
             if wrong and not findings:
                 # One small shape alone would say little: C of one element is zero, and so is C.T.

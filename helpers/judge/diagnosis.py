@@ -11,7 +11,7 @@ from .. import ladder
 from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
-from .reference import error_bound, launched, right_within_bound, wrong_elements
+from .reference import error_bound, held, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
@@ -52,6 +52,16 @@ class Launch:
     def first(self) -> tuple[int, int]:
         """The row and the column of the first wrong element."""
         return tuple(np.argwhere(self.wrong)[0].tolist())
+
+    @property
+    def held(self) -> tuple[np.ndarray, np.ndarray]:
+        """A and B as the type of the inputs holds them."""
+        return held(self.A, self.inputs), held(self.B, self.inputs)
+
+    @property
+    def clear(self) -> bool:
+        """Whether that changes neither, so that the bound is narrow and no sum passes for another's by chance."""
+        return all(np.array_equal(X, own) for X, own in zip((self.A, self.B), self.held, strict=True))
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
         """Whether C is the product of these two, in place of its own A and B."""
@@ -194,6 +204,18 @@ def begun_at(factor, length, size):
 # --------------------------------------------------------------------- every element is stored: which numbers are they?
 
 
+def rounds_amiss(k, launches):
+    """Right at the same shapes where the type of its inputs holds A and B, so that there is nothing to round."""
+    wrong = bad(launches)
+    if any(r.clear for r in wrong) or not all(right_within_bound(k, *r.held) for r in wrong):
+        return None
+    text = (
+        f"right where {wrong[0].inputs} holds each number of A and B, and wrong where it does not, for example at "
+        f"{wrong[-1].shape}; look at how they are rounded: to the nearest"
+    )
+    return Finding("rounding", text)
+
+
 def transposed(k, launches):
     """C.T is right where C is square."""
     square = [r for r in bad(launches) if r.C.shape[0] == r.C.shape[1] > 1]
@@ -271,7 +293,7 @@ def holds_anothers(k, launches):
         ("column", "which column of B it reads, and which column of C it stores"),
         ("place", "where it stores, and which row and column it sums"),
     ):
-        taken = [(r, taken_from(what, r)) for r in bad(launches)]
+        taken = [(r, taken_from(what, r)) for r in bad(launches) if r.clear]
         examples = [(r, example) for r, example in taken if example]
         if examples and all(example is not None for _, example in taken):
             r, (to, source) = examples[-1]
@@ -484,6 +506,7 @@ def explains(k, name, X, found):
 SUSPICIONS = (
     holds_nothing,
     leaves_holes,
+    rounds_amiss,
     transposed,
     sums_a_part,
     holds_anothers,
@@ -496,4 +519,4 @@ SUSPICIONS = (
     misreads_at_one_shape,
 )
 # Those that take no longer than the product itself.
-QUICK = (holds_nothing, leaves_holes, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)
+QUICK = (holds_nothing, leaves_holes, rounds_amiss, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

@@ -9,10 +9,11 @@ The reference is in float64. Each element must lie within the textbook bound
 A kernel that rounds A and B first, to a type of fewer digits, is off by more. To round x leaves an error of u |x| at
 most, u the unit roundoff of that type, and half of its smallest number above zero; a number that the type holds stays
 as it is. So |A| and |B| grow by these errors before they are multiplied. Products of two such numbers are exact in
-float32. Matrix units may cut off their sums where float32 would round, an error of 2**-23 each, and may add a product
-and what they carry on in two steps: gamma has 2 K such errors. (Blanchard, Higham, Lopez, Mary, Pranesh, "Mixed
-precision block fused multiply-add", 2020; Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor
-cores", 2021.)
+float32. Matrix units may cut off their sums where float32 would round, an error of 2**-23 each: of n products and what
+they carry on all but the largest, where its last digit ends, and then the sum. These are n + 1 cuts for n products, two
+a product at most: gamma has 2 K such errors. Nothing here allows for products that are too small for float32.
+(Blanchard, Higham, Lopez, Mary, Pranesh, "Mixed precision block fused multiply-add", 2020; Fasi, Higham, Mikaitis,
+Pranesh, "Numerical behavior of NVIDIA tensor cores", 2021.)
 """
 
 from collections.abc import Callable

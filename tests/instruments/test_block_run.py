@@ -6,11 +6,13 @@ import subprocess
 import sys
 
 import notebooks
+import numpy as np
 import pytest
 
 from helpers import devices
 from helpers.classroom.homework import PAGE_18
 from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
+from helpers.instruments.block_run import about_numbers
 from helpers.launch import KernelError
 
 TILE = dict(BM=32, BN=32, BK=16)
@@ -69,6 +71,24 @@ def test_float16_and_tf32_have_bounds_of_their_own():
     coarser = PAGE_18.replace("tl.dot(a, b,", "tl.dot(a * 1.0025, b,")
     for numbers in ("tf32", "float16"):
         assert run_triton(coarser, 33, 70, 1, numbers, **TILE).findings[0].kind == "wrong numbers"
+
+
+def test_tf32_is_cut_and_not_rounded_so_its_bound_is_as_wide():
+    """Two cuts and the sums' rounding: 1 / (1 - K u) times what two cuts leave, no more and no less."""
+    bits = np.array([[0x3F801FFF]], np.uint32).view(np.float32)  # 1 and all that TF32 has not: nearly 2**-10
+    A, B = np.repeat(bits, 64, axis=1), np.repeat(bits, 64, axis=0)
+    assert not about_numbers(np.float32([[64]]), A, B, "tf32") and about_numbers(np.float32([[64]]), A, B, "float32")
+    most = (1 + 2**-10) ** 2 / (1 - 64 * 2**-24) - 1
+    for factor, wrong in ((0.9999999, False), (1.0000001, True)):
+        C = (A.astype(np.float64) @ B) * (1 + most * factor)
+        assert bool(about_numbers(C, A, B, "tf32")) == wrong
+
+
+def test_stages_change_nothing_where_a_copy_would_be_too_narrow():
+    """Without the promise a copy of float16 has 2 bytes, too few for `cp.async`."""
+    runs = [run_triton(PAGE_18, 63, 63, 63, "float16", stages=stages, warps=2, **TILE) for stages in (1, 4)]
+    assert runs[0].executed == runs[1].executed and not runs[0].executed["asynchronous copy"]
+    assert runs[0].shared_bytes == runs[1].shared_bytes
 
 
 def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():

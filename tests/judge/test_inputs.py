@@ -55,16 +55,36 @@ def test_what_is_right_is_within_its_bound_and_not_in_float32s(kind):
     assert wrong_for(A, B, kind)(C + 2 * bound.astype(np.float32)).all() and error.max() > bound.max() / 100
 
 
-def test_the_worst_cut_of_every_sum_is_within_the_bound():
-    """Sums that are cut off toward zero after each product, as no rounding to the nearest would do."""
-    A, B = (np.abs(X) for X in draw(8, 9, 400))
-    A, B = held(A, "float16"), held(B, "float16")
-    total = np.zeros((8, 9), np.float32)
-    for k in range(400):
-        exactly = total.astype(np.float64) + A[:, k : k + 1].astype(np.float64) * B[k].astype(np.float64)
-        near = exactly.astype(np.float32)
-        total = np.where(near > exactly, np.nextafter(near, np.float32(0)), near)
-    assert not wrong_elements(total, A, B, "float16").any() and wrong_elements(total[:, ::-1], A, B, "float16").any()
+@pytest.mark.parametrize("deep", [1, 4, 8, 16])
+def test_sums_that_matrix_units_cut_off_are_within_the_bound(deep):
+    """All that one instruction adds is cut off where the largest ends, and then the sum; as no rounding would do."""
+    A, B = (held(np.abs(X), "float16") for X in draw(8, 9, 400))
+    C = cut_sums(A, B, deep)
+    assert not wrong_elements(C, A, B, "float16").any() and wrong_elements(C[:, ::-1], A, B, "float16").any()
+    # A one, and what is lost of it each time: less than its last digit, but nearly that.
+    A, B = (np.full(shape, 2.0**-12, np.float32) for shape in ((1, 400), (400, 1)))
+    A *= 2 - np.float32(2.0**-10)
+    A[0, 0] = B[0, 0] = 1
+    C = cut_sums(A, B, deep)
+    assert C[0, 0] == 1 and not wrong_elements(C, A, B, "float16").any() and wrong_elements(C, A, B).any()
+
+
+def cut_sums(A, B, deep):
+    """C, float32, of A, B >= 0, where each instruction adds so many products."""
+    total = np.zeros((len(A), B.shape[1]))
+    for k in range(0, A.shape[1], deep):
+        products = A.T[k : k + deep, :, None].astype(np.float64) * B[k : k + deep, None]
+        terms = np.concatenate([total[None], products])
+        total = cut(cut(terms, terms.max(axis=0)).sum(axis=0))
+    C = total.astype(np.float32)
+    np.testing.assert_array_equal(C, total)
+    return C
+
+
+def cut(X, largest=None):
+    """X >= 0 without what lies below the last of 24 digits of `largest`, by default of each itself."""
+    last = np.ldexp(1.0, np.frexp(X if largest is None else largest)[1] - 24)
+    return np.floor(X / last) * last
 
 
 def test_what_float16_cannot_hold_is_wrong():
@@ -102,6 +122,12 @@ def test_the_step_passes_its_bound_and_not_float32s(kind):
 
 SMALL = ladder.STEPS["matrix_units"].defaults["simulator"]
 SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
+STORE = "        C[row, col] = acc[i, j, r]\n"
+CUT = """
+        bits = numbers.view(uint32)
+        for h in range(HELD):
+            bits[h] = bits[h] & uint32(MASK)
+        return word("""
 # What is planted: [(old, new)], and what the verdict says.
 PLANTED = {
     "two registers of A swapped": ([(SWAP, SWAP.replace("r % 2", "r // 2", 1).replace("r // 2 * 4", "r % 2 * 4"))], ""),
@@ -121,6 +147,24 @@ PLANTED = {
     "an edge of A without a guard": ([("if r < X.shape[0] and c < X.shape[1]", "if c < X.shape[1]")], "out of bounds"),
     "a guard that is too strict": ([("if row < M and col < N:", "if row < M - 1 and col < N:")], ""),
     "one K-tile too few": ([("while k0 < K:", "while k0 + BK <= K:")], ""),
+    "a store to A, by the last block": (
+        [(STORE, f"{STORE}        if row0 + BM >= M and col0 + BN >= N:\n            A[0, 0] = float32(0)\n")],
+        "writes to an input",
+    ),
+    "sums shared by two fragments": ([("mma(a[i], b[j], acc[i, j])", "mma(a[i], b[j], acc[i, j - j % 2])")], ""),
+    "patches that overlap": ([("warp // ACROSS * WM)", "warp // ACROSS * (WM - 16))")], "unwritten"),
+    "one half of the words twice": (
+        [("w + place + r // 2 * 4]", "w + place]"), ("[w + place + r * 4", "[w + place")],
+        "",
+    ),
+    "C only in whole tiles": ([("if row < M and col < N:", "if row0 + BM <= M and col0 + BN <= N:")], "unwritten"),
+    "numbers cut, not rounded": (
+        [
+            ("    HELD = 1", '    MASK = 0xFFFF0000 if INPUT == "bfloat16" else 0xFFFFE000\n    HELD = 1'),
+            ("        return word(", CUT),
+        ],
+        "rounding: right where",
+    ),
     "a misspelt name": ([("w += 8", "w += eight")], "does not compile"),
 }
 
@@ -133,7 +177,14 @@ def test_what_is_planted_is_found_in_the_source():
 @compiled
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(
-    "name", few(PLANTED, "two lanes of B swapped", "half of K dropped", "no barrier after the product")
+    "name",
+    few(
+        PLANTED,
+        "two lanes of B swapped",
+        "half of K dropped",
+        "no barrier after the product",
+        "numbers cut, not rounded",
+    ),
 )
 def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
     changes, says = PLANTED[name]

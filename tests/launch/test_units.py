@@ -131,7 +131,9 @@ def test_what_no_gpu_would_do_is_no_product():
 def test_without_the_compiler_it_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(on_ptx.devices, "nvidia_tool", lambda name: None)
     k = cuda_kernel("matrix_units")  # its source can be shown
-    for ask in (lambda: k(*draw(8, 8, 8)), lambda: measure(k, 8), lambda: k.upload(*draw(8, 8, 8))):
+    own = cuda_kernel(k.source, like="matrix_units")
+    asked = lambda: k(*draw(8, 8, 8)), lambda: measure(k, 8), lambda: k.upload(*draw(8, 8, 8))
+    for ask in (*asked, lambda: check(k), lambda: check(own)):
         with pytest.raises(KernelError, match=r"python3 tools/install.py cuda1\d adds it .* restart the kernel"):
             ask()
 

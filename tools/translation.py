@@ -30,8 +30,12 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "柱子|条形": "横条",
     "盖[住掉]": "覆盖",
     "卡住速率": "限制速率",
-    "已发表|公开发表": "公布",
+    "发表": "公布",
     "通道应答": "通道处理",
+    "遮住(?!了)|不用遮": "掩码",
+    "梯子": "阶梯",
+    "牢笼": "沙箱",
+    "帐号": "账号",
     "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles
 }
 

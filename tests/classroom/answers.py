@@ -560,6 +560,15 @@ def lane_of(row, col):
     group, place = row - 8 * (row > 7), col - 4 * (col > 3)
     return 4 * group + place
 """,
+        "by a table": """
+def lane_of(row, col):
+    lanes = [[4 * group + place for place in range(4)] for group in range(8)]
+    return lanes[row % 8][col % 4]
+""",
+        "by remainders": """
+def lane_of(row, col):
+    return divmod(row, 8)[1] * 4 + divmod(col, 4)[1]
+""",
     },
     "17.2": {
         "as the kernel has it": """
@@ -580,6 +589,16 @@ for r in range(2):
 for r in range(4):
     for i in range(DOWN):
         a[i, r] = As[top + 16 * i + lane // 4 + 8 * (r & 1), w + lane % 4 + 4 * (r >> 1)]
+'''
+""",
+        "by halves": """
+mine = '''
+for half in range(2):
+    for i in range(DOWN):
+        for r in range(2):
+            a[i, r + 2 * half] = As[top + 16 * i + group + 8 * r, w + place + 4 * half]
+    for j in range(OVER):
+        b[j, half] = Bs[w + place + 4 * half, left + 8 * j + group]
 '''
 """,
     },
@@ -1220,6 +1239,13 @@ def panel_step(me, k0, k1, left, top):
         "the places first": ({"row % 8 * 4 + col % 4": "col % 4 * 8 + row % 8"}, "wrong number"),
         "no second half": ({"row % 8": "row"}, "wrong number"),
         "as C is shared out": ({"col % 4": "col // 2"}, "wrong number"),
+        "eight lanes a row": ({"* 4 + col": "* 8 + col"}, "wrong number"),
+        "columns of eight": ({"col % 4": "col % 8"}, "wrong number"),
+        "rows of four": ({"row % 8": "row % 4"}, "wrong number"),
+        "a lane for a row": ({" + col % 4": ""}, "wrong number"),
+        "one lane a row further": ({"row % 8 * 4": "row % 8"}, "wrong number"),
+        "counted from one": ({"col % 4": "col % 4 + 1"}, "wrong number"),
+        "two rows side by side": ({"row % 8": "row // 2"}, "wrong number"),
     },
     "17.2": {
         "registers swapped": (
@@ -1235,6 +1261,14 @@ def panel_step(me, k0, k1, left, top):
         "the first words only": ({"As[row, w + place],": "As[row, place],"}, "✗"),
         "half of B": ({"Bs[w + place + 4, col]": "0"}, "✗"),
         "a patch for all": ({"top + 16": "0 + 16"}, "✗"),
+        "columns of the first patch": ({"col = left + 8": "col = 8"}, "✗"),
+        "half of A": ({"As[row, w + place + 4], As[row + 8, w + place + 4]": "0, 0"}, "✗"),
+        "B as A lies": (
+            {
+                "Bs[w + place, col], Bs[w + place + 4, col]": "Bs[w + group, col - group + place], Bs[w + group + 4, col]"
+            },
+            "✗",
+        ),
     },
     "18.1": {
         "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),

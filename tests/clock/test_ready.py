@@ -137,7 +137,7 @@ def test_a_scoreboard_times_no_building(monkeypatch, clock, k):
 
 
 def test_a_search_times_no_building(clock, monkeypatch):
-    monkeypatch.setattr(search, "wrong_for", lambda A, B: lambda C: np.zeros(1, bool))
+    monkeypatch.setattr(search, "wrong_for", lambda A, B, inputs: lambda C: np.zeros(1, bool))
     one = dict(build=lambda p: Counted(clock), legal=[{"a": 1}], default={"a": 1})
     task = SimpleNamespace(device=SimpleNamespace(kind="CPU"), size=SIZES, **one)
     [(_, rate, why)], _ = search.search_with_a_loop(task, 1e9, lambda tried: None)

@@ -1264,9 +1264,7 @@ def panel_step(me, k0, k1, left, top):
         "columns of the first patch": ({"col = left + 8": "col = 8"}, "✗"),
         "half of A": ({"As[row, w + place + 4], As[row + 8, w + place + 4]": "0, 0"}, "✗"),
         "B as A lies": (
-            {
-                "Bs[w + place, col], Bs[w + place + 4, col]": "Bs[w + group, col - group + place], Bs[w + group + 4, col]"
-            },
+            {"Bs[w + place, col], Bs[w + place + 4, col]": "Bs[w + group, col], Bs[w + group, col + 4]"},
             "✗",
         ),
     },

@@ -1,5 +1,9 @@
-"""The stop button: whatever was running, the cell ends with one line, and "Run All" ends with it."""
+"""Stop and restart, each in one line: whatever was running, and where the first cell has not run since."""
 
+import sys
+from pathlib import Path
+
+import notebooks
 import pytest
 from jupyter_client.manager import start_new_kernel
 
@@ -45,3 +49,28 @@ def test_a_stopped_cell_says_so_in_one_line(notebook, what):
     assert not [message for message in said if message["msg_type"] == "error"]
     told = "".join(message["content"]["text"] for message in said if message["msg_type"] == "stream")
     assert told == "go\nStopped. Nothing is broken: run the cell again.\n"
+
+
+@pytest.mark.parametrize("folder", [notebooks.FOLDER, notebooks.FOLDER / "zh_CN", Path(__file__).parent])
+def test_after_a_restart_a_page_says_so_in_one_line_and_other_folders_say_what_python_says(folder):
+    manager, client = start_new_kernel(cwd=str(folder))
+    said = []
+    try:
+        client.execute_interactive("check(k)", output_hook=said.append, timeout=120)
+        names = "[name for name in dir() if 'begun' in name or name == 'sys']"
+        client.execute_interactive(f"from helpers import check\nprint({names})", output_hook=said.append, timeout=120)
+        client.execute_interactive("chekc(k)", output_hook=said.append, timeout=120)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    of_the_course = notebooks.FOLDER in (folder, folder.parent)
+    told = [message["content"].get("text") for message in said if message["msg_type"] == "stream"]
+    line = "check is not there: this page's Python has begun anew. Run its cells from the first one on.\n"
+    assert told == [line] * of_the_course + ["[]\n"]
+    errors = [message["content"]["evalue"] for message in said if message["msg_type"] == "error"]
+    assert errors == ["name 'check' is not defined"] * (not of_the_course) + ["name 'chekc' is not defined"]
+
+
+def test_what_says_so_is_installed_with_the_course():
+    installed = Path(sys.prefix, "etc", "ipython", "startup", "begun_anew.py")
+    assert installed.read_text() == (notebooks.ROOT / "tools" / "begun_anew.py").read_text()

@@ -1,6 +1,6 @@
 """What a page says where its first cell has not run, as after a restart: one line, in place of a NameError's traceback.
 
-The course's installation puts this where IPython looks for what to run as a notebook's Python begins.
+`tools/install.py` puts this where IPython looks for what to run as a notebook's Python begins.
 """
 
 from IPython import get_ipython

@@ -86,6 +86,10 @@ def install(extras) -> None:
     print(f"Installing the course into .venv: {', '.join(extras)}, at the versions of {pins}.", flush=True)
     command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON), "--compile-bytecode"]
     run([*command, "-c", str(ROOT / pins), "-e", f"{ROOT}[{','.join(extras)}]"], "installing", settings_of_uv())
+    # IPython runs what lies there as a notebook's Python begins.
+    startup = VENV / "etc" / "ipython" / "startup"
+    startup.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "tools" / "begun_anew.py", startup)
 
 
 def settings_of_uv():

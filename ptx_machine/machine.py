@@ -538,7 +538,7 @@ class Blocks:
         stamps, units = np.repeat(self.stamps[lanes[keep]], units.shape[1]), units.ravel()
         if act == "load":
             race, _ = launch.seen.read(units, stamps)
-            race &= not op.strong
+            race &= op.order == "weak"
         elif act == "store":
             harmless = launch.same_value(units, values[keep])
             race = launch.seen.write(units, stamps) & ~harmless

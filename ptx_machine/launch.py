@@ -38,7 +38,8 @@ def run(
     args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere;
             for a structure, bytes or a NumPy scalar of its size. They stay as they are. The same array twice is one
             array to the kernel. One that is read-only (`a.flags.writeable = False`) is an input: a store to it is a
-            finding. Numbers of type bfloat16 may be an array of their bits, uint16.
+            finding. Numbers of type bfloat16 may be an array of their bits, uint16. For a pointer into an array, a pair:
+            the array, and bytes from its start.
     kernel  its name, where the text holds several
     names   {position: name} of arguments, for messages; "argument 0" and so on for others
     limit   how many instructions blocks that run side by side may take together before that is a finding, "hang"
@@ -64,6 +65,15 @@ def sides(given, what):
     if what == "block" and np.prod(whole) > THREADS:
         raise ValueError(f"block={given!r} has {np.prod(whole)} threads; a block has {THREADS} at most.")
     return (*whole, 1, 1)[:3]
+
+
+def pointed(value):
+    """The array that an argument points into, and bytes from its start; (None, 0) for an argument that is no pointer."""
+    if isinstance(value, np.ndarray):
+        return value, 0
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
+        return value[0], operator.index(value[1])
+    return None, 0
 
 
 def as_bits(value, kind, position):
@@ -110,10 +120,11 @@ class Launch:
             raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
         self.parameters = []
         for position, (value, kind) in enumerate(zip(args, takes.values(), strict=True)):
-            if isinstance(value, np.ndarray) and kind not in ("u64", "b64", "s64"):
+            array, offset = pointed(value)
+            if array is not None and kind not in ("u64", "b64", "s64"):
                 raise TypeError(f"argument {position} is an array; the kernel takes a number of type .{kind} there.")
-            if isinstance(value, np.ndarray):
-                value, kind = self.memory.addresses[self.number[id(value)]], "u64"
+            if array is not None:
+                value, kind = self.memory.addresses[self.number[id(array)]] + offset, "u64"
             self.parameters.append(as_bits(value, kind, position))
         writable = (self.memory.size - self.writable) // program.unit
         self.seen = Seen(writable, self.slots, program.warps_wait)
@@ -126,10 +137,11 @@ class Launch:
         """Give each array an address, and global memory a copy of it."""
         first = {}  # of each array: its position, and itself
         for position, value in enumerate(args):
-            if isinstance(value, np.ndarray):
-                if value.dtype.hasobject or not value.flags.c_contiguous:
+            array, _ = pointed(value)
+            if array is not None:
+                if array.dtype.hasobject or not array.flags.c_contiguous:
                     raise ValueError(f"argument {position} is no C-contiguous array of numbers; np.ascontiguousarray.")
-                first.setdefault(id(value), (position, value))
+                first.setdefault(id(array), (position, array))
         placed = sorted(first.values(), key=lambda one: one[1].flags.writeable)
         constant, variables = self.program.constant, self.program.variables
         self.arrays = [np.zeros(size, np.uint8) for _, _, size in constant]

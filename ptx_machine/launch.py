@@ -38,7 +38,7 @@ def run(
     args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere;
             for a structure, bytes or a NumPy scalar of its size. They stay as they are. The same array twice is one
             array to the kernel. One that is read-only (`a.flags.writeable = False`) is an input: a store to it is a
-            finding. Numbers of type bfloat16 may be an array of their bits, uint16. For a pointer into an array, a pair:
+            finding. Numbers of type bfloat16 may be an array of their bits, uint16. A pointer into an array is a pair:
             the array, and bytes from its start.
     kernel  its name, where the text holds several
     names   {position: name} of arguments, for messages; "argument 0" and so on for others
@@ -68,7 +68,7 @@ def sides(given, what):
 
 
 def pointed(value):
-    """The array that an argument points into, and bytes from its start; (None, 0) for an argument that is no pointer."""
+    """The array that an argument points into, and bytes from its start; (None, 0) for one that is no pointer."""
     if isinstance(value, np.ndarray):
         return value, 0
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):

@@ -1,12 +1,11 @@
 """Numba's CUDA target with no NVIDIA GPU: LLVM, which llvmlite brings, compiles; the PTX machine runs.
 
-`install` puts both in the place of NVIDIA's compiler and driver, so that plain Numba works: `@cuda.jit` with its options
-and signatures, `kernel[grid, block](…)`, `cuda.to_device` and the rest of the host's side. It takes what Numba has today:
-numba-cuda, and the target built into Numba, which is the only one on macOS. Arrays of the device are those of Numba's
-own simulator, which lie in the host's memory. Nothing of this runs where there is a GPU.
+`install` puts both in the place of NVIDIA's compiler and driver, so that plain Numba works: `@cuda.jit` with its
+options and signatures, `kernel[grid, block](…)`, `cuda.to_device` and the rest of the host's side. It takes both of
+Numba's targets: numba-cuda, and the one built into Numba, which is the only one on macOS. Arrays of the device are
+those of Numba's own simulator, which lie in the host's memory. Nothing of this runs where there is a GPU.
 """
 
-import ctypes
 import functools
 import inspect
 from contextlib import contextmanager, nullcontext
@@ -251,7 +250,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
 
 
 def run_text(ptx, grid, block, flat, names, shared=0):
-    """Run PTX with these arguments, and let the arrays among them hold what it left there. Returns `ptx_machine.Run`."""
+    """Run PTX with these arguments; the arrays among them then hold what it left there. Returns `ptx_machine.Run`."""
     try:
         run = ptx_machine.run(ptx, grid, block, flat, names=names, shared=shared)
     except ptx_machine.PTXError as error:
@@ -268,7 +267,6 @@ def flatten(kernel, kind, value, name, flat, back, names) -> None:
 
     `back`: what to call after the launch. `names`: {position: name} of arrays.
     """
-    from numba import types
 
     for extension in reversed(kernel.extensions):
         kind, value = extension.prepare_args(kind, value, stream=0, retr=back)
@@ -285,7 +283,7 @@ def flatten(kernel, kind, value, name, flat, back, names) -> None:
         flat.append(placed(value, back)[1])
     elif what == "EnumMember" or what == "IntEnumMember":
         flatten(kernel, kind.dtype, value.value, name, flat, back, names)
-    elif hasattr(kind, "types") and hasattr(kind, "count") or isinstance(value, tuple):
+    elif (hasattr(kind, "types") and hasattr(kind, "count")) or isinstance(value, tuple):
         for inner, one in zip(kind, value, strict=True):
             flatten(kernel, inner, one, name, flat, back, names)
     elif str(kind).startswith("complex"):
@@ -341,7 +339,7 @@ def install() -> None:
     """Let Numba compile by LLVM and launch on the PTX machine, in this process, from now on."""
     from numba import cuda
     from numba.cuda import api, codegen, dispatcher
-    from numba.cuda.cudadrv import devices, driver, nvvm
+    from numba.cuda.cudadrv import devices, nvvm
     from numba.cuda.simulator.cudadrv import devicearray
 
     nvvm.NVVM, nvvm.compile_ir = NVVM, compile_ir

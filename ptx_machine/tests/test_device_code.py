@@ -23,8 +23,7 @@ struct Timer { cudaEvent_t start; float stop() { return 0; } };
 """
 TWICE = "#pragma once\n__constant__ float factor = 2.0f;\n#define ON_GPU __device__ __forceinline__\n"
 TWICE += (
-    "ON_GPU float twice(float x) { return factor * x; }\n"
-TWICE += "static float on_host(float x) { return std::pow(x, 2); }\n"
+    "ON_GPU float twice(float x) { return factor * x; }\nstatic float on_host(float x) { return std::pow(x, 2); }\n"
 )
 FILE = r"""/* A "sample" { of what people write */
 #include <assert.h>

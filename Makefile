@@ -16,7 +16,7 @@ VENV := .venv
 .PHONY: lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
-	$(VENV)/bin/python -m jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+	@$(VENV)/bin/python tools/lab.py $(LAB_FLAGS)
 
 test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew
 	$(VENV)/bin/python -m pytest

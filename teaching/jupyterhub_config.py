@@ -50,6 +50,8 @@ c.Spawner.cmd = [
     str(Path(sys.executable).parent / "jupyterhub-singleuser"),
 ]
 c.Spawner.default_url = f"/lab/tree/matmul-ladder/{PAGES[0]}"
+# A page that was only read is closed without a question, and nobody is asked about news.
+c.Spawner.environment = {"JUPYTER_CONFIG_PATH": str(Path(__file__).resolve().parent.parent / "tools" / "jupyter")}
 c.Spawner.http_timeout = c.Spawner.start_timeout = 120  # thirty servers that start at once take their time
 c.JupyterHub.concurrent_spawn_limit = 8
 c.JupyterHub.shutdown_on_logout = True

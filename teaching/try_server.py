@@ -34,7 +34,8 @@ LONGEST = 900  # seconds that a cell, or the start of a kernel, may take on a ma
 
 TRIAL = """
 from pathlib import Path
-exec(Path({config!r}).read_text())
+__file__ = {config!r}
+exec(Path(__file__).read_text())
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = {homes!r} + "/{{username}}"
 c.Spawner.args = ["--allow-root"] if __import__("os").geteuid() == 0 else []

@@ -1,4 +1,4 @@
-"""Two notebooks, opened in JupyterLab in headless Chromium, run from the menu, and looked at.
+"""Pages, opened in JupyterLab in headless Chromium as the course's command opens it, read, run, and looked at.
 
 What only a browser shows: the page opens, every picture is drawn, nothing is wider than its column, the
 console holds no error. Full-page pictures go to screenshots/, for a person to look at.
@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import contextmanager
 
 import nbformat
 import notebooks
@@ -30,12 +31,11 @@ FLAGS = [
     "--disable-sync",
 ]
 # Every cell of the page is to be there at once: JupyterLab otherwise draws only those in sight.
-# No autosave, no news from the network, no language server: nothing but the notebook.
 SETTINGS = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none", "autoStartDefaultKernel": True},
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
-    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
 }
+TOKEN = "course"
 # Not the page's doing: what a browser without a network, or a server without an extension, says.
 NOT_OURS = re.compile(r"favicon|net::ERR_|Failed to load resource|translation|workspaces", re.IGNORECASE)
 SHOTS = notebooks.ROOT / "screenshots"
@@ -47,15 +47,13 @@ def free_port():
         return listener.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """A JupyterLab of its own, on a copy of the notebooks; yields its address. Ends what it started."""
-    home = tmp_path_factory.mktemp("lab")
-    shutil.copytree(notebooks.FOLDER, home / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+@contextmanager
+def jupyterlab(course, home):
+    """JupyterLab as the course's command opens it; yields its address. Ends what it started."""
     settings = home / "settings"
-    settings.mkdir()
+    settings.mkdir(exist_ok=True)
     (settings / "overrides.json").write_text(json.dumps(SETTINGS))
-    port, token = free_port(), "course"
+    port = free_port()
     environment = dict(
         os.environ,
         JUPYTER_CONFIG_DIR=str(home / "config"),
@@ -66,31 +64,50 @@ def lab(tmp_path_factory):
     )
     command = [
         sys.executable,
-        "-m",
-        "jupyterlab",
+        str(course / "tools" / "lab.py"),
         "--no-browser",
         "--allow-root",
         f"--port={port}",
         "--ServerApp.port_retries=0",
-        f"--IdentityProvider.token={token}",
-        f"--ServerApp.root_dir={home}",
+        f"--IdentityProvider.token={TOKEN}",
         f"--LabApp.app_settings_dir={settings}",
         "--LabApp.extension_manager=readonly",
-        "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
     ]
     with open(home / "lab.log", "w+") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             address = f"http://127.0.0.1:{port}"
-            wait_for_server(server, f"{address}/api/status?token={token}", home / "lab.log")
-            yield address, token
+            wait_for_server(server, f"{address}/api/status?token={TOKEN}", home / "lab.log")
+            yield address
         finally:
             server.terminate()  # JupyterLab ends its kernels
             try:
                 server.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 server.kill()
+
+
+def git(course, *words):
+    return subprocess.run(["git", *words], cwd=course, check=True, capture_output=True, text=True).stdout
+
+
+def commit(course):
+    git(course, "add", ".")
+    git(course, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "commit", "-qm", "edition")
+
+
+@pytest.fixture
+def course(tmp_path):
+    """The course's pages, and what opens them, in a repository of their own."""
+    folder = tmp_path / "course"
+    shutil.copytree(notebooks.FOLDER, folder / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(notebooks.ROOT / "tools" / "jupyter", folder / "tools" / "jupyter")
+    shutil.copy(notebooks.ROOT / "tools" / "lab.py", folder / "tools")
+    shutil.copy(notebooks.ROOT / ".gitignore", folder)
+    git(folder, "init", "-q")
+    commit(folder)
+    return folder
 
 
 def wait_for_server(server, address, log):
@@ -145,8 +162,13 @@ def menu(page, name, entry):
 
 
 @pytest.mark.parametrize("path", notebooks.notebook_paths()[:2], ids=lambda path: path.stem)
-def test_run_all_in_jupyterlab(lab, browser, path):
-    address, token = lab
+def test_run_all_in_jupyterlab(course, browser, tmp_path, path):
+    with jupyterlab(course, tmp_path) as address:
+        run_all(address, browser, path)
+    assert git(course, "status", "--porcelain") == ""
+
+
+def run_all(address, browser, path):
     stored = nbformat.read(path, as_version=4)
     codes = [cell for cell in stored.cells if cell.cell_type == "code"]
     pictures = sum(
@@ -158,7 +180,7 @@ def test_run_all_in_jupyterlab(lab, browser, path):
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     try:
-        page.goto(f"{address}/lab/tree/notebooks/{path.name}?token={token}&reset")
+        page.goto(f"{address}/lab/tree/my_pages/{path.name}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
         page.locator(
@@ -190,3 +212,64 @@ def picture_of_the_page(page, stem):
     page.wait_for_function("!(document.querySelector('.jp-WindowedPanel-outer')?.scrollTop > 0)")
     SHOTS.mkdir(exist_ok=True)
     page.screenshot(path=str(SHOTS / f"{stem}.png"))
+
+
+# What JupyterLab adds to a notebook's metadata it adds once it knows Python's version and the kernel's name.
+CHANGED = """async () => {
+    const open = window.jupyterapp.shell.currentWidget;
+    await open.sessionContext.ready;
+    const kernel = open.sessionContext.session.kernel;
+    await Promise.all([kernel.info, kernel.spec]);
+    return open.context.model.dirty;
+}"""
+QUESTIONS = "[...document.querySelectorAll('.jp-Dialog, .Toastify__toast')].map(box => box.innerText)"
+NOTEBOOKS = (
+    "[...window.jupyterapp.shell.widgets('main')].filter(widget => widget.sessionContext && widget.content.model)"
+)
+SOURCES = "window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"
+
+
+@contextmanager
+def opened(browser, address, name):
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(60_000)
+    try:
+        page.goto(f"{address}/lab/tree/my_pages/{name}?token={TOKEN}&reset")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        page.evaluate("window.jupyterapp.shell.currentWidget.context.ready")
+        yield page
+    finally:
+        page.close()
+
+
+def test_reading_asks_nothing_and_an_answer_outlives_an_update(course, browser, tmp_path):
+    with jupyterlab(course, tmp_path) as address:
+        for name in ("00_start_here.ipynb", "02_naive.ipynb", "zh_CN/00_start_here.ipynb"):
+            with opened(browser, address, name) as page:
+                page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
+                assert not page.evaluate(CHANGED), "JupyterLab thinks that the page was changed"
+                page.locator(".lm-TabBar-tab.jp-mod-current .lm-TabBar-tabCloseIcon").first.click()
+                page.wait_for_function(f"{QUESTIONS}.length || !{NOTEBOOKS}.length")
+                assert page.evaluate(QUESTIONS) == []
+        with opened(browser, address, "02_naive.ipynb") as page:
+            page.evaluate(SOURCES.replace("getSource()", "setSource('my answer')"))
+            page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+            page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    log = (tmp_path / "lab.log").read_text()
+    assert "Skipped" not in log and "editions" not in log
+    assert git(course, "status", "--porcelain") == ""
+
+    for name in ("00_start_here.ipynb", "02_naive.ipynb"):
+        path = course / "notebooks" / name
+        new = nbformat.read(path, as_version=4)
+        new.cells[0].source = "# The second edition"
+        nbformat.write(new, path)
+    commit(course)
+    with jupyterlab(course, tmp_path) as address:
+        with opened(browser, address, "02_naive.ipynb") as page:
+            assert set(page.evaluate(SOURCES)) == {"my answer"}
+        with opened(browser, address, "00_start_here.ipynb") as page:
+            assert page.evaluate(SOURCES)[0] == "# The second edition"
+    (said,) = re.findall("^.*editions.*$", (tmp_path / "lab.log").read_text(), re.MULTILINE)
+    assert said.endswith("pages that you changed: 02_naive.ipynb")
+    assert git(course, "status", "--porcelain") == ""

@@ -88,10 +88,11 @@ class Settings(dict):
 def configured(monkeypatch, handout):
     monkeypatch.setenv("COURSE_HANDOUT", str(handout))
     settings = Settings()
-    code = (TEACHING / "jupyterhub_config.py").read_text(encoding="utf-8")
+    config = TEACHING / "jupyterhub_config.py"
     umask = os.umask(0)
     try:
-        exec(compile(code, "jupyterhub_config.py", "exec"), {"get_config": lambda: settings})
+        code = compile(config.read_text(encoding="utf-8"), config, "exec")
+        exec(code, {"get_config": lambda: settings, "__file__": str(config)})
     finally:
         settings.umask = os.umask(umask)
     return settings

@@ -15,7 +15,7 @@ VENV := .venv
 
 .PHONY: lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
-lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab
+lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
 	@$(VENV)/bin/python tools/lab.py $(LAB_FLAGS)
 
 test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew

@@ -35,6 +35,8 @@ COLAB_SHIPS = {
     "ipykernel": "6.17.1",
 }
 
+ADDRESS = "https://github.com/somebody/course"  # the course has none yet
+
 
 def python(venv):
     return str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
@@ -83,7 +85,8 @@ def colab_like(tmp_path, monkeypatch):
     course = git_repository(tmp_path / "course").as_uri()
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{course}.insteadOf")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", notebooks.repository())
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", ADDRESS)
+    monkeypatch.setattr(notebooks, "repository", lambda: ADDRESS)
     # What this process has chosen for its own kernels is not Colab's.
     for name in (
         "NUMBA_ENABLE_CUDASIM",
@@ -109,6 +112,7 @@ def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
     alone = tmp_path / "alone"
     alone.mkdir()
     notebook = nbformat.read(shutil.copy(path, alone), as_version=4)
+    notebooks.normalise(notebook, path.stem)  # as it is stored once the course has an address
     notebook.cells.append(nbformat.v4.new_code_cell("import helpers; print(helpers.__file__)"))
     NotebookClient(
         notebook, timeout=300, kernel_name="colab", resources={"metadata": {"path": str(alone)}}
@@ -160,9 +164,10 @@ def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path, apart):
 def test_the_setup_cell_calls_pip_on_colab_only(on_colab, monkeypatch):
     from IPython.core.interactiveshell import InteractiveShell
 
+    monkeypatch.setattr(notebooks, "repository", lambda: ADDRESS)
     shell, calls = InteractiveShell(), []
     shell.register_magic_function(calls.append, magic_name="pip")
     if on_colab:
         monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     shell.run_cell("\n".join(notebooks.setup_lines())).raise_error()
-    assert calls == ([f'install -q "git+{notebooks.repository()}"'] if on_colab else [])
+    assert calls == ([f'install -q "git+{ADDRESS}"'] if on_colab else [])

@@ -45,20 +45,10 @@ def notebook_paths(names=()):
     return chosen
 
 
-def settings():
-    """pyproject.toml, the one place that says the course's address, and whether it is published."""
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        return tomllib.load(file)
-
-
 def repository():
-    """The repository's address."""
-    return settings()["project"]["urls"]["Repository"].rstrip("/")
-
-
-def published():
-    """Whether the repository's address leads anywhere."""
-    return settings()["tool"]["course"]["published"]
+    """The address of the course's repository: `Repository` in pyproject.toml; "" as long as it has none."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["project"].get("urls", {}).get("Repository", "").rstrip("/")
 
 
 def web_edition(language="en"):
@@ -99,7 +89,7 @@ def without_badges(source):
 def with_badges(source, stem):
     """The title cell's text with the line of badges that belongs there, if any does."""
     heading, *rest = without_badges(source).split("\n\n", 1)
-    return "\n\n".join([heading, *[badges(stem)] * published(), *rest])
+    return "\n\n".join([heading, *[badges(stem)] * bool(repository()), *rest])
 
 
 READMES = {  # {file: (what its third line says of the other language, of the web edition, before it is published)}
@@ -121,8 +111,9 @@ def door(readme):
     other, web, not_yet = READMES[readme]
     chinese = "zh" in readme
     stem = "zh_CN/00_start_here" if chinese else "00_start_here"
-    web = web.format(web=web_edition("zh_CN" if chinese else "en"))
-    return f"{other} · {web} · {badges(stem)}" if published() else f"{other} · {not_yet}"
+    if not repository():
+        return f"{other} · {not_yet}"
+    return f"{other} · {web.format(web=web_edition('zh_CN' if chinese else 'en'))} · {badges(stem)}"
 
 
 def readmes_lead_somewhere(only_check):
@@ -143,13 +134,21 @@ def readmes_lead_somewhere(only_check):
 
 
 def setup_lines():
-    """The first lines of every notebook's first code cell: what makes it work alone on Colab."""
+    """The first lines of every notebook's first code cell: what makes it work alone on Colab.
+
+    Without an address there are none: whoever registered a made-up one could run code on readers' machines.
+    """
+    if not repository():
+        return []
     return [
         "import sys",
         "",
         'if "google.colab" in sys.modules:  # only on Colab: add the course, keep Colab\'s own NumPy, Numba and CUDA',
         f'    %pip install -q "git+{repository()}"',
     ]
+
+
+COLAB = re.compile(r'import sys\n\nif "google\.colab" in sys\.modules:.*\n    %pip install .*\n')
 
 
 def read(path):
@@ -189,7 +188,7 @@ def normalise(notebook, stem):
     link_terms(notebook)
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:
-        first.source = re.sub(r'"git\+https://[^"]*"', f'"git+{repository()}"', first.source)
+        first.source = "\n".join([*setup_lines(), COLAB.sub("", first.source)])
 
 
 def normalise_outputs(cell):

@@ -22,7 +22,7 @@ import gpu_page
 import nbformat
 from glossary import CHINESE, GLOSSARY, terms
 from latex2mathml.converter import convert
-from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, published, read, repository, without_badges
+from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, read, repository, without_badges
 from PIL import Image
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
@@ -66,8 +66,10 @@ def web_link(match, here):
         address = f"{stem}.html{anchor or ''}"
     elif (FOLDER / f"{stem}.ipynb").exists():  # not translated yet
         address = f"../{stem}.html"
-    else:
+    elif repository():
         address = f"{repository()}/blob/main/{match[2]}{match[3] or ''}"
+    else:
+        return text  # a file beside the pages, which the web has not
     return f'<a href="{address}"{title}>{text}</a>'
 
 
@@ -104,7 +106,7 @@ def web_output(output, file):
 def where_it_runs(stem, language):
     """The line below a page's title: it is read here, and runs there."""
     words, places = WORDS[language], []
-    if published():
+    if repository():
         binder, colab = launchers(f"zh_CN/{stem}" if language == "zh_CN" else stem)
         places = [f'<a href="{binder}">Binder</a>', f'<a href="{colab}">Colab</a>']
     places.append(f'<a href="index.html#{words["start"]}">{words["machine"]}</a>')
@@ -194,7 +196,6 @@ def make_sources(language):
         language=language,
         folder=str(folder.relative_to(ROOT)),
         repository=repository(),
-        published=published(),
         both=both,
     )
     (source / "course.json").write_text(json.dumps(about), encoding="utf-8")

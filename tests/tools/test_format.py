@@ -383,7 +383,7 @@ PLANTED = [
     (standard_setup, replace(1, "from helpers", "from numpy")),
     (standard_setup, replace(1, "from helpers", "from numba import cuda\nfrom helpers")),
     (badges_of_this_repository, replace(0, "mybinder.org/v2/gh/", "mybinder.org/v2/gh/somebody/")),
-    (badges_of_this_repository, replace(0, notebooks.badges(STEM), "")),
+    (badges_of_this_repository, replace(0, "[![Open in Colab]", "[![Open]")),
     (
         images_have_alt_text,
         give(5, output_type="display_data", data={"image/png": "aGk=", "text/plain": "<Figure size 640x480>"}),
@@ -394,15 +394,17 @@ PLANTED = [
 
 @pytest.fixture
 def published(monkeypatch):
-    monkeypatch.setattr(notebooks, "published", lambda: True)
+    monkeypatch.setattr(notebooks, "repository", lambda: "https://github.com/somebody/course")
 
 
-def test_before_it_is_published_no_badge_leads_nowhere(monkeypatch):
-    monkeypatch.setattr(notebooks, "published", lambda: False)
+def test_without_an_address_no_badge_leads_nowhere_and_no_page_installs_from_anywhere(monkeypatch):
+    monkeypatch.setattr(notebooks, "repository", lambda: "https://github.com/somebody/course")
     with_them = good_notebook()
+    monkeypatch.setattr(notebooks, "repository", lambda: "")
     assert len(list(badges_of_this_repository(with_them, STEM))) == 1
     notebooks.normalise(with_them, STEM)
     assert "[![" not in with_them.cells[0].source and list(badges_of_this_repository(with_them, STEM)) == []
+    assert with_them.cells[1].source == "from helpers import check, measure"
 
 
 @pytest.mark.usefixtures("published")
@@ -426,7 +428,7 @@ def test_normalising_puts_badges_and_setup_right_and_is_stable():
     notebook = good_notebook()
     notebook.metadata.kernelspec = {"name": "my-env", "display_name": "mine"}
     notebook.cells[0].source = notebook.cells[0].source.replace(notebooks.badges(STEM), "[![old](x)](y)")
-    notebook.cells[1].source = notebook.cells[1].source.replace("matmul-ladder/", "somebody/")
+    notebook.cells[1].source = notebook.cells[1].source.replace("somebody/", "another/")
     notebook.cells[2].metadata = nbformat.from_dict({"execution": {"iopub.execute_input": "2026"}})
     notebooks.normalise(notebook, STEM)
     once = copy.deepcopy(notebook)

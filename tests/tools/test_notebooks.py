@@ -15,7 +15,7 @@ TAGGED = {"tags": [notebooks.MACHINES]}
 def published():
     """A course that is published. Its READMEs are not this one's: a test must not write them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(notebooks, "published", lambda: True)
+        patch.setattr(notebooks, "repository", lambda: "https://github.com/somebody/course")
         patch.setattr(notebooks, "READMES", {})
         yield
 

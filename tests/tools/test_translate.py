@@ -95,7 +95,7 @@ CHINESE = ("# 04 · 载入分块\n\n由 32 个线程组成的**线程束**。", 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     """A small page and its whole translation, in folders of their own."""
-    monkeypatch.setattr(notebooks, "published", lambda: True)
+    monkeypatch.setattr(notebooks, "repository", lambda: "https://github.com/somebody/course")
     monkeypatch.setattr(translate, "PO", tmp_path / "po")
     monkeypatch.setattr(translate, "PAGES", tmp_path / "zh_CN")
     monkeypatch.setattr(translate, "notebook_paths", lambda names=(): [tmp_path / f"{STEM}.ipynb"])

@@ -5,6 +5,7 @@ import io
 import re
 
 import nbformat
+import notebooks
 import pytest
 import web
 from PIL import Image
@@ -32,7 +33,6 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
         ("[a](glossary.md#warp)", "glossary.html#warp"),
         ("[a](04_tiling.ipynb#heading)", "04_tiling.html#heading"),
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
-        ("[a](../results/README.md)", f"{web.repository()}/blob/main/../results/README.md"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -54,14 +54,30 @@ def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(rea
 
 
 @pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])
-@pytest.mark.parametrize("published", [False, True])
-def test_a_page_says_where_it_runs(language, folder, published, monkeypatch):
-    monkeypatch.setattr(web, "published", lambda: published)
+@pytest.mark.parametrize("address", ["", "https://github.com/somebody/course"])
+def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
+    for module in (web, notebooks):
+        monkeypatch.setattr(module, "repository", lambda: address)
     title = web.web_title("# 04 · Tiles\n\nA sentence.", "04_tiling", language)
     assert title.startswith("# 04 · Tiles\n\n<p ") and title.endswith("</p>\n\nA sentence.")
     places = re.findall('href="([^"]*)"', title)
     assert places[-1] == {"en": "index.html#start", "zh_CN": "index.html#开始"}[language]
-    assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places[:-1]] == [True, True] * published
+    assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places[:-1]] == [True, True] * bool(address)
+
+
+@pytest.mark.parametrize(
+    "address, said",
+    [
+        ("", "a"),
+        (
+            "https://github.com/somebody/course",
+            '<a href="https://github.com/somebody/course/blob/main/../results/README.md">a</a>',
+        ),
+    ],
+)
+def test_a_link_to_a_file_leads_to_the_repository_and_is_no_link_without_one(address, said, monkeypatch):
+    monkeypatch.setattr(web, "repository", lambda: address)
+    assert web.web_prose("[a](../results/README.md)", HERE) == said
 
 
 def test_a_link_to_a_page_that_is_not_translated_leads_to_the_english_one():

@@ -34,7 +34,7 @@ html_context = {"both": course["both"], "chinese": chinese, "default_mode": "aut
 html_favicon = str(HERE / "static" / "favicon.svg")
 html_theme_options = {
     "repository_url": course["repository"],
-    "use_repository_button": course["published"],
+    "use_repository_button": bool(course["repository"]),
     "use_download_button": False,
     "article_header_end": ["language.html", "article-header-buttons.html"],
     "footer_content_items": [],

@@ -1,4 +1,4 @@
-"""The course's commands."""
+"""Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
 import base64
@@ -6,34 +6,59 @@ import contextlib
 import functools
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from . import files
+from . import devices, files, stopping
 from .devices import DeviceError
 from .doctor import PLAIN, report
 from .jail import NoJail
+from .names import named, unknown
 
-INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
-TRUST = "run what others wrote without a jail: it may then do all that you may"
-PIPE_CLOSED = 141  # ... and one whose reader has gone
+PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
 LEFT = {  # by a command that was interrupted
     "tune": "What was found so far is above; the same command searches again.",
     "record": "Each size that was measured is in the file; the same command goes on from there today.",
 }
+FINISHES = {"tune": "What was found is compared with the defaults. Ctrl-C again ends that, too."}
+DIALECTS = ("CUDA", "OpenCL", "WebGPU")  # without `launch`, which needs Numba
+TRUST = "run what others wrote without a jail: it may then do all that you may"
+
+
+class Command(argparse.ArgumentParser):
+    """What may be written behind a command, `words`; its function says what it is for."""
+
+    def __init__(self, do: Callable, words: list[str]):
+        super().__init__(prog=f"python -m helpers {do.__name__}", description=do.__doc__)
+        self.words = words
+
+    def given(self) -> argparse.Namespace:
+        """The arguments that were written. Raises ValueError, with the nearest, for an option that there is not."""
+        arguments, rest = self.parse_known_args(self.words)
+        if rest:
+            raise unknown(rest[0].partition("=")[0], re.findall(r"--\w+", self.format_usage()), "option")
+        return arguments
+
+
+def folder(path: str) -> str:
+    """That path. Raises ArgumentTypeError where it is no folder."""
+    if not Path(path).is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is no folder")
+    return path
 
 
 @contextlib.contextmanager
 def counted(done: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr that says how many are done, as "3 timed in 00:04 | NumPy", and goes when the work is over.
+    """A line on a terminal that says how many are done, as "3 timed in 00:04 | NumPy", and goes when the work is over.
 
     What it gives is called with a name as each begins.
     """
     from tqdm import tqdm
 
-    with tqdm(leave=False, file=sys.stderr, bar_format=f"{{n}} {done} in {{elapsed}} | {{desc}}") as bar:
+    with tqdm(leave=False, disable=None, bar_format=f"{{n}} {done} in {{elapsed}} | {{desc}}") as bar:
 
         def each(name):
             bar.set_description(name)
@@ -42,71 +67,109 @@ def counted(done: str) -> Iterator[Callable[[str], None]]:
         yield each
 
 
-def doctor(arguments) -> int:
-    """What this machine has, what is used, what would add the rest; exit status 0 if it is ready for class."""
-    return 0 if report(arguments.json) else 1
-
-
-def bench(arguments) -> None:
-    """Time the ladder beside NumPy."""
+def take_steps(command: Command, name: str, nargs: str = "+") -> None:
+    """Let the command take names of steps. Where NumPy is missing `doctor` must run all the same."""
     from . import ladder
-    from .clock import scoreboard, write_results
+
+    command.add_argument(name, nargs=nargs, metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
+
+
+def doctor(command: Command) -> int:
+    """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready for class."""
+    command.add_argument("--json", action="store_true", help="as JSON")
+    return 0 if report(command.given().json) else 1
+
+
+def bench(command: Command) -> None:
+    """Time the ladder beside NumPy, as a table."""
+    from . import ladder
+    from .launch.given import BOUNDS, sizes, whole
+
+    command.add_argument(
+        "--dialect", help=f"{', '.join(DIALECTS)}; by default the first two, and WebGPU where it alone reaches a GPU"
+    )
+    take_steps(command, "--steps")
+    shape = command.add_mutually_exclusive_group()
+    shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
+    shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
+    command.add_argument(
+        "--peers", action="store_true", help="beside PyTorch, MKL, BLIS, CLBlast, cuBLAS, if installed"
+    )
+    command.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
+    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
+    command.add_argument("--json", metavar="FILE", help="write the rows there")
+    command.add_argument(
+        "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file (in results)"
+    )
+    given = command.given()
+    size = sizes(given.shape or given.size)
+    dialect = given.dialect and named(given.dialect, DIALECTS, "dialect")
+    steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
+    saved = given.save is not None
+    rounds = (
+        (3 if given.peers or saved else 1) if given.rounds is None else whole("rounds", given.rounds, *BOUNDS["rounds"])
+    )
+    # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
+    if given.json:
+        files.try_writing(given.json)
+    if given.save:
+        files.try_writing(Path(given.save, "any"), make_folder=True)
+    from . import clock
     from .clock.contests import numpy_matmul
     from .clock.results import RESULTS, prepare
 
-    size = tuple(arguments.shape) if arguments.shape else arguments.size
-    dialects = arguments.dialect and [arguments.dialect]
-    for name in arguments.steps or []:
-        ladder.step(name, arguments.dialect)
-    folder = RESULTS if arguments.save == "" else arguments.save
-    rounds = (3 if arguments.peers or folder else 1) if arguments.rounds is None else arguments.rounds
-    if rounds < 1:
-        raise ValueError(f"rounds={rounds}: there is nothing to time; give --rounds 1 or more.")
-    # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
-    if arguments.json:
-        files.try_writing(arguments.json)
-    if folder:
-        prepare(folder)
+    place = given.save or RESULTS
+    if saved:
+        prepare(place)
     with counted("timed") as each:
-        board = scoreboard(
+        board = clock.scoreboard(
             size,
-            dialects,
-            arguments.steps,
-            arguments.peers,
+            dialect and [dialect],
+            steps,
+            given.peers,
             rounds,
-            "tuned" if arguments.tuned else None,
+            "tuned" if given.tuned else None,
             lambda k: each("NumPy" if k.name == numpy_matmul.__name__ else str(k)),
         )
     print(board)
     problems = []
-    if arguments.json:
+    if given.json:
         rows = json.dumps([t.row() for t in board.timings], indent=1)
         try:
-            files.replace_text(arguments.json, rows + "\n")
+            files.replace_text(given.json, rows + "\n")
         except OSError as error:
             problems.append(str(error))
-    if folder:
+    if saved:
         try:
-            print("saved:", write_results([board], folder).resolve())
+            print("saved:", clock.write_results([board], place).resolve())
         except OSError as error:
             problems.append(str(error))
     if problems:
         raise OSError(" ".join(problems))
 
 
-def tune(arguments) -> None:
-    """Search for the best parameters on this machine, and keep them."""
+def tune(command: Command) -> None:
+    """Search for the best parameters of some steps on this machine, and keep them."""
     from . import ladder
-    from .clock import tune
+    from .launch.given import number, sizes
 
-    for name in arguments.steps:
-        ladder.step(name, arguments.dialect)
+    take_steps(command, "steps")
+    command.add_argument("--dialect", default="OpenCL", help=f"{', '.join(DIALECTS)} (OpenCL)")
+    command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
+    command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
+    given = command.given()
+    dialect = named(given.dialect, DIALECTS, "dialect")
+    steps = [ladder.step(name, dialect).name for name in given.steps]
+    size = given.size if given.size is None else sizes(given.size)
+    seconds = number("seconds", given.seconds) / len(steps)
+    from . import clock
+
     problems = []
-    for name in arguments.steps:
+    for name in steps:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="what was found is not kept")  # the last line says it
-            found = tune(name, arguments.dialect, arguments.size, arguments.seconds / len(arguments.steps), again=True)
-        print(found)
+            found = clock.tune(name, dialect, size, seconds, again=True)
+        print(found, flush=True)
         if found.interrupted:
             raise KeyboardInterrupt
         if found.not_kept and found.not_kept not in problems:
@@ -115,142 +178,100 @@ def tune(arguments) -> None:
         raise OSError("what was found is not kept: " + " ".join(problems))
 
 
-def record(arguments) -> None:
-    """Check, tune and measure this machine; write its file."""
-    from .clock import record
+def record(command: Command) -> None:
+    """Check, tune and measure this machine, and write its file."""
+    command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
+    place = command.given().folder
+    files.try_writing(Path(place, "any"), make_folder=True)
+    from . import clock
 
-    record(arguments.folder, say=functools.partial(print, flush=True))
-
-
-def progress(arguments) -> None:
-    """Which exercises are done, in a folder of students' notebooks."""
-    from .classroom import progress
-
-    if arguments.csv:
-        files.try_writing(arguments.csv)
-    with counted("answers") as each:
-        found = progress(arguments.folder, each, arguments.trust)
-    print(found)
-    if arguments.csv:
-        files.replace_text(arguments.csv, found.csv())
+    clock.record(place, say=functools.partial(print, flush=True))
 
 
-def board(arguments) -> None:
-    """The class's kernels, ranked: the entries that page 16 wrote."""
-    from .classroom import board
-
-    if arguments.chart:
-        files.try_writing(arguments.chart)
-    with counted("looked at") as each:
-        found = board(arguments.folder, arguments.again, each, arguments.trust)
-    print(found)
-    if arguments.chart:
-        from .classroom.ranking_chart import board_chart
-
-        Path(arguments.chart).write_bytes(base64.b64decode(board_chart(found).png))
-
-
-def predict(arguments) -> None:
+def predict(command: Command) -> None:
     """Say how fast the CUDA ladder is on a GPU that need not be there."""
-    from .instruments import against_published, predicted_ladder
+    from . import instruments, ladder
+    from .instruments.gpus import GPUS, gpu_called
+    from .launch.given import sizes
 
-    if arguments.published:
-        print(against_published(arguments.gpu))
+    command.add_argument("--gpu", help=f"one of: {', '.join(GPUS)} (A100)")
+    command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
+    take_steps(command, "--steps")
+    command.add_argument("--published", action="store_true", help="hold the model against published ladders instead")
+    given = command.given()
+    gpu = given.gpu and gpu_called(given.gpu).name
+    size, *_ = sizes(given.size)
+    steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
+    if given.published:
+        print(instruments.against_published(gpu))
         return
-    predictions = predicted_ladder(arguments.gpu or "A100", arguments.size, arguments.steps)
-    print(f"{arguments.size} x {arguments.size} x {arguments.size} on {predictions[0].gpu}, predicted")
+    predictions = instruments.predicted_ladder(gpu or "A100", size, steps)
+    print(f"{size} x {size} x {size} on {predictions[0].gpu}, predicted")
     for p in predictions:
         print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} GFLOP/s {1e3 * p.seconds:9.3f} ms  {p.limit}")
 
 
-DIALECTS = {"cuda": "CUDA", "opencl": "OpenCL", "webgpu": "WebGPU"}  # without `launch`, which needs Numba
-
-
-def dialect(name):
-    """As one writes it, from any case."""
-    return DIALECTS.get(name.lower(), name)
-
-
-def steps() -> str:
-    """The names of the steps, for `--help`. Where NumPy is missing `doctor` must run all the same."""
-    try:
-        from . import ladder
-    except ImportError:
-        return "a step of the ladder"
-    return f"of: {', '.join(ladder.STEPS)}"
-
-
-def parser() -> argparse.ArgumentParser:
-    """What may be written behind python -m helpers: the functions above, whose docstrings say what they are for."""
-    parser = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    def add(do):
-        command = commands.add_parser(do.__name__, help=do.__doc__[0].lower() + do.__doc__.rstrip(".")[1:])
-        command.set_defaults(do=do)
-        return command
-
-    command = add(doctor)
-    command.add_argument("--json", action="store_true", help="as JSON")
-
-    dialects = ", ".join(DIALECTS)
-    command = add(bench)
-    command.add_argument(
-        "--dialect",
-        type=dialect,
-        choices=[*DIALECTS.values()],
-        help=f"{dialects}; by default the first two, and webgpu where it alone reaches a GPU",
-    )
-    command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
-    shape = command.add_mutually_exclusive_group()
-    shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
-    shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
-    command.add_argument(
-        "--peers", action="store_true", help="beside PyTorch, MKL, BLIS, CLBlast and cuBLAS, those that are installed"
-    )
-    command.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
-    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
-    command.add_argument("--json", metavar="FILE", help="write the rows there")
-    command.add_argument(
-        "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file there (results)"
-    )
-
-    command = add(tune)
-    command.add_argument("steps", nargs="+", metavar="STEP", help=steps())
-    command.add_argument(
-        "--dialect", type=dialect, choices=[*DIALECTS.values()], default="OpenCL", help=f"{dialects} (opencl)"
-    )
-    command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
-    command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
-
-    command = add(record)
-    command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
-
-    command = add(predict)
-    command.add_argument("--gpu", help="its name (A100)")
-    command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
-    command.add_argument("--steps", nargs="+", metavar="STEP", help=steps())
-    command.add_argument("--published", action="store_true", help="hold the model against published ladders instead")
-
-    command = add(progress)
-    command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
+def progress(command: Command) -> None:
+    """Say which exercises are done, in a folder of students' notebooks."""
+    command.add_argument("folder", type=folder, help="a folder for each student in it; or the notebooks of one")
     command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
     command.add_argument("--trust", action="store_true", help=TRUST)
+    given = command.given()
+    if given.csv:
+        files.try_writing(given.csv)
+    from . import classroom
 
-    command = add(board)
-    command.add_argument("folder", help="with the entry-*.json files in it, or in folders below")
+    with counted("answers") as each:
+        found = classroom.progress(given.folder, each, given.trust)
+    print(found)
+    if given.csv:
+        files.replace_text(given.csv, found.csv())
+
+
+def board(command: Command) -> None:
+    """Rank the kernels of a class: the entries that page 16 wrote."""
+    command.add_argument("folder", type=folder, help="with the entry-*.json files in it, or in folders below")
     command.add_argument(
-        "--again",
-        action="store_true",
-        help="before a prize: build and judge each source here, and time again who leads",
+        "--again", action="store_true", help="before a prize: judge each source here, time again who leads"
     )
     command.add_argument("--trust", action="store_true", help=TRUST)
     command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
-    return parser
+    given = command.given()
+    if given.chart:
+        files.try_writing(given.chart)
+    from . import classroom
+
+    with counted("looked at") as each:
+        found = classroom.board(given.folder, given.again, each, given.trust)
+    print(found)
+    if given.chart:
+        from .classroom.ranking_chart import board_chart
+
+        Path(given.chart).write_bytes(base64.b64decode(board_chart(found).png))
+
+
+COMMANDS = {do.__name__: do for do in (doctor, bench, tune, record, predict, progress, board)}
+
+
+def greet() -> None:
+    """Say what there is, with a sentence for each command."""
+    print(__doc__, *(f"  {name:10}{do.__doc__}" for name, do in COMMANDS.items()), sep="\n")
+    print("python -m helpers COMMAND --help: what may be written behind it. --version: which version this is.")
+
+
+def obey(words: list[str]) -> int | None:
+    """Do what those words ask for, all that stands behind python -m helpers. Returns an exit status other than 0."""
+    if not words or words[0] in ("-h", "--help"):
+        return greet()
+    if words[0] == "--version":
+        return print("matmul-ladder", devices.version("matmul-ladder") or "(not installed)")
+    name = named(words[0], COMMANDS, "command")
+    with stopping.ctrl_c_is_heard(LEFT.get(name, "Nothing was written."), FINISHES.get(name)):
+        return COMMANDS[name](Command(COMMANDS[name], words[1:]))
 
 
 def main() -> None:
-    """Run the command that sys.argv names. An error that a user can mend ends in one line on stderr and status 1.
+    """Do what sys.argv says. An error that a user can mend ends in one line on stderr and status 1.
 
     Ctrl-C ends in one line, too, with status 130.
     """
@@ -261,15 +282,9 @@ def main() -> None:
             getattr(sys, name).reconfigure(errors=PLAIN)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        arguments = None
         try:
-            arguments = parser().parse_args()
-            status = arguments.do(arguments)
+            status = obey(sys.argv[1:])
             sys.stdout.flush()
-        except KeyboardInterrupt:
-            left = LEFT.get(getattr(arguments, "command", ""), "Nothing was written.")
-            print(f"\ninterrupted. {left}", file=sys.stderr)
-            sys.exit(INTERRUPTED)
         except BrokenPipeError:  # who reads what it prints has had enough, as head has
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
             sys.exit(PIPE_CLOSED)

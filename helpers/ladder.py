@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .names import named
+
 
 def ceil_div(a, b):
     """The smallest whole number of pieces of size b that cover a."""
@@ -528,9 +530,8 @@ def rungs():
 
 
 def step(name, dialect=None):
-    """The `Step` of that name. Raises ValueError, with the names there are, where none is written in that dialect."""
-    if not isinstance(name, str) or name not in STEPS:
-        raise ValueError(f"unknown step {reprlib.repr(name)}; the steps are: {', '.join(STEPS)}.")
+    """The `Step` of that name, as `named` reads it. Raises ValueError where none is written in that dialect."""
+    name = named(name, STEPS, "step")
     if dialect and dialect not in STEPS[name].dialects:
         raise ValueError(
             f"{name} is written in {' and '.join(STEPS[name].dialects)} only; "

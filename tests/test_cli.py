@@ -12,8 +12,9 @@ import pytest
 
 import helpers
 from helpers import clock, devices, files, ladder
-from helpers.__main__ import main
+from helpers.__main__ import COMMANDS, main
 from helpers.clock.contests import numpy_matmul
+from helpers.instruments import GPUS
 from helpers.launch import HostKernel, kept
 
 
@@ -96,16 +97,27 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["bench", "--steps", "tilde"], "unknown step 'tilde'; the steps are"),
+        (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
         (["bench", "--size", "0"], "1 or more"),
         (["bench", "--size", "1000000"], "Multiply a block of rows"),
         (["bench", "--json", "no/such/folder/x.json"], "No such file"),
-        (["bench", "--dialect", "metal"], "invalid choice"),
-        (["bench", "--rounds", "0"], "rounds=0: there is nothing to time"),
-        (["tune", "tilde"], "unknown step 'tilde'; the steps are"),
+        (["bench", "--dialect", "openCL2"], "unknown dialect 'openCL2'. Do you mean OpenCL?"),
+        (["bench", "--rounds", "0"], "rounds=0 does not do; give a whole number from 1 to 1000."),
+        (["tune", "tilde"], "unknown step 'tilde'. Do you mean tiled?"),
         (["tune", "tiled", "--seconds", "0"], "seconds=0.0 does not do"),
         (["tune"], "required: STEP"),
         (["record"], "required: folder"),
+        (["benhc"], "unknown command 'benhc'. Do you mean bench? The commands are: doctor, bench, tune, "),
+        (["bench", "--sise", "5"], "unknown option '--sise'. Do you mean --size? The options are: --dialect, "),
+        (["bench", "peers"], "unknown option 'peers'. Do you mean --peers?"),
+        (["bench", "--steps", "packed", "--dialect", "cuda"], "packed is written in OpenCL only"),
+        (["bench", "--save", "/dev/null/x"], "cannot be written"),
+        (["tune", "tiled", "--size", "0"], "1 or more"),
+        (["predict", "--gpu", "RTX 4090 Ti"], "unknown GPU 'RTX 4090 Ti'. Do you mean RTX 4090?"),
+        (["predict", "--size", "0"], "1 or more"),
+        (["record", "/dev/null/x"], "cannot be written"),
+        (["progress", "no-such"], "no-such is no folder"),
+        (["board", "no-such"], "no-such is no folder"),
     ],
 )
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
@@ -124,7 +136,9 @@ def test_predict_prints_a_ladder_or_holds_the_model_against_published_ones(monke
     run(monkeypatch, "predict", "--published", "--gpu", "RTX 4090")
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 2 + len(ladder.steps("CUDA")) and out[-1].startswith("half of the 7 ratios are within")
-    assert fails(monkeypatch, capsys, "predict", "--gpu", "L5")[2].startswith("error: 'L5' is none of the GPUs")
+    assert fails(monkeypatch, capsys, "predict", "--gpu", "L5")[2].startswith(
+        "error: unknown GPU 'L5'. The GPUs are: T4, "
+    )
 
 
 def test_doctor_prints_narrow_lines(monkeypatch, capsys):
@@ -156,22 +170,112 @@ def test_an_interrupted_bench_ends_in_one_line_and_leaves_an_older_file_as_it_is
     assert "Traceback" not in err and file.read_text() == "good" and os.listdir(tmp_path) == ["rows.json"]
 
 
+DEAF = """
+import os, sys
+from helpers import clock
+from helpers.__main__ import main
+PIPE = sys.argv.pop()
+def deaf(*arguments, **more):
+    with open(PIPE) as pipe:  # as a driver's call does, this goes on after a signal
+        while True:
+            try:
+                os.write(1, b"go\\n")
+                pipe.read()
+            except KeyboardInterrupt:
+                pass
+clock.{function} = deaf
+main()
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_ends_bench_with_status_130(tmp_path):
+@pytest.mark.parametrize(
+    "function, command, lines",
+    [
+        ("scoreboard", SMALL, ["interrupted. Nothing was written."]),
+        (
+            "tune",
+            ("tune", "tiled"),
+            [
+                "What was found is compared with the defaults. Ctrl-C again ends that, too.",
+                "interrupted. What was found so far is above; the same command searches again.",
+            ],
+        ),
+    ],
+)
+def test_ctrl_c_ends_a_command_that_is_deaf_to_it(function, command, lines, tmp_path):
+    """It waits in a call, as a driver's, that goes on after a signal: for ever, if nobody ended it."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    code = DEAF.format(function=function)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, command), str(tmp_path / "pipe")],
+        env=dict(os.environ, PYTHONPATH=devices.python_path()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "go\n"
+    for line in lines:
+        child.send_signal(signal.SIGINT)
+        assert child.stderr.readline() == "\n"
+        assert child.stderr.readline() == f"{line}\n"
+    assert child.wait(60) == 130
+    os.close(writer)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_ends_bench_and_leaves_an_older_file_as_it_is(tmp_path):
     file = tmp_path / "rows.json"
     file.write_text("good")
-    command = [sys.executable, "-m", "helpers", *map(str, SMALL), "--rounds", "1000", "--json", str(file)]
+    code = "from helpers import clock\nfrom helpers.__main__ import main\nreal = clock.scoreboard\n"
+    code += "def told(*more): print('go', flush=True); return real(*more)\nclock.scoreboard = told\nmain()"
+    command = [sys.executable, "-c", code, *map(str, SMALL), "--rounds", "1000", "--json", str(file)]
     environment = dict(os.environ, PYTHONPATH=devices.python_path())
-    child = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, bufsize=1)
-    said = ""
-    while "timed in" not in said:
-        piece = child.stderr.read(1)
-        assert piece, said
-        said += piece
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "go\n"
     child.send_signal(signal.SIGINT)
-    said += child.communicate(timeout=60)[1]
-    assert child.returncode == 130 and "Traceback" not in said and file.read_text() == "good"
-    assert said.strip().splitlines()[-1] == "interrupted. Nothing was written."
+    said = child.communicate(timeout=60)[1]
+    assert child.returncode == 130 and said == "\ninterrupted. Nothing was written.\n"  # and no bar: this is a pipe
+    assert file.read_text() == "good"
+
+
+@pytest.mark.parametrize("words", [(), ("--help",)])
+def test_alone_it_greets_with_a_sentence_for_each_command(monkeypatch, capsys, words):
+    run(monkeypatch, *words)
+    greeting = capsys.readouterr().out
+    for name, do in COMMANDS.items():
+        assert f"  {name:10}{do.__doc__}\n" in greeting and do.__doc__.count(".") == 1, name
+        with pytest.raises(SystemExit) as exit:
+            run(monkeypatch, name, "--help")
+        assert exit.value.code == 0 and do.__doc__ in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_lists_the_gpus_and_the_version_is_told(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "predict", "--help")
+    assert ", ".join(GPUS) in " ".join(capsys.readouterr().out.split())
+    run(monkeypatch, "--version")
+    assert capsys.readouterr().out == f"matmul-ladder {devices.version('matmul-ladder')}\n"
+
+
+def test_names_are_taken_as_people_write_them(monkeypatch, capsys):
+    said = set()
+    for gpu, step in (("A6000", "register_2d"), ("rtx a6000", "Register-2D"), ("NVIDIA RTX A6000", "REGISTER 2d")):
+        run(monkeypatch, "Predict", "--gpu", gpu, "--steps", step)
+        said.add(capsys.readouterr().out)
+    assert len(said) == 1
+
+
+BAD = [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("tune", "tiled", "--seconds", "0"), ("board", "no")]
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_a_bad_value_is_refused_before_anything_is_loaded(words):
+    code = "import sys\nfrom helpers.__main__ import main\ntry: main()\nfinally: print(sorted(sys.modules))"
+    done = python("-c", code, *words)
+    assert done.returncode in (1, 2) and b"helpers" in done.stdout
+    assert not [name for name in (b"'numba'", b"'pyopencl'", b"'matplotlib'") if name in done.stdout]
 
 
 def test_a_full_disk_costs_no_table_and_no_older_file(monkeypatch, capsys, tmp_path):
@@ -306,8 +410,8 @@ def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys
             arguments[-1](HostKernel(function))
 
     monkeypatch.setattr("helpers.clock.scoreboard", scoreboard)
-    monkeypatch.setattr(sys, "argv", ["helpers", "bench"])
-    main()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run(monkeypatch, "bench")
     said = capsys.readouterr().err
     assert said.count("| NumPy") and "| mine" in said
 

@@ -322,7 +322,9 @@ def test_too_much_shared_memory_is_named():
 
 def test_an_unknown_step_lists_the_steps():
     for build in (helpers.cuda_kernel, helpers.opencl_kernel):
-        with pytest.raises(ValueError, match=r"unknown step 'tilde'; the steps are: naive, .*tiled, "):
+        with pytest.raises(
+            ValueError, match=r"unknown step 'tilde'. Do you mean tiled\? The steps are: naive, .*tiled, "
+        ):
             build("tilde")
 
 

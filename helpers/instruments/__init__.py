@@ -1,44 +1,23 @@
 """What does a kernel do that no clock shows? What it touches and moves, what its warps ask for, how it was compiled."""
 
+import lazy_loader
+
 from ptx_machine import SECTOR, WARP
 
-from .block_run import BlockRun, predict_triton, run_triton, side_by_side
-from .compiler import CompilerReport, compiler_report
-from .counts import counts_of
-from .gpus import GPU, GPUS, gpu_here, occupancy
-from .loads import Traffic, predicted_traffic, traffic
-from .prediction import Prediction, predict, predicted_ladder
-from .ptx_run import CompiledRun, run_ptx
-from .published import against_published
-from .traces import Trace, cells, trace
-from .warps import bank_conflicts, coalescing
-
-__all__ = [
-    "GPU",
-    "GPUS",
-    "SECTOR",
-    "WARP",
-    "BlockRun",
-    "CompiledRun",
-    "CompilerReport",
-    "Prediction",
-    "Trace",
-    "Traffic",
-    "against_published",
-    "bank_conflicts",
-    "cells",
-    "coalescing",
-    "compiler_report",
-    "counts_of",
-    "gpu_here",
-    "occupancy",
-    "predict",
-    "predict_triton",
-    "predicted_ladder",
-    "predicted_traffic",
-    "run_ptx",
-    "run_triton",
-    "side_by_side",
-    "trace",
-    "traffic",
-]
+# Loaded when first asked for: who reads the table of GPUs need not wait for Numba.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "block_run": ["BlockRun", "predict_triton", "run_triton", "side_by_side"],
+        "compiler": ["CompilerReport", "compiler_report"],
+        "counts": ["counts_of"],
+        "gpus": ["GPU", "GPUS", "gpu_here", "occupancy"],
+        "loads": ["Traffic", "predicted_traffic", "traffic"],
+        "prediction": ["Prediction", "predict", "predicted_ladder"],
+        "ptx_run": ["CompiledRun", "run_ptx"],
+        "published": ["against_published"],
+        "traces": ["Trace", "cells", "trace"],
+        "warps": ["bank_conflicts", "coalescing"],
+    },
+)
+__all__ += ["SECTOR", "WARP"]

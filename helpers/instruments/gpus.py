@@ -14,6 +14,7 @@ multiprocessors: 125 TFLOPS (V100), 65 (T4), 312 and 156 in TF32 (A100), 71 and 
 products reach 62.9 % of the H100's peak of 989 at 1.83 GHz on average: Luo and others, arXiv 2402.13499 and 2501.12084.
 """
 
+import contextlib
 import math
 import re
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from ptx_machine import WARP
 from .. import devices
 from ..ladder import ceil_div
 from ..launch.given import takes
+from ..names import named
 
 KB, MB = 1024, 1024**2
 
@@ -143,6 +145,11 @@ class Occupancy:
         )
 
 
+def gpu_called(name: str) -> GPU:
+    """The GPU of that name, however it is written: "A6000", "rtx a6000". Raises ValueError for an unknown one."""
+    return GPUS[named(name, GPUS, "GPU", ("nvidia", "geforce", "quadro", "tesla", "rtx"))]
+
+
 def gpu_here() -> GPU | None:
     """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
 
@@ -155,7 +162,8 @@ def gpu_here() -> GPU | None:
 
 def known_arch(name: str) -> str:
     """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
-    name = GPUS[name].arch if name in GPUS else name
+    with contextlib.suppress(ValueError):
+        name = gpu_called(name).arch
     if name not in ARCHS:
         raise ValueError(
             f"{name!r} is none of the architectures whose limits the course knows: "

@@ -15,7 +15,7 @@ from ..ladder import ceil_div
 from ..launch import Kernel, cuda_kernel
 from ..launch.given import sizes, takes
 from .counts import Counts, counts_of
-from .gpus import GPU, GPUS, Occupancy, occupancy_of
+from .gpus import GPU, Occupancy, gpu_called, occupancy_of
 
 REQUESTS = {  # why a request to shared memory or to the first cache takes the cycles that it takes: what it is
     "lanes": "each thread's address takes a lane",
@@ -128,9 +128,7 @@ def known(gpu):
         if min(gpu.sms, gpu.clock, gpu.fma_lanes, gpu.load_lanes, gpu.l1_bytes, gpu.bytes_per_s) <= 0:
             raise ValueError(f"{gpu} can do nothing; each of its figures must be above 0.")
         return gpu
-    if gpu not in GPUS:
-        raise ValueError(f"{gpu!r} is none of the GPUs that the course knows: {', '.join(GPUS)}.")
-    return GPUS[gpu]
+    return gpu_called(gpu)
 
 
 def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -> Prediction:

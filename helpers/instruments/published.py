@@ -6,6 +6,7 @@ import numpy as np
 
 from ..launch import cuda_kernel
 from ..launch.given import takes
+from .gpus import gpu_called
 from .prediction import Prediction, predict
 
 SIZE = 4096  # M = N = K of all of them: where an older README says 4092, its program timed 4096, as the last one says
@@ -98,6 +99,7 @@ def against_published(gpu: str | None = None) -> Comparison:
 
     Raises ValueError for a GPU of which no ladder is known.
     """
+    gpu = gpu and gpu_called(gpu).name
     ladders = [ladder for ladder in LADDERS if gpu in (None, ladder.gpu)]
     if not ladders:
         raise ValueError(

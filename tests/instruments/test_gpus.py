@@ -2,7 +2,30 @@
 
 import pytest
 
-from helpers.instruments.gpus import GPUS, known_arch, occupancy
+from helpers.instruments.gpus import GPUS, gpu_called, known_arch, occupancy
+
+
+@pytest.mark.parametrize(
+    "written, name",
+    [
+        ("RTX A6000", "A6000"),
+        ("a6000", "A6000"),
+        ("rtx 4090", "RTX 4090"),
+        ("RTX4090", "RTX 4090"),
+        ("4090", "RTX 4090"),
+        ("NVIDIA GeForce RTX 3090", "RTX 3090"),
+        ("Tesla T4", "T4"),
+        ("h-100", "H100"),
+    ],
+)
+def test_a_gpu_is_called_as_people_write_it(written, name):
+    assert gpu_called(written) is GPUS[name]
+
+
+@pytest.mark.parametrize("other", ["RTX 4090 Laptop GPU", "RTX 3070 Ti", "RTX", "", "GTX 1080", "RTX 6000 Ada", None])
+def test_another_gpu_is_not_taken_for_one_of_the_table(other):
+    with pytest.raises(ValueError, match="unknown GPU"):
+        gpu_called(other)
 
 
 def test_an_architecture_is_known_by_its_name_and_by_its_gpus():

@@ -207,7 +207,7 @@ def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_c
 
 
 def test_what_cannot_be_predicted_is_refused_by_name():
-    with pytest.raises(ValueError, match="'L5' is none of the GPUs"):
+    with pytest.raises(ValueError, match="unknown GPU 'L5'"):
         predict("tiled", "L5", 8, 8, 8)
     with pytest.raises(ValueError, match="OpenCL"):
         predict(opencl_kernel("tiled"), "T4", 8, 8, 8)

@@ -9,12 +9,13 @@ Notebooks import from here by name, and what is special to one page from the roo
 
 import lazy_loader
 
-from . import devices, stopping
+from . import devices, stopping, terminal
 from .doctor import doctor
 
 devices.choose_cuda_target()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 stopping.answer_in_one_line()
+terminal.print_plainly()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach(

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from . import devices, files, stopping
 from .devices import DeviceError
-from .doctor import PLAIN, report
+from .doctor import report
 from .jail import NoJail
 from .names import named, unknown
+from .terminal import print_plainly
 
 PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
 LEFT = {  # by a command that was interrupted
@@ -278,8 +279,7 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this, as 2>&- does
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process
-        with contextlib.suppress(AttributeError):  # a stream that somebody put there may have no encoding to speak of
-            getattr(sys, name).reconfigure(errors=PLAIN)
+    print_plainly()
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
         try:

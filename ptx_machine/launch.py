@@ -234,7 +234,11 @@ class Launch:
             array, start = self.arrays[number], int(self.memory.first[number])
             arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
             stores.append(self.stores_to(array, start))
-        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings))
+        bytes_now, variables = self.memory.cells["u8"], {}
+        for name, _, size in self.program.variables:
+            start = int(self.memory.first[self.memory.names.index(name)])
+            variables[name] = bytes_now[start : start + size].copy()
+        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings), variables)
 
     def stores_to(self, array, start):
         """How often each element of an array was stored, int64 and of its shape."""

@@ -71,6 +71,7 @@ class Run:
     by_line   {line of the PTX: instructions that warps executed there}
     requests  tuple of `Requests`, in the order of the PTX
     findings  tuple of `Finding`; empty when nothing is wrong
+    variables {name: bytes that each variable of the text holds afterwards, an array of uint8}
     """
 
     arrays: tuple
@@ -79,6 +80,7 @@ class Run:
     by_line: dict
     requests: tuple
     findings: tuple
+    variables: dict
 
     def __bool__(self):
         return not self.findings

@@ -4,6 +4,11 @@
 """
 
 import copy
+import functools
+import importlib.abc
+import importlib.util
+import inspect
+import linecache
 import os
 import sys
 import threading
@@ -13,7 +18,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .errors import no_exit
+import ptx_machine
+
+from . import no_gpu
+from .errors import KernelError, no_exit, quoted
+
+WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
 
 
 def plain_function(kernel) -> Callable | None:
@@ -217,3 +227,361 @@ def let_compiler_resolve_shared(module) -> None:
 
         def resolve_shared(self, asked):
             return cudadecl.types.Module(cuda.shared)
+
+
+# -------------------------------------------------------------------------------- with no GPU: compiling and launching
+
+
+def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: object) -> bytes:
+    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run.
+
+    `options`: what NVIDIA's compiler would take besides.
+    """
+    from .by_llvm import compiled
+
+    if "gen-lto" in options:
+        raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
+    texts = (modules,) if isinstance(modules, str) else tuple(modules)
+    return compiled(texts, WATCHED, arch.replace("compute_", "sm_")).encode()
+
+
+def text_of(kernel, level: int = WATCHED) -> str:
+    """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level."""
+    from .by_llvm import compiled
+
+    refuse_linked(kernel)
+    major, minor = no_gpu.CAPABILITY
+    return compiled(tuple(kernel._codelibrary.llvm_strs), level, f"sm_{major}{minor}")
+
+
+def refuse_linked(kernel):
+    """Raise KernelError where code in another language belongs to a kernel."""
+    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files]
+    files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
+    if files:
+        raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")
+
+
+def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
+    """Run a compiled kernel on the PTX machine: in the place of `_Kernel.launch`.
+
+    Raises KernelError for what the kernel does wrong, with the line of its source; an exception that the kernel itself
+    raises, with debug=True; TypeError or ValueError for arguments that do not fit.
+    """
+    given = Arguments(kernel)
+    for kind, value in zip(kernel.argument_types, args, strict=True):
+        given.add(kind, value)
+    names = named(kernel, args, given)
+    text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
+    try:
+        run = ptx_machine.run(text, grid, block, given.flat, kernel=kernel.entry_name, names=names, shared=sharedmem)
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
+    for array, left in zip(given.memory.values(), run.arrays, strict=True):
+        if array.flags.writeable:
+            array[...] = left
+    for write_back in given.after:
+        write_back()
+    if kernel.debug:
+        raise_what_it_raised(kernel, run)
+    if run.findings:
+        raise KernelError(in_words(kernel, run.findings[0]))
+
+
+def named(kernel, args, given) -> dict[int, str]:
+    """{position among the flat arguments: the name that the kernel's source gives it}, of arrays."""
+    function = getattr(kernel, "py_func", None)  # a kernel from Numba's cache has none
+    names = list(inspect.signature(function).parameters) if function else []
+    return {at: names[which] for which, at in given.arrays if which < len(names)}
+
+
+def in_words(kernel, finding) -> str:
+    """A finding of the PTX machine, with the number and the text of the source's line."""
+    function = getattr(kernel, "py_func", None)
+    source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
+    return quoted(source, finding.source or None, f"{finding.kind}: {finding.message}")
+
+
+def raise_what_it_raised(kernel, run) -> None:
+    """Raise the exception that a kernel compiled with debug=True raised, if it did, with the thread's place."""
+
+    def held(name):
+        return int(run.variables[f"{kernel.entry_name}__{name}__"].view(np.int32)[0])
+
+    if code := held("errcode"):
+        kind, words, where = kernel.call_helper.get_exception(code)
+        thread, block = ([held(f"{what}{axis}") for axis in "zyx"] for what in ("tid", "ctaid"))
+        said = f"tid={thread} ctaid={block}"
+        if where:
+            said = f"In function {where[0]!r}, file {os.path.abspath(where[1])}, line {where[2]}, {said}"
+        first, *others = words or ("",)
+        raise kind(f"{said}: {first}" if words else said, *others)
+
+
+class Arguments:
+    """What a kernel is launched with, one by one, as Numba passes it.
+
+    flat     for `ptx_machine.run`
+    arrays   (which of the kernel's parameters, where in `flat`) of each array
+    memory   {address: the memory that arrays among them are parts of}
+    after    what to call when the kernel has ended
+    """
+
+    def __init__(self, kernel):
+        self.extensions = kernel.extensions
+        self.flat, self.arrays, self.memory, self.after = [], [], {}, []
+        self.which = -1
+
+    def add(self, kind, value) -> None:
+        """Add one of the kernel's arguments, of that type of Numba's. Raises NotImplementedError for a type."""
+        self.which += 1
+        self.add_part(kind, value)
+
+    def add_part(self, kind, value):
+        from numba.cuda.dispatcher import types
+
+        for extension in reversed(self.extensions):
+            kind, value = extension.prepare_args(kind, value, stream=0, retr=self.after)
+        add, flat = self.add_part, self.flat
+        if isinstance(kind, types.Array):
+            array = self.on_device(value)
+            self.arrays.append((self.which, len(flat) + 4))
+            # Two pointers of its own, size, item size, data, sizes, strides.
+            flat += [0, 0, array.size, array.itemsize, self.part(array), *array.shape, *array.strides]
+        elif isinstance(kind, types.Record):
+            self.arrays.append((self.which, len(flat)))
+            flat.append(self.part(self.on_device(value)))
+        elif isinstance(kind, types.CPointer):
+            flat.append(self.part(*no_gpu.reached(int(value))) if value else 0)
+        elif isinstance(kind, types.BaseTuple):
+            for inner, one in zip(kind, value, strict=True):
+                add(inner, one)
+        elif isinstance(kind, types.EnumMember):
+            add(kind.dtype, value.value)
+        elif isinstance(kind, types.Complex):
+            add(kind.underlying_float, value.real)
+            add(kind.underlying_float, value.imag)
+        elif isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
+            flat.append(value.view(np.int64))
+        elif isinstance(kind, types.Boolean):
+            flat.append(bool(value))
+        elif isinstance(kind, (types.Integer, types.Float)):
+            flat.append(np.array(value).astype(str(kind))[()])
+        elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
+            raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
+
+    def on_device(self, value):
+        """The array of the device that an argument is, or is copied to, and back from when the kernel has ended."""
+        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray, to_device
+
+        hint = type(value).__name__ if hasattr(value, "to_device") and hasattr(value, "value") else ""  # cuda.In(array)
+        value = value.value if hint else value
+        if isinstance(value, FakeCUDAArray):
+            return value._ary
+        if hasattr(value, "__cuda_array_interface__"):
+            return no_gpu.array_at(value.__cuda_array_interface__)
+        if isinstance(value, np.void):
+            array = np.array([value])[0:1]
+            if hint != "In":
+                self.after.append(lambda: value.__setitem__((), array[0]))
+            return array
+        array = to_device(value)._ary
+        array.flags.writeable = value.flags.writeable or hint == "In"
+        if hint != "In" and value.flags.writeable:
+            self.after.append(functools.partial(np.copyto, value, array))
+        return array
+
+    def part(self, array, start=0):
+        """An argument that points to an array's first element, or some bytes further: (memory, bytes from its start)."""
+        owner = no_gpu.owner_of(array)
+        flat = owner if owner.flags.c_contiguous else owner.T
+        place = no_gpu.address(owner)
+        return self.memory.setdefault(place, flat), no_gpu.address(array) - place + start
+
+
+# ----------------------------------------------------------------------------------- with no GPU: in the place of Numba's
+
+
+class NVVM:
+    """What Numba asks of NVIDIA's library before it compiles."""
+
+    supported_ccs = no_gpu.CAPABILITIES
+
+    def __init__(self):
+        from numba.cuda.cudadrv import nvvm
+
+        # the built-in target's, numba-cuda's
+        self.data_layout = getattr(nvvm, "_datalayout_i128", None) or nvvm._datalayout
+
+    def get_ir_version(self):
+        """The version of the text that Numba writes."""
+        return 2, 0, 3, 1
+
+
+class AtImport(importlib.abc.MetaPathFinder):
+    """Calls a function once a module has been imported."""
+
+    def __init__(self, name, then):
+        self.name, self.then = name, then
+
+    def find_spec(self, name, path, target=None):
+        """The module's spec, as the other finders find it, whose loader calls the function last."""
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+
+        def load_and_call(module):
+            load(module)
+            self.then()
+
+        spec.loader.exec_module = load_and_call
+        return spec
+
+
+def run_without_gpu() -> None:
+    """Let Numba compile by LLVM and launch on the PTX machine in this process, whether it is loaded already or later."""
+    if "numba.cuda" in sys.modules:
+        stand_in()
+    elif not any(isinstance(finder, AtImport) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AtImport("numba.cuda", stand_in))
+
+
+@functools.cache
+def stand_in() -> None:
+    """Put what this file and `no_gpu` have in the place of NVIDIA's compiler and driver, once in a process."""
+    let_llvm_compile()
+    let_ptx_machine_run()
+    let_arrays_stay_here()
+
+
+def let_llvm_compile() -> None:
+    """Let LLVM make PTX of a kernel, with the lines of its source, for a GPU that nobody is asked about."""
+    from numba.cuda import decorators, dispatcher
+    from numba.cuda.cudadrv import nvvm
+
+    nvvm.NVVM, nvvm.compile_ir, nvvm.is_available = NVVM, compile_ir, lambda: True
+    if hasattr(decorators, "_have_nvjitlink"):
+        decorators._have_nvjitlink = lambda: False
+    try:
+        from numba.cuda.cudadrv import nvrtc
+
+        nvrtc.get_supported_ccs = lambda: no_gpu.CAPABILITIES  # newer ones of numba-cuda ask NVRTC
+    except ImportError:  # the target that is built in
+        pass
+    nvvm.get_supported_ccs = lambda: no_gpu.CAPABILITIES
+    begin = dispatcher.CUDADispatcher.__init__
+
+    def begin_with_lines(self, py_func, targetoptions, *others, **more):
+        begin(self, py_func, targetoptions | {"lineinfo": not targetoptions.get("debug")}, *others, **more)
+
+    dispatcher.CUDADispatcher.__init__ = begin_with_lines
+
+
+def let_ptx_machine_run() -> None:
+    """Let a launch go to the PTX machine, and let questions about devices, contexts and streams be answered by it."""
+    from numba.cuda import codegen, dispatcher
+    from numba.cuda.cudadrv import devices, driver, runtime
+
+    class Stream(driver.Stream):  # users ask isinstance
+        """A stream, in whose order everything is done anyway."""
+
+        handle, external = SimpleNamespace(value=0), False
+
+        def __init__(self):
+            pass
+
+        def __repr__(self):
+            return "<stream of the PTX machine>"
+
+        def __int__(self):
+            return 0
+
+        def synchronize(self):
+            pass
+
+        @contextmanager
+        def auto_synchronize(self):
+            yield self
+
+        def add_callback(self, callback, arg=None):
+            callback(self, 0, arg)
+
+        async def async_done(self):
+            return self
+
+    for name in (
+        "create_stream",
+        "get_default_stream",
+        "get_legacy_default_stream",
+        "get_per_thread_default_stream",
+    ):
+        setattr(no_gpu.Context, name, lambda self: Stream())
+    driver._to_core_stream = lambda stream: stream  # of numba-cuda, for its own launch
+    devices._runtime, devices.gpus = no_gpu.Runtime(), no_gpu.Runtime.gpus
+    runtime.runtime.get_version = lambda: ("LLVM", 0)
+    runtime.runtime.is_supported_version = lambda: True
+    dispatcher._Kernel.launch, dispatcher._Kernel.bind = launch, lambda self: None
+    codegen.CUDACodeLibrary.get_cufunc = lambda self: SimpleNamespace(attrs=no_gpu.Attributes(), module=None)
+    dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small teaching grids are on purpose
+
+
+def let_arrays_stay_here() -> None:
+    """Let the host's side, `cuda.to_device` and its like, be that of Numba's simulator: arrays in the host's memory."""
+    from numba import cuda
+    from numba.cuda import api
+    from numba.cuda.simulator.cudadrv import devicearray
+
+    fake = devicearray.FakeCUDAArray
+
+    def managed_array(shape, dtype=np.float64, strides=None, order="C", stream=0, attach_global=True):
+        return devicearray.managed_array(shape, dtype, strides, order)
+
+    def mapped_array_like(ary, stream=0, portable=False, wc=False):
+        return devicearray.device_array_like(ary)
+
+    @contextmanager
+    def mapped(*arrays, stream=0):
+        held = [fake(array) for array in arrays]
+        yield held[0] if len(held) == 1 else held
+
+    @contextmanager
+    def pinned(*arrays):
+        yield
+
+    def as_cuda_array(obj, sync=True):
+        return obj if isinstance(obj, fake) else fake(no_gpu.array_at(obj.__cuda_array_interface__))
+
+    fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
+    fake._numba_type_ = property(lambda self: typed(self._ary))
+    same = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
+    mine = {name: getattr(devicearray, name) for name in same}
+    mine |= dict(
+        managed_array=managed_array,
+        mapped_array_like=mapped_array_like,
+        mapped=mapped,
+        pinned=pinned,
+        as_cuda_array=as_cuda_array,
+        from_cuda_array_interface=lambda described, owner=None, sync=True: fake(no_gpu.array_at(described)),
+        event_elapsed_time=lambda start, end: start.elapsed_time(end),
+        is_available=lambda: True,
+        cuda_error=lambda: None,
+        detect=no_gpu.detect,
+        gpus=no_gpu.Runtime.gpus,
+        close=lambda: None,
+    )
+    for name, value in mine.items():
+        for module in (cuda, api):
+            if hasattr(module, name):
+                setattr(module, name, value)
+
+
+def typed(array):
+    """Numba's type of an array of the device."""
+    from numba.cuda.dispatcher import types
+    from numba.cuda.simulator.kernelapi import numpy_support
+
+    repeated = 0 in array.strides and array.size
+    layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
+    return types.Array(numpy_support.from_dtype(array.dtype), array.ndim, "A" if repeated else layout)

@@ -363,7 +363,7 @@ def test_a_run_adds_up_what_its_lines_asked_for():
     rows = [("global", "load", 8, 100, 32, 8), ("shared", "load", 10, 7, 25, 10), ("shared", "store", 4, 3, 9, 4)]
     rows += [("shared", "atomic", 2, 2, 2, 2), ("global", "store", 1, 5, 1, 1)]
     requests = tuple(ptx_machine.Requests(number, "", *row, 0, 0) for number, row in enumerate(rows))
-    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, ())
+    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, (), {})
     assert (run.sectors, run.bank_rounds, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
     assert repr(run).splitlines() == [
         "              64  FMA",
@@ -373,6 +373,6 @@ def test_a_run_adds_up_what_its_lines_asked_for():
         "  no finding",
     ]
     wrong = (ptx_machine.Finding("race", "two threads", 3, "ld"), ptx_machine.Finding("unwritten", "never"))
-    run = ptx_machine.Run((), (), {}, {}, (), wrong)
+    run = ptx_machine.Run((), (), {}, {}, (), wrong, {})
     assert not run and "shared" not in repr(run) and "no finding" not in repr(run)
     assert repr(run).endswith("\n  race: two threads\n    line 3 of the PTX: ld\n  unwritten: never")

@@ -1,0 +1,202 @@
+"""What stands for an NVIDIA GPU and its driver in Numba's eyes, where there is none: the PTX machine.
+
+Each launch has ended when it returns, so nothing has to be waited for. `numba_internals.py` puts these in their places.
+"""
+
+import weakref
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+
+CAPABILITY = (8, 0)  # an A100's: the course's kernels need no younger one
+CAPABILITIES = ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+DEFAULT_THREADS = 256  # of a block, for `forall`
+NO_GPU = "No NVIDIA GPU: CUDA kernels are compiled, and run on the PTX machine, on this computer's processor."
+
+
+class Device:
+    """The PTX machine as a GPU: the limits are those of a launch on an A100."""
+
+    id, name, uuid = 0, b"PTX machine (no GPU)", "GPU-00000000-0000-0000-0000-000000000000"
+    compute_capability = CAPABILITY
+    supports_float16 = supports_bfloat16 = True
+    supports_fp8 = False
+    MULTIPROCESSOR_COUNT, WARP_SIZE, MAX_THREADS_PER_BLOCK = 108, 32, 1024
+    MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = 1024, 1024, 64
+    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = 2**31 - 1, 65535, 65535
+    MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+    COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = CAPABILITY
+    UNIFIED_ADDRESSING, CAN_MAP_HOST_MEMORY = 1, 1
+
+    @property
+    def device(self):
+        """Itself: `cuda.gpus` lists what has both a device's attributes and a context's."""
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        return None
+
+    def __repr__(self):
+        return "<CUDA device 0: the PTX machine, no GPU>"
+
+    def get_device_identity(self):
+        """A dict that tells devices apart."""
+        return {"pci_domain_id": 0, "pci_bus_id": 0, "pci_device_id": 0}
+
+    def get_primary_context(self):
+        """The one context."""
+        return CONTEXT
+
+    def reset(self):
+        """Do nothing: nothing is kept here."""
+
+
+class Event:
+    """An event of a stream. What it waits for has been done already."""
+
+    def record(self, stream=0):
+        """Do nothing: everything before the event has been done."""
+
+    def wait(self, stream=0):
+        """Do nothing: everything before the event has been done."""
+
+    def synchronize(self):
+        """Do nothing: everything before the event has been done."""
+
+    def query(self):
+        """True: everything before the event has been done."""
+        return True
+
+    def elapsed_time(self, end):
+        """NaN, in place of milliseconds: how long the PTX machine takes says nothing about a GPU."""
+        return float("nan")
+
+
+class Context:
+    """The driver's context."""
+
+    device = Device()
+
+    def synchronize(self):
+        """Do nothing: each launch has ended when it returns."""
+
+    reset = push = pop = prepare_for_use = synchronize
+
+    def create_event(self, timing=True):
+        """A new event, which tells no time."""
+        return Event()
+
+    def get_memory_info(self):
+        """`free` and `total` bytes of this computer's memory."""
+        import psutil
+
+        memory = psutil.virtual_memory()
+        return SimpleNamespace(free=memory.available, total=memory.total)
+
+    def get_max_potential_block_size(self, *arguments, **options):
+        """(blocks at least, threads a block) for `forall`."""
+        return 1, DEFAULT_THREADS
+
+    def get_active_blocks_per_multiprocessor(self, func, blockdim, memsize, flags=None):
+        """Blocks that one multiprocessor of an A100 would hold, by their threads alone."""
+        return max(1, 2048 // blockdim)
+
+    @contextmanager
+    def defer_cleanup(self):
+        """Nothing has to be cleaned up."""
+        yield
+
+
+CONTEXT = Context()
+
+
+class Devices(list):
+    """`cuda.gpus`: the one device."""
+
+    current = property(lambda self: self[0])
+
+
+class Runtime:
+    """In the place of `devices._runtime`, which asks the driver for contexts."""
+
+    gpus = Devices([Context.device])
+
+    def ensure_context(self):
+        """A context manager: there always is a context."""
+        return nullcontext()
+
+    def get_or_create_context(self, devnum):
+        """The one context. Raises ValueError for the number of another device."""
+        if devnum not in (None, 0):
+            raise ValueError(f"device {devnum}: there is one device, number 0, which is the PTX machine.")
+        return CONTEXT
+
+    def reset(self):
+        """Do nothing: nothing is kept here."""
+
+
+class Attributes:
+    """In the place of what a driver says of a kernel that it has loaded."""
+
+    maxthreads = Device.MAX_THREADS_PER_BLOCK
+
+    def __getattr__(self, name):
+        raise NotImplementedError(f"{name}: only NVIDIA's compiler knows it. compiler_report(k) asks that compiler.")
+
+
+def detect() -> bool:
+    """Say where CUDA kernels run. Returns True, since they do."""
+    print(NO_GPU)
+    return True
+
+
+# ---------------------------------------------------------------------------- memory
+
+REACHED = (
+    weakref.WeakValueDictionary()
+)  # {address: the array that owns the memory there}, where an address was asked for
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array's first element lies in this computer's memory."""
+    return array.__array_interface__["data"][0]
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory which this one shows a part of; itself, if it owns its own."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def interface(array: np.ndarray) -> dict:
+    """The CUDA array interface, version 3, of an array of the device."""
+    owner = owner_of(array)
+    REACHED[address(owner)] = owner
+    strides = None if array.flags.c_contiguous else array.strides
+    place = address(array) if array.size else 0
+    return dict(
+        shape=array.shape, strides=strides, data=(place, False), typestr=array.dtype.str, stream=None, version=3
+    )
+
+
+def reached(place: int) -> tuple[np.ndarray, int]:
+    """(the array that owns the memory at an address, bytes from its start). Raises ValueError where there is none."""
+    for start, owner in REACHED.items():
+        if start <= place < start + owner.nbytes:
+            return owner, place - start
+    raise ValueError(f"address {place:#x} is in no array of the device that is still there.")
+
+
+def array_at(described: dict) -> np.ndarray:
+    """The array that a CUDA array interface describes, in the memory of the one that owns it."""
+    dtype = np.dtype(described["typestr"])
+    if not described["data"][0]:
+        return np.empty(described["shape"], dtype)
+    owner, start = reached(described["data"][0])
+    flat = owner if owner.flags.c_contiguous else owner.T
+    return np.ndarray(described["shape"], dtype, flat.reshape(-1).view(np.uint8), start, described.get("strides"))

@@ -11,9 +11,12 @@ import lazy_loader
 
 from . import devices, stopping, terminal
 from .doctor import doctor
+from .launch.at_import import once_imported
 
 devices.find_home()  # before anything is loaded
 devices.choose_cuda_target()  # before anything loads Numba
+if devices.compiling():
+    once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
 stopping.answer_in_one_line()
 terminal.print_plainly()

@@ -14,6 +14,7 @@ import ctypes
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
@@ -121,13 +122,31 @@ def choose_cuda_target():
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
     if os.environ.get("NUMBA_ENABLE_CUDASIM"):
         return
-    works = bool(nvidia_gpus()) and cuda_problem() is None
+    if compiling():
+        if importlib.util.find_spec("cuda") is None:  # an old numba-cuda asks for NVIDIA's bindings even so
+            os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+        return
+    works = gpu_works()
     if "numba" in sys.modules and not works:
         raise ImportError(
             "Numba was imported before helpers, too late to choose its CUDA simulator. "
             "Restart the kernel and import helpers first."
         )
     os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if works else "1"
+
+
+def gpu_works() -> bool:
+    """Whether there is an NVIDIA GPU that builds and runs a kernel."""
+    return bool(nvidia_gpus()) and cuda_problem() is None
+
+
+def compiling() -> bool:
+    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process.
+
+    HELPERS_CUDA=compiled asks for that, until it takes the place of Numba's simulator.
+    """
+    asked = os.environ.get("HELPERS_CUDA") == "compiled" and not os.environ.get("NUMBA_ENABLE_CUDASIM")
+    return asked and not gpu_works()
 
 
 def cache_folder() -> Path:
@@ -192,14 +211,16 @@ def simulating():
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
-# It runs compiled code with no GPU, for kernels whose threads do together what Numba's simulator has not.
+# It runs compiled code with no GPU.
 PTX_MACHINE = Device("CUDA", "the PTX machine", "simulator", "none", 1024, 48 * 1024, None)
 
 
 @functools.cache
 def cuda_device():
-    """The CUDA `Device` kernels run on: the current NVIDIA GPU, or Numba's simulator."""
+    """The CUDA `Device` kernels run on: the current NVIDIA GPU, the PTX machine, or Numba's simulator."""
     refuse_without_proc()
+    if compiling():
+        return PTX_MACHINE
     if simulating():
         return Device("CUDA", "Numba's CUDA simulator", "simulator", "none", 1024, 48 * 1024, None)
     from numba import cuda

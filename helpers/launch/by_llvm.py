@@ -9,7 +9,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 @functools.cache
 def ready() -> None:
-    """Load the back end, once in a process, and let it make one instruction of a product and a sum, as NVIDIA's does."""
+    """Load the back end, once in a process; it makes one instruction of a product and a sum, as NVIDIA's does."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.set_option("", "-nvptx-fma-level=1")

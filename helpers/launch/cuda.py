@@ -22,8 +22,8 @@ from .resolve import Dialect
 if devices.simulating():
     numba_internals.let_simulator_take_turns()
 
-MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
+MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
 
 def cuda_kernel(

@@ -5,8 +5,6 @@
 
 import copy
 import functools
-import importlib.abc
-import importlib.util
 import inspect
 import linecache
 import os
@@ -14,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,6 +253,27 @@ def text_of(kernel, level: int = WATCHED) -> str:
     return compiled(tuple(kernel._codelibrary.llvm_strs), level, f"sm_{major}{minor}")
 
 
+# A list, within which a launch leaves its kernel, and does not run it.
+ONLY_COMPILED: ContextVar[list | None] = ContextVar("ONLY_COMPILED", default=None)
+
+
+def compiled_for(function: Callable, *args: object):
+    """What Numba would launch for those arguments: a `_Kernel` of a `@cuda.jit` kernel, or of a plain function.
+
+    What the decorator says, signatures above all, holds. Raises whatever Numba raises at such a launch.
+    """
+    from numba import cuda
+
+    kernel = function if is_jitted(function) else cuda.jit(function)
+    left = []
+    here = ONLY_COMPILED.set(left)
+    try:
+        kernel[1, 1](*args)
+    finally:
+        ONLY_COMPILED.reset(here)
+    return left[0]
+
+
 def refuse_linked(kernel):
     """Raise KernelError where code in another language belongs to a kernel."""
     files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files]
@@ -271,6 +291,9 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     given = Arguments(kernel)
     for kind, value in zip(kernel.argument_types, args, strict=True):
         given.add(kind, value)
+    if (only_compiled := ONLY_COMPILED.get()) is not None:
+        only_compiled.append(kernel)
+        return
     names = named(kernel, args, given)
     text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
     try:
@@ -286,6 +309,13 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         raise_what_it_raised(kernel, run)
     if run.findings:
         raise KernelError(in_words(kernel, run.findings[0]))
+
+
+def refuse_another_type(kind, given, which: int) -> None:
+    """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
+    same = kind.dtype == given.dtype and kind.ndim == given.ndim and kind.layout in ("A", given.layout)
+    if not same and given.ndim:
+        raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")
 
 
 def named(kernel, args, given) -> dict[int, str]:
@@ -337,7 +367,8 @@ class Arguments:
         self.which += 1
         self.add_part(kind, value)
 
-    def add_part(self, kind, value):
+    def add_part(self, kind, value) -> None:
+        """Add an argument, or a part of one."""
         from numba.cuda.dispatcher import types
 
         for extension in reversed(self.extensions):
@@ -345,6 +376,7 @@ class Arguments:
         add, flat = self.add_part, self.flat
         if isinstance(kind, types.Array):
             array = self.on_device(value)
+            refuse_another_type(kind, typed(array), self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
             flat += [0, 0, array.size, array.itemsize, self.part(array), *array.shape, *array.strides]
@@ -392,14 +424,14 @@ class Arguments:
         return array
 
     def part(self, array, start=0):
-        """An argument that points to an array's first element, or some bytes further: (memory, bytes from its start)."""
+        """What points to an array's first element, or some bytes further: (memory, bytes from its start)."""
         owner = no_gpu.owner_of(array)
         flat = owner if owner.flags.c_contiguous else owner.T
         place = no_gpu.address(owner)
         return self.memory.setdefault(place, flat), no_gpu.address(array) - place + start
 
 
-# ----------------------------------------------------------------------------------- with no GPU: in the place of Numba's
+# ----------------------------------------------------------------------------- with no GPU: in the place of Numba's own
 
 
 class NVVM:
@@ -416,36 +448,6 @@ class NVVM:
     def get_ir_version(self):
         """The version of the text that Numba writes."""
         return 2, 0, 3, 1
-
-
-class AtImport(importlib.abc.MetaPathFinder):
-    """Calls a function once a module has been imported."""
-
-    def __init__(self, name, then):
-        self.name, self.then = name, then
-
-    def find_spec(self, name, path, target=None):
-        """The module's spec, as the other finders find it, whose loader calls the function last."""
-        if name != self.name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        load = spec.loader.exec_module
-
-        def load_and_call(module):
-            load(module)
-            self.then()
-
-        spec.loader.exec_module = load_and_call
-        return spec
-
-
-def run_without_gpu() -> None:
-    """Let Numba compile by LLVM and launch on the PTX machine in this process, whether it is loaded already or later."""
-    if "numba.cuda" in sys.modules:
-        stand_in()
-    elif not any(isinstance(finder, AtImport) for finder in sys.meta_path):
-        sys.meta_path.insert(0, AtImport("numba.cuda", stand_in))
 
 
 @functools.cache
@@ -474,7 +476,8 @@ def let_llvm_compile() -> None:
     begin = dispatcher.CUDADispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):
-        begin(self, py_func, targetoptions | {"lineinfo": not targetoptions.get("debug")}, *others, **more)
+        lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not targetoptions.get("debug")
+        begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
     dispatcher.CUDADispatcher.__init__ = begin_with_lines
 

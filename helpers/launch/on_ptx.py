@@ -1,4 +1,4 @@
-"""Compiled CUDA kernels on the PTX machine, with no GPU: for steps whose threads do what Numba's simulator cannot."""
+"""Compiled CUDA kernels on the PTX machine, with no GPU."""
 
 import functools
 import pkgutil
@@ -9,7 +9,7 @@ import numpy as np
 import ptx_machine
 
 from .. import devices, ladder
-from . import operands
+from . import numba_internals, operands
 from .contestant import Work
 from .errors import KernelError
 from .kernel import Kernel
@@ -18,9 +18,9 @@ from .operands import OnDevice
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "error"}  # wrong even if the numbers are right
+EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 ARCH = "sm_80"  # an A100's; the course's kernels need no younger one
-# Who compiles stands in a room above, in a child process, since here Numba simulates. It is found by name, as a step's
-# file is.
+# Where Numba simulates, a child process compiles, for a room above, which is found by name, as a step's file is.
 COMPILER = "helpers.instruments.compiler:ptx_of"
 
 
@@ -52,6 +52,21 @@ def run_arrays(
         return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit or 5000 * (A.shape[1] + 100))
     except ptx_machine.PTXError as error:
         raise KernelError(str(error)) from None
+
+
+def ptx_of(function: Callable, level: int = numba_internals.WATCHED) -> str:
+    """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
+
+    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it.
+    Raises KernelError, in Numba's words, for what does not compile.
+    """
+    try:
+        kernel = numba_internals.compiled_for(function, *EXAMPLE)
+        return numba_internals.text_of(kernel, level)
+    except KernelError:
+        raise
+    except Exception as error:  # Numba raises many kinds; the learner needs its words
+        raise KernelError(f"the kernel does not compile:\n{str(error).strip()}") from None
 
 
 class PTXWork(Work):
@@ -95,13 +110,15 @@ class CompiledKernel(Kernel):
 
     @functools.cached_property
     def ptx(self) -> str:
-        """What the compiler made of it. Raises KernelError for what does not compile."""
+        """The code that runs: it keeps each access of the source to arrays. Raises KernelError for no such kernel."""
+        if devices.compiling():
+            return ptx_of(self.function)
         return pkgutil.resolve_name(COMPILER)(self, ARCH)
 
     def refuse_size(self, M, N, K):
         """Raise what speaks against that size, and against any: KernelError where NVIDIA's compiler is missing."""
         refuse_long(M, N, K)
-        if devices.nvidia_tool("ptxas") is None:
+        if not devices.compiling() and devices.nvidia_tool("ptxas") is None:
             raise KernelError(
                 f"{self} uses a GPU's matrix units, which Numba's simulator has not. Without a GPU it is compiled and "
                 f"runs on the PTX machine, and NVIDIA's compiler is not installed here. It needs no GPU: "
@@ -124,7 +141,4 @@ class CompiledKernel(Kernel):
         return over
 
     def __repr__(self):
-        return (
-            f"<{self}: {ladder.spell(self.parameters)}; compiled, and run on the PTX machine, since Numba's simulator "
-            f"has no matrix units>"
-        )
+        return f"<{self}: {ladder.spell(self.parameters)}; compiled, and run on the PTX machine>"

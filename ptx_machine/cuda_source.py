@@ -19,6 +19,7 @@ ERROR = re.compile(  # the place, and below it the line with a mark in the colum
 )
 NO_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
+OF_HOST = re.compile(r"thrust/(?!complex|tuple|pair|functional|detail|version)|cub/device/|cub/cub\.cuh")
 ATTEMPTS = 40  # compilations of a file, each without what the one before found wrong in host code
 C_LIBRARY = (Path(__file__).parent / "c_library.h").read_text("utf-8")
 OPTIONS = (
@@ -113,7 +114,7 @@ def without_host_code(name, files, kernels, target, options, library):
 
 def is_of_host(header):
     """Whether NVIDIA's header is one that kernels have no use of."""
-    return header.startswith(("thrust/", "cub/device/")) or header == "cub/cub.cuh"
+    return bool(OF_HOST.match(header))
 
 
 def in_any(folders, header):

@@ -196,3 +196,17 @@ def test_which_declarations_are_functions_of_the_host(declaration):
 def test_names_of_cpp(mangled, plain):
     """The right ones are what binutils' c++filt gives, without parameters and arguments of templates."""
     assert plain_name(mangled) == plain
+
+
+@pytest.mark.bulk
+def test_headers_of_thrust_that_kernels_use():
+    pytest.importorskip("cuda.bindings.nvrtc")
+    source = """
+        #include <thrust/device_vector.h>
+        #include <thrust/complex.h>
+        __global__ void twice(thrust::complex<float>* a) { a[threadIdx.x] *= thrust::complex<float>(0, 2); }
+        int main() { thrust::device_vector<float> v(3); return v.size(); }"""
+    ptx, names = from_cuda(source)
+    given = np.array([1 + 2j, -3j, 4], np.complex64)
+    run = ptx_machine.run(ptx, (1,), (3,), [given], names["twice"])
+    assert run and np.array_equal(run.arrays[0], given * 2j)

@@ -248,6 +248,16 @@ def pip_cpu_runtime() -> Path | None:
     return next(iter(installed_files("intel-opencl-rt", r"(lib)?intelocl(64)?\.(so|dll)")), None)
 
 
+def visible_cpu_runtime() -> Path | None:
+    """pip's CPU runtime by the path that OpenCL's loader has for it, which may be that of `without_spaces`; or None.
+
+    The system takes two names of one file for the same library, and the first name that is loaded is the one kept.
+    """
+    runtime, folder = pip_cpu_runtime(), os.environ.get("OCL_ICD_VENDORS")
+    named = [Path(driver_named_in(icd)) for icd in Path(folder).glob("*.icd")] if folder else []
+    return next((library for library in named if runtime and library.name == runtime.name), runtime)
+
+
 def installed_files(package: str, pattern: str) -> list[Path]:
     """The files of an installed package whose whole name fits the pattern, as far as they are there.
 

@@ -93,6 +93,15 @@ def test_a_runtime_in_a_path_with_a_space_gets_a_second_one_beside_links_to_its_
     assert devices.has_space(tmp_path / "link")  # Intel's runtime sees where it leads
 
 
+def test_the_runtime_is_loaded_by_the_path_that_the_loader_has_for_it(tmp_path, monkeypatch):
+    (tmp_path / "added.icd").write_text("/plain/libintelocl.so\n")
+    monkeypatch.setattr(devices, "pip_cpu_runtime", lambda: Path("/First Last/libintelocl.so"))
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    assert devices.visible_cpu_runtime() == Path("/plain/libintelocl.so")
+    monkeypatch.delenv("OCL_ICD_VENDORS")
+    assert devices.visible_cpu_runtime() == Path("/First Last/libintelocl.so")
+
+
 def test_new_folders_have_no_space(tmp_path, monkeypatch):
     spaced = tmp_path / "First Last"
     spaced.mkdir()

@@ -38,7 +38,7 @@ def serve(listener: int, place: str) -> None:
         importlib.import_module(f"helpers.{room}")
     importlib.import_module("helpers.instruments.compiler").warm_up()
     devices = importlib.import_module("helpers.devices")
-    for driver in filter(None, (devices.oclgrind_library(), devices.pip_cpu_runtime())):
+    for driver in filter(None, (devices.oclgrind_library(), devices.visible_cpu_runtime())):
         devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
     gc.freeze()  # a child that collected garbage among all that was imported would write to, and so copy, all of it
     Server(socket.socket(fileno=listener), Path(place)).serve()

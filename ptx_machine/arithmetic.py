@@ -166,6 +166,13 @@ def insert_bits(a, b, at, many):
     return (shifted(a, at) & mask) | (b & ~mask)
 
 
+def mask_of_bits(at, many):
+    """uint32 with `many` bits set from bit `at` on, cut at the last one."""
+    first, behind = (np.minimum(place, 32).astype(np.uint64) for place in (at, at.astype(np.uint64) + many))
+    one = np.uint64(1)
+    return ((one << behind) - (one << first)).astype(np.uint32)
+
+
 def take_bits(a, at, many):
     """The `many` bits of a from `at` on; where a is signed, with the last of them, or a's own, before them."""
     bits, at, many = 8 * a.dtype.itemsize, at & 255, many & 255
@@ -365,6 +372,8 @@ WHOLE = ANY | {
     "shr": shift(operator.rshift),
     "bfi": insert_bits,
     "bfe": take_bits,
+    "bmsk.clamp": mask_of_bits,
+    "bmsk.wrap": lambda at, many: mask_of_bits(at & 31, many & 31),
     "prmt": permuted,
     "lop3": looked_up,
     "shf.l.wrap": funnel(True, False),
@@ -479,6 +488,8 @@ def operation(instruction):
             of = (kind, kind, to)[: len(of)]
         elif short == "bfe":
             of = (kind, "u32", "u32")
+        elif short.startswith("bmsk."):
+            of, to = ("u32", "u32"), "u32"
         elif short == "prmt" or short.startswith("shf."):
             of = ("b32", "b32", "u32")
         elif short == "lop3":

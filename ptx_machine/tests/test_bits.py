@@ -162,3 +162,17 @@ def test_rounding_another_way_than_to_the_nearest(name, way):
         beyond = Fraction(float(result)) - exact
         assert abs(beyond) < max(abs(one - Fraction(float(result))) for one in around)
         assert beyond <= 0 if way == "rm" or (way == "rz" and exact > 0) else beyond >= 0
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap"])
+def test_masks_of_bits(mode):
+    """As the PTX manual spells it out: ISA 9, "bmsk", on Python's whole numbers."""
+    at, many = (
+        side.ravel().astype(np.uint32) for side in np.meshgrid([*range(70), 2**32 - 1], [*range(70), 2**32 - 1])
+    )
+    for a, b, got in zip(at.tolist(), many.tolist(), results(f"bmsk.{mode}.b32", at, many), strict=True):
+        below, behind = ~0 << (a & 31), ~0 << ((a & 31) + (b & 31))
+        over = (a & 31) + (b & 31) >= 32 or (mode == "clamp" and (a >= 32 or b >= 32))
+        below = 0 if mode == "clamp" and a >= 32 else below
+        behind = 0 if over else ~0 if b & 31 == 0 else behind
+        assert got == below & ~behind & 0xFFFFFFFF, (a, b)

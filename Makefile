@@ -1,4 +1,4 @@
-# `make lab` needs Python 3.11.2 or newer and nothing else; it keeps everything it installs in .venv.
+# `make` lists what there is. `make lab` needs Python 3.11.2 or newer and nothing else; it installs into .venv.
 PYTHON ?= python3
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
@@ -13,7 +13,10 @@ ROOM ?= judge
 TESTS ?=
 VENV := .venv
 
-.PHONY: lab test quick mutants lowest notebooks zh web bench handout constraints clean
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' Makefile | expand -t 18
+
+.PHONY: help lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
 	@$(VENV)/bin/python tools/lab.py $(LAB_FLAGS)

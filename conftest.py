@@ -13,7 +13,7 @@ import pytest
 
 os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
 
-from helpers import devices
+from helpers import devices, needs
 from helpers.clock import limits, timing
 from helpers.sandbox import prepare
 
@@ -23,8 +23,6 @@ if devices.version("triton"):  # after Mesa's Vulkan driver, which the tests of 
     import triton  # noqa: F401
 
 SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
-WITHOUT_BLOCKS = "Triton and Warp are not installed: python3 tools/install.py blocks"
-WITHOUT_COMPILER = "NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
 
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
@@ -43,13 +41,8 @@ def pytest_configure(config):
     """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
     if not hasattr(config, "workerinput"):
         prepare(simulated=True)
-        if compiles():
+        if devices.has_compiler():
             prepare(simulated=False)
-
-
-def compiles():
-    """Whether NVIDIA's compiler is installed."""
-    return all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
 
 
 def pytest_collection_finish():
@@ -66,20 +59,27 @@ def pytest_collection_modifyitems(items):
 
 
 def mark_what_needs_the_compiler(items):
-    """Where NVIDIA's compiler is missing, pages that ask it for a report are skipped, and page 18.
+    """Where NVIDIA's compiler is missing, pages that need it are skipped.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts,
     and a check of a CUDA kernel tries the simulator's small shapes only, so that the sizes it reports are not compared.
     """
-    if compiles():
+    if devices.has_compiler():
         return
+    skip_pages(items, "compiler")
     for item in items:
         if cell := getattr(item, "cell", None):  # nbval's
             item.parent.sanitize_patterns[SIZES] = "SIZES"
-            if any(re.search(r"compiler_report\(|run_triton\(", one.source) for one in item.parent.nb.cells):
-                item.add_marker(pytest.mark.skip(reason=WITHOUT_COMPILER))
-            elif "run_ptx(" in cell.source:
+            if "run_ptx(" in cell.source:
                 item.options["check"] = False
+
+
+def skip_pages(items, what):
+    """Skip the pages, and the judges of their exercises, for which something is missing."""
+    for page in needs.NEEDS[what].pages:
+        for item in items:
+            if (hasattr(item, "cell") and item.path.name.startswith(page)) or re.search(rf"[\[-]{page}\.\d", item.name):
+                item.add_marker(pytest.mark.skip(reason=needs.lack(what)))
 
 
 def mark_what_needs_an_adapter(items):
@@ -92,9 +92,5 @@ def mark_what_needs_an_adapter(items):
 
 def mark_what_needs_block_languages(items):
     """Where Triton or Warp is missing, page 18 is skipped, and so is what judges its exercise."""
-    if all(devices.block_languages().values()):
-        return
-    for item in items:
-        page = any("run_triton(" in one.source for one in item.parent.nb.cells) if hasattr(item, "cell") else False
-        if page or re.search(r"[\[-]18\.\d", item.name):
-            item.add_marker(pytest.mark.skip(reason=WITHOUT_BLOCKS))
+    if needs.lack("blocks"):
+        skip_pages(items, "blocks")

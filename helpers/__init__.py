@@ -12,13 +12,14 @@ import lazy_loader
 from . import devices, stopping, terminal
 from .doctor import doctor
 from .launch.at_import import once_imported
+from .needs import Missing, need
 
 devices.find_home()  # before anything is loaded
 devices.choose_cuda_target()  # before anything loads Numba
 if devices.compiling():
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
-stopping.answer_in_one_line()
+stopping.answer_in_one_line(Missing)
 terminal.print_plainly()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
@@ -33,4 +34,4 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "pictures": ["show", "show_changes"],
     },
 )
-__all__ += ["doctor"]
+__all__ += ["doctor", "need"]

@@ -112,6 +112,11 @@ def nvidia_tool(name):
     return find_nvidia_binary_utility(name)
 
 
+def has_compiler() -> bool:
+    """Whether NVIDIA's compiler is installed: it makes a GPU's machine code, and needs no GPU."""
+    return all(map(nvidia_tool, ("ptxas", "nvdisasm")))
+
+
 def choose_cuda_target():
     """Set NUMBA_ENABLE_CUDASIM: Numba's simulator unless an NVIDIA GPU builds and runs a kernel.
 
@@ -293,15 +298,9 @@ def engines() -> dict[str, str | None]:
     }
 
 
-ADD_ENGINES = 'pip install -e ".[many]"'
-
-
 def block_languages() -> dict[str, str | None]:
     """The block languages of page 18: {name: its version, or None where it is not installed}."""
     return {name: version(package) for name, package in (("Triton", "triton"), ("Warp", "warp-lang"))}
-
-
-ADD_BLOCKS = 'pip install -e ".[blocks]"'
 
 
 def load_warp() -> types.ModuleType:

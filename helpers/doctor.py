@@ -4,7 +4,7 @@ import json
 import os
 import textwrap
 
-from . import devices, files, jail
+from . import devices, files, jail, needs
 from .terminal import print_plainly
 
 
@@ -42,9 +42,9 @@ def nvidia():
     works = bool(gpus) and not devices.simulating() and devices.cuda_problem() is None
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
     yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
-    compiler = all(map(devices.nvidia_tool, ("ptxas", "nvdisasm")))
-    why = "for the compiler's report of pages 07 to 10, with or without a GPU"
-    add = "" if compiler else f': pip install -e ".[{devices.cuda_extra()}]"'
+    compiler = devices.has_compiler()
+    why = f"for pages {', '.join(needs.NEEDS['compiler'].pages)}, with or without a GPU"
+    add = "" if compiler else f": {needs.remedy(devices.cuda_extra())}"
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
 
 
@@ -63,7 +63,7 @@ def about_gpus(gpus, driver):
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
     if problem := devices.cuda_problem():
-        return f'add what this driver ({cuda}) wants: pip install -e ".[{devices.cuda_extra()}]" ({problem})'
+        return f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
     if devices.simulating():
         return "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
     return f"driver for {cuda}; a small kernel ran and was right"
@@ -124,7 +124,7 @@ def engines():
     for engine, lacks in devices.engines().items():
         why = "for page 15: several processes, or machines"
         yield row(
-            engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {devices.ADD_ENGINES}" * bool(lacks)
+            engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {needs.remedy('many')}" * bool(lacks)
         )
 
 
@@ -133,7 +133,7 @@ def blocks():
     found = devices.block_languages()
     there = [f"{name} {number}" for name, number in found.items() if number]
     why = "for page 18, on Linux: what a block compiler adds, with no GPU"
-    add = f": {devices.ADD_BLOCKS}" * (len(there) < len(found))
+    add = f": {needs.remedy('blocks')}" * (len(there) < len(found))
     return row("block languages", ", ".join(there) or "none", len(there) == len(found), why + add)
 
 

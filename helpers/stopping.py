@@ -1,4 +1,4 @@
-"""What does the stop button say, and Ctrl-C? One line, in place of the traceback of whatever was running."""
+"""What a notebook or a command says in one line, in place of a traceback: when it is stopped, or lacks something."""
 
 import contextlib
 import os
@@ -12,16 +12,20 @@ from collections.abc import Iterator
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
 
 
-def answer_in_one_line() -> None:
-    """In a notebook, let a stopped cell say so in one line. Elsewhere do nothing."""
+def answer_in_one_line(*kinds: type[Exception]) -> None:
+    """In a notebook, let a cell that was stopped, or that raises one of these, say so in one line.
+
+    Elsewhere do nothing.
+    """
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     if shell:
-        shell.set_custom_exc((KeyboardInterrupt,), stopped)
+        shell.set_custom_exc((KeyboardInterrupt, *kinds), one_line)
 
 
-def stopped(shell, kind, error, trace, tb_offset=None):
+def one_line(shell, kind, error, trace, tb_offset=None):
     """The cell ends with an error all the same, so that "Run All" ends, too."""
-    print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
+    stopped = issubclass(kind, KeyboardInterrupt)
+    print("Stopped. Nothing is broken: run the cell again." if stopped else error, file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -286,7 +286,7 @@ def table():
         ),
         "cluster": (many.cluster, {"workers": (1, NOTHING)}),
         "from_file": (many.from_file, {"path": ("nowhere.npy", FOLDER), "chunks": ((2, 2), SEQUENCES)}),
-        "have": (many.have, {"engine": ("MPI", NOTHING)}),
+        "have": (lambda engine: many.have(engine), {"engine": ("MPI", NOTHING)}),
         "plan": (many.plan, traced | {"budget": (10**7, {"10**15", "1.5"})}),
         "streamed": (many.streamed, {"k": (CL, KERNEL), "budget": (10**7, {"10**15", "1.5"})}),
         "streamed k(A, B)": (many.streamed(CL, 10**7), {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers import devices
+from helpers import devices, needs
 from helpers.instruments import run_triton
 from helpers.launch import KernelError
 
@@ -473,14 +473,14 @@ def test_what_a_class_needs_and_is_missing_is_named(lacks, said):
 def test_an_engine_that_lacks_something_is_not_used_and_is_told_with_its_remedy(monkeypatch):
     monkeypatch.setattr(devices, "engines", lambda: {"MPI": "mpiexec", "Dask": None})
     mpi, dask = doctor.engines()
-    assert (mpi["used"], mpi["found"]) == (False, "no mpiexec") and devices.ADD_ENGINES in mpi["why"]
+    assert (mpi["used"], mpi["found"]) == (False, "no mpiexec") and needs.remedy("many") in mpi["why"]
     assert (dask["used"], dask["found"]) == (True, "found") and "pip" not in dask["why"]
 
 
 def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
     monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": "3.9.0", "Warp": None})
     row = doctor.blocks()
-    assert (row["used"], row["found"]) == (False, "Triton 3.9.0") and devices.ADD_BLOCKS in row["why"]
+    assert (row["used"], row["found"]) == (False, "Triton 3.9.0") and needs.remedy("blocks") in row["why"]
     monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": "3.9.0", "Warp": "1.19.0"})
     row = doctor.blocks()
     assert (row["used"], row["found"]) == (True, "Triton 3.9.0, Warp 1.19.0") and "pip" not in row["why"]
@@ -488,7 +488,7 @@ def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
 
 def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
     monkeypatch.setattr(devices, "version", lambda package: None)
-    with pytest.raises(KernelError, match=re.escape(devices.ADD_BLOCKS)):
+    with pytest.raises(KernelError, match=re.escape(needs.remedy("blocks"))):
         run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
 
 
@@ -501,15 +501,18 @@ def test_where_a_block_language_is_missing_page_18_and_its_judge_are_skipped_by_
         page = SimpleNamespace(nb=SimpleNamespace(cells=[SimpleNamespace(source=source)]))
         marks = []
         cell = {} if source is None else {"cell": SimpleNamespace(source=source)}
-        return SimpleNamespace(name=name, parent=page, marks=marks, add_marker=marks.append, **cell)
+        path = Path(f"{name[:2]}_page.ipynb")
+        return SimpleNamespace(name=name, path=path, parent=page, marks=marks, add_marker=marks.append, **cell)
 
     items = [item("18::Cell 3", "run_triton(product)"), item("02::Cell 3", "check(k)"), item("test_it[18.1-a]")]
     items += [item("test_it[a-18.1]"), item("test_it[16.1]"), item("test_it")]
-    [conftest] = [one for one in request.config.pluginmanager.get_plugins() if hasattr(one, "WITHOUT_BLOCKS")]
+    [conftest] = [
+        one for one in request.config.pluginmanager.get_plugins() if hasattr(one, "mark_what_needs_block_languages")
+    ]
     conftest.mark_what_needs_block_languages(items)
     skipped = [bool(one.marks) for one in items]
     assert skipped == ([True, False, True, True, False, False] if lacks else 6 * [False])
-    assert all(mark.kwargs["reason"] == conftest.WITHOUT_BLOCKS for one in items for mark in one.marks)
+    assert all(mark.kwargs["reason"] == needs.lack("blocks") for one in items for mark in one.marks)
 
 
 def test_warp_is_loaded_without_a_word():

@@ -1,11 +1,14 @@
 """Install the course into .venv, at the versions that were tested: python3 tools/install.py [lab test many …]
 
 It needs nothing but Python. The words behind it are extras of pyproject.toml; without any, `lab`. pip brings uv, and uv
-brings the rest. It says what is still to come, and on failure, in one line, the cause and the remedy. An old Python has
-to read this file as far as its refusal, so it is written without newer words.
+brings the rest. One install at a time works in a folder. It says what is still to come, and on failure, in one line,
+the cause and the remedy. An old Python has to read this file as far as its refusal, so it is written without newer
+words.
 """
 
 import argparse
+import contextlib
+import difflib
 import importlib.util
 import os
 import platform
@@ -22,9 +25,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+LOCK = ROOT / ".venv.lock"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 GIGABYTES = 2.1  # the extra `lab` on Linux x86-64, unpacked; elsewhere it is less
 SPEAKS_EVERY = 5  # seconds
+# What each extra brings, and the megabytes that it downloads on Linux x86-64.
+EXTRAS = {
+    "lab": ("JupyterLab, and all that the pages need but what follows", 540),
+    "cuda13": ("NVIDIA's compiler, for pages 07, 09, 10, 17 and 18, and what Numba needs of an NVIDIA GPU", 220),
+    "cuda12": ("the same, for a driver older than CUDA 13", 220),
+    "many": ("MPI and Dask, for page 15", 18),
+    "blocks": ("Triton and Warp, for page 18; Linux x86-64", 435),
+    "peers": ("MKL, a library to beat, for page 13", 270),
+    "web": ("Sphinx, for the web book", 60),
+    "room": ("JupyterHub, one server for a class", 20),
+    "test": ("what the tests need", 60),
+    "mutants": ("faults planted in the course's own code", 20),
+}
 MEGABYTES = {"KiB": 2**10 / 1e6, "MiB": 2**20 / 1e6, "GiB": 2**30 / 1e6}
 
 
@@ -54,6 +71,8 @@ def refuse_what_cannot_work() -> None:
         raise Failed(
             "this Python cannot make virtual environments. On Debian and Ubuntu: sudo apt install python3-venv"
         )
+    if not os.access(ROOT, os.W_OK):
+        raise Failed(f"{ROOT} cannot be written by you. Copy the course's folder to a place of your own, and go there")
     free = shutil.disk_usage(ROOT).free / 1e9
     if not VENV.exists() and free < GIGABYTES:
         raise Failed(
@@ -61,10 +80,33 @@ def refuse_what_cannot_work() -> None:
         )
 
 
+@contextlib.contextmanager
+def alone():
+    """Hold this folder for one install. The system lets go of it when the process ends, however it does.
+
+    Raises Failed while another install holds it.
+    """
+    with open(LOCK, "a") as file:
+        try:
+            if os.name == "nt":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Failed(
+                f"another install is at work in {ROOT}. Wait until it has ended, then give the same command again"
+            ) from None
+        yield
+
+
 def make_venv() -> None:
-    """Make .venv with this Python, and bring uv into it. One that another Python made is made anew."""
-    if VENV.exists() and (not PYTHON.exists() or version_in_venv() != sys.version_info[:2]):
-        print(f"{VENV} was made with another Python: it is made anew.", flush=True)
+    """Make .venv with this Python, and bring uv into it. A broken one, or one of another Python, is made anew."""
+    if VENV.exists() and (why := fault_of_venv()):
+        print(f"{VENV} {why}: it is made anew.", flush=True)
         shutil.rmtree(VENV)
     if not VENV.exists():
         print(f"Making {VENV} with Python {platform.python_version()}.", flush=True)
@@ -74,10 +116,18 @@ def make_venv() -> None:
     run(pip, "getting the installer, uv (18 MB)")
 
 
-def version_in_venv():
-    """(major, minor) of the Python in .venv; None if it does not start."""
-    asked = subprocess.run([str(PYTHON), "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True)
-    return tuple(map(int, asked.stdout.split())) or None
+def fault_of_venv():
+    """Why the .venv that is there cannot be used by this Python; None if it can."""
+    try:
+        asked = subprocess.run(
+            [str(PYTHON), "-c", "import sys; print(*sys.version_info[:2]); import pip"], capture_output=True
+        )
+    except OSError:
+        return "has no Python that starts"
+    version = tuple(map(int, asked.stdout.split()))
+    if version and version != sys.version_info[:2]:
+        return "was made with another Python"
+    return "is incomplete, as after an interrupt" if asked.returncode else None
 
 
 def install(extras) -> None:
@@ -97,7 +147,8 @@ def settings_of_uv():
 
     Many readers have a mirror near them in pip's settings, which uv does not read.
     """
-    said = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    python = str(PYTHON) if PYTHON.exists() else sys.executable
+    said = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", said, re.MULTILINE))
     found = {"UV_SYSTEM_CERTS": "true", "UV_DEFAULT_INDEX": given.get("index-url", "https://pypi.org/simple/")}
     return {name: os.environ.get(name, value) for name, value in found.items()}
@@ -180,17 +231,39 @@ def cause(said) -> str:
     return "the lines above say why. If they do not help: make clean, and the same command again"
 
 
+def refuse_unknown(words) -> None:
+    """Raise Failed for a word that is no extra, with the nearest one and the list of those there are."""
+    for word in words:
+        if word not in EXTRAS:
+            near = difflib.get_close_matches(word, EXTRAS, n=1)
+            mean = f" Did you mean {near[0]}?" if near else ""
+            raise Failed(f"there is no {word!r}.{mean} There are: {', '.join(EXTRAS)}; --help says what each brings")
+
+
 def main() -> int:
     """Install what the command line names. Returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("extras", nargs="*", default=["lab"], help="extras of pyproject.toml (without any: lab)")
+    rows = "\n".join(f"  {name:8} {size:4} MB  {what}" for name, (what, size) in EXTRAS.items())
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="what there is, and what it downloads:\n" + rows,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("extras", nargs="*", default=["lab"], help="what to install (without any: lab)")
     extras = parser.parse_args().extras
     try:
+        refuse_unknown(extras)
         refuse_what_cannot_work()
-        make_venv()
-        install(extras)
+        with alone():
+            make_venv()
+            install(extras)
     except Failed as failed:
         print(f"Not installed: {failed}.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Not installed: stopped. The same command goes on where it stopped.", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"Not installed: {error}. Mend that, and give the same command again.", file=sys.stderr)
         return 1
     print("Installed.", flush=True)
     return 0

@@ -15,7 +15,7 @@ import numpy as np
 
 import ptx_machine
 
-from .. import devices, ladder
+from .. import devices, ladder, needs
 from ..ladder import ceil_div
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
@@ -233,10 +233,7 @@ def launched(made, grid, warps, A, B):
 def function_of(kernel):
     """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError."""
     if not devices.version("triton"):
-        raise KernelError(
-            "A Triton kernel needs Triton, which is not installed and comes for Linux only. It needs no GPU: "
-            f"{devices.ADD_BLOCKS} (some 435 MB, with Warp), then restart the kernel."
-        )
+        raise KernelError(needs.lack("blocks"))
     refuse_behind_mesa()
     import triton
     import triton.language as tl

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import devices, ladder
+from .. import devices, ladder, needs
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
@@ -210,11 +210,7 @@ def warm_up() -> None:
 
 def missing():
     """What to raise where NVIDIA's compiler is not installed."""
-    return KernelError(
-        "What is compiled for a GPU needs NVIDIA's compiler, which is not installed. It needs no GPU. On Linux and "
-        f'Windows, in a notebook: %pip install "matmul-ladder[{devices.cuda_extra()}]" (some 220 MB), then '
-        "restart the kernel."
-    )
+    return KernelError(needs.lack("compiler"))
 
 
 def told_by(k, *command):

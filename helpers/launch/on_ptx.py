@@ -8,7 +8,7 @@ import numpy as np
 
 import ptx_machine
 
-from .. import devices, ladder
+from .. import devices, ladder, needs
 from . import numba_internals, operands
 from .contestant import Work
 from .errors import KernelError
@@ -118,12 +118,8 @@ class CompiledKernel(Kernel):
     def refuse_size(self, M, N, K):
         """Raise what speaks against that size, and against any: KernelError where NVIDIA's compiler is missing."""
         refuse_long(M, N, K)
-        if not devices.compiling() and devices.nvidia_tool("ptxas") is None:
-            raise KernelError(
-                f"{self} uses a GPU's matrix units, which Numba's simulator has not. Without a GPU it is compiled and "
-                f"runs on the PTX machine, and NVIDIA's compiler is not installed here. It needs no GPU: "
-                f"python3 tools/install.py {devices.cuda_extra()} adds it (some 220 MB); then restart the kernel."
-            )
+        if not devices.compiling() and (lack := needs.lack("compiler")):
+            raise KernelError(f"{self} is compiled for the PTX machine. {lack}")
 
     def upload(self, A, B, fill=np.nan):
         """A (M, K) and B (K, N) for the PTX machine, beside a C full of `fill`."""

@@ -1,29 +1,34 @@
 """Whether MPI and Dask are installed; where one is not, what adds it."""
 
-from .. import devices
+from .. import devices, needs
 from ..launch import KernelError
-from ..launch.given import takes, told
+from ..launch.given import told
 
 
 class RunFailed(KernelError):
     """A run of several processes that could not begin, or did not end well; the message is theirs."""
 
 
-@takes
-def have(engine: str) -> bool:
-    """Whether "MPI" or "Dask" is installed; where it is not, print the one line that adds it."""
-    try:
-        need(engine)
-    except RunFailed as error:
-        print(error)
-        return False
-    return True
+def have(*engines: str) -> tuple[bool, ...]:
+    """Whether each of these is installed: "MPI", "Dask". One line is printed that adds what is missing.
+
+    Raises ValueError for another engine.
+    """
+    there = tuple(not missing(engine) for engine in engines)
+    if not all(there):
+        print(needs.lack("engines"))
+    return there
 
 
 def need(engine: str) -> None:
     """Raise RunFailed, with the line that adds it, unless that engine is installed."""
+    if missing(engine):
+        raise RunFailed(needs.lack("engines"))
+
+
+def missing(engine: str) -> str | None:
+    """What is missing of an engine; None if nothing is. Raises ValueError for an engine that there is not."""
     engines = devices.engines()
-    if engine not in engines:
+    if not isinstance(engine, str) or engine not in engines:
         raise ValueError(f"there is no engine {told(engine)}; there are: {', '.join(engines)}.")
-    if lacks := engines[engine]:
-        raise RunFailed(f"{engine} is not installed: there is no {lacks}. To add it: {devices.ADD_ENGINES}")
+    return engines[engine]

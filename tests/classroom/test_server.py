@@ -37,7 +37,7 @@ READY = importlib.util.find_spec("jupyterhub") and shutil.which("configurable-ht
 
 
 @pytest.mark.bulk
-@pytest.mark.skipif(not READY, reason="pip install '.[room]' and npm install -g configurable-http-proxy")
+@pytest.mark.skipif(not READY, reason="python3 tools/install.py room and npm install -g configurable-http-proxy")
 def test_two_students_run_a_page_and_what_differs_is_seen(tmp_path):
     hub = try_server.Hub(tmp_path)
     try:
@@ -252,7 +252,7 @@ def test_a_copy_that_never_ends_is_ended(ada, login, monkeypatch):
 @ROOT
 def test_the_server_of_a_student_runs_as_the_student_with_limits(ada, login, capfd):
     """And not as root, who would read the student's own configuration of Jupyter, which is code."""
-    spawner = pytest.importorskip("jupyterhub.spawner", reason="pip install '.[room]'")
+    spawner = pytest.importorskip("jupyterhub.spawner", reason="python3 tools/install.py room")
     config = pytest.importorskip("traitlets.config").Config(login.settings)
     user = SimpleNamespace(name="ada", id=1, url="/", server=None)
 

@@ -1,20 +1,21 @@
 """The compiler's report: what it says of the ladder, and what it says when a kernel or the compiler will not do."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from few import few
 from numba import cuda, float32
 
-from helpers import compiler_report, cuda_kernel, devices, ladder, opencl_kernel
+from helpers import compiler_report, cuda_kernel, devices, ladder, needs, opencl_kernel
 from helpers.instruments import compiler
 from helpers.instruments.gpus import ARCHS, occupancy
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
-    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 
 
@@ -118,7 +119,7 @@ def test_what_cannot_be_reported_is_refused():
 
 def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(devices, "nvidia_tool", lambda name: None)
-    with pytest.raises(KernelError, match=r'%pip install "matmul-ladder\[cuda1[23]\]"'):
+    with pytest.raises(KernelError, match=re.escape(needs.remedy(devices.cuda_extra()))):
         compiler_report("naive")
 
 
@@ -175,15 +176,17 @@ def test_where_the_compiler_is_missing_pages_are_skipped_or_say_what_adds_it(her
     conftest = pytestconfig.pluginmanager.get_plugin(str(pytestconfig.rootpath / "conftest.py"))
     monkeypatch.setattr(devices, "nvidia_tool", lambda name: "a path" if here else None)
 
-    def page(*sources):
+    def page(name, *sources):
         cells = [SimpleNamespace(source=source) for source in sources]
         parent, marks = SimpleNamespace(nb=SimpleNamespace(cells=cells), sanitize_patterns={}), []
-        return [SimpleNamespace(cell=c, parent=parent, options={}, marks=marks, add_marker=marks.append) for c in cells]
+        known = dict(parent=parent, path=Path(name), name="Cell 1", marks=marks, add_marker=marks.append)
+        return [SimpleNamespace(cell=cell, options={}, **known) for cell in cells]
 
-    reports, counts = page("1 + 1", "compiler_report(k)", "run_ptx(k)"), page("2 + 2", "run = run_ptx(k)")
+    reports = page("07_compiler_report.ipynb", "1 + 1", "compiler_report(k)", "run_ptx(k)")
+    counts = page("05_work_per_thread.ipynb", "2 + 2", "run = run_ptx(k)")
     conftest.mark_what_needs_the_compiler([*reports, *counts, SimpleNamespace(name="a test")])
     skipped = [mark.mark.kwargs["reason"] for mark in reports[0].marks]
-    assert skipped == ([] if here else [conftest.WITHOUT_COMPILER] * 3) and counts[0].marks == []
+    assert skipped == ([] if here else [needs.lack("compiler")] * 3) and counts[0].marks == []
     assert [item.options for item in counts] == [{}, {} if here else {"check": False}]
     said = "✓ k is right: 46 shapes, M up to 65,539, N up to 65,543, K up to 65,839, every element"
     for pattern, instead in counts[0].parent.sanitize_patterns.items():

@@ -33,7 +33,7 @@ from helpers.instruments.published import SIZES
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]

@@ -15,7 +15,7 @@ from helpers.instruments.published import LADDERS, SIZES
 
 A6000, T4 = GPUS["A6000"], GPUS["T4"]
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 
 BEFORE = {

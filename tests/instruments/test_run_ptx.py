@@ -21,7 +21,7 @@ from helpers.sandbox import SECONDS, Job, in_child
 from ptx_machine.reader import read_ptx
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 STEPS = ladder.steps("CUDA")
 ODD = {name: ladder.STEPS[name].defaults["simulator"] for name in STEPS} | {

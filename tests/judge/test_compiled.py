@@ -15,7 +15,7 @@ from helpers.launch import KernelError, draw
 
 pytestmark = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
-    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 SMALL = {name: ladder.STEPS[name].defaults["simulator"] for name in ladder.steps("CUDA")}
 TYPES = "from numba import cuda, float32, uint32, int64\n"

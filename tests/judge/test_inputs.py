@@ -15,7 +15,7 @@ from ptx_machine.formats import exact, rounded
 
 compiled = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
-    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 SOURCE = cuda_kernel("matrix_units").source
 NAMES = {"tf32": "tf32", "float16": "f16", "bfloat16": "bf16"}

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from few import few
 
-from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure, traffic
+from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure, needs, traffic
 from helpers.clock.fresh import Fresh
 from helpers.instruments import run_ptx
 from helpers.instruments.compiler import assembled, ptx_of
 from helpers.instruments.ptx_run import run_text
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, cuda, draw, mma_tf32, on_ptx, word_tf32
+from helpers.launch import KernelError, cuda, draw, mma_tf32, word_tf32
 from helpers.launch.cuda import only_device
 from helpers.many import streamed
 from helpers.many.sharing import Together
 
 compiled = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
-    reason="NVIDIA's compiler is not installed: pip install -e '.[cuda13]'",
+    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 STEP = ladder.STEPS["matrix_units"]
 TYPES = STEP.inputs
@@ -129,12 +129,12 @@ def test_what_no_gpu_would_do_is_no_product():
 
 @pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
 def test_without_the_compiler_it_is_refused_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(on_ptx.devices, "nvidia_tool", lambda name: None)
+    monkeypatch.setattr(devices, "has_compiler", lambda: False)
     k = cuda_kernel("matrix_units")  # its source can be shown
     own = cuda_kernel(k.source, like="matrix_units")
     asked = lambda: k(*draw(8, 8, 8)), lambda: measure(k, 8), lambda: k.upload(*draw(8, 8, 8))
     for ask in (*asked, lambda: check(k), lambda: check(own)):
-        with pytest.raises(KernelError, match=r"python3 tools/install.py cuda1\d adds it .* restart the kernel"):
+        with pytest.raises(KernelError, match=re.escape(needs.remedy(devices.cuda_extra()))):
             ask()
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import psutil
 import pytest
 
-from helpers import devices, many
+from helpers import devices, many, needs
 from helpers.judge import wrong_elements
 from helpers.launch import draw
 
 pytestmark = pytest.mark.skipif(
-    bool(devices.engines()["Dask"]), reason="Dask is not installed: pip install -e '.[many]'"
+    bool(devices.engines()["Dask"]), reason="Dask is not installed: python3 tools/install.py many"
 )
 EMPTY = np.empty((0, 0), np.float32)
 
@@ -117,9 +117,9 @@ def test_mixed_dtypes_end_with_the_kernels_own_error(client, operands, tmp_path)
 
 def test_without_dask_one_line_says_what_adds_it(monkeypatch, capsys):
     monkeypatch.setattr(devices, "version", {"dask": "2024.8"}.get)
-    with pytest.raises(many.RunFailed, match=r"there is no distributed. To add it"), many.cluster(2):
+    with pytest.raises(many.RunFailed, match=r"^MPI and Dask are not installed\. "), many.cluster(2):
         pass
-    assert not many.have("Dask") and 'pip install -e ".[many]"' in capsys.readouterr().out
+    assert many.have("MPI", "Dask") == (False, False) and capsys.readouterr().out == f"{needs.lack('engines')}\n"
 
 
 @pytest.mark.parametrize("workers", [0, -1, 2.5, "4"])

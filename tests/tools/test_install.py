@@ -1,6 +1,7 @@
 """What the first command of the README does before it works, while it works, and when it cannot."""
 
 import importlib.util
+import os
 import platform
 import shutil
 import socket
@@ -14,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from helpers import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -66,6 +69,7 @@ def empty(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, tmp_path)
     monkeypatch.setattr(install, "ROOT", tmp_path)
     monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(install, "LOCK", tmp_path / ".venv.lock")
     monkeypatch.setattr(install, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     return tmp_path
 
@@ -170,11 +174,99 @@ def test_no_space(words, capsys):
 
 
 def test_pips_mirror_is_uvs_too(monkeypatch):
-    monkeypatch.setattr(install, "PYTHON", sys.executable)
+    monkeypatch.setattr(install, "PYTHON", Path(sys.executable))
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
     assert install.settings_of_uv()["UV_DEFAULT_INDEX"] == "https://mirror.example/simple"
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://another.example/simple")
     assert install.settings_of_uv()["UV_DEFAULT_INDEX"] == "https://another.example/simple"
+
+
+def told(monkeypatch, capsys, *words):
+    """What `install.py` with these words says on standard error, and its exit status."""
+    monkeypatch.setattr(sys, "argv", ["install.py", *words])
+    status = install.main()
+    return capsys.readouterr().err, status
+
+
+def test_the_extras_are_those_of_the_project():
+    assert set(install.EXTRAS) == set(PROJECT["optional-dependencies"])
+    for need in needs.NEEDS.values():
+        assert install.EXTRAS[need.extra][1] == need.megabytes
+
+
+@pytest.mark.parametrize("word, mean", [("labb", " Did you mean lab?"), ("MKL", "")])
+def test_an_unknown_word_is_refused_with_those_there_are(word, mean, empty, monkeypatch, capsys):
+    text, status = told(monkeypatch, capsys, word)
+    assert status == 1 and text.startswith(f"Not installed: there is no {word!r}.{mean} There are: lab, cuda13, ")
+    assert text.count("\n") == 1 and sorted(path.name for path in empty.iterdir()) == [
+        "constraints.txt",
+        "pyproject.toml",
+    ]
+
+
+def test_help_lists_what_there_is_with_its_size(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["install.py", "--help"])
+    with pytest.raises(SystemExit):
+        install.main()
+    said = capsys.readouterr().out
+    assert all(f"{name:8} {size:4} MB" in said for name, (_, size) in install.EXTRAS.items())
+
+
+def test_a_folder_that_cannot_be_written_is_named(empty, monkeypatch, capsys):
+    monkeypatch.setattr(os, "access", lambda path, how: False)  # root may write everywhere
+    text, status = told(monkeypatch, capsys)
+    remedy = "Copy the course's folder to a place of your own, and go there."
+    assert status == 1 and text == f"Not installed: {empty} cannot be written by you. {remedy}\n"
+
+
+def test_one_install_at_a_time_works_in_a_folder(empty, monkeypatch, capsys):
+    """The second one is refused, and leaves the first one's .venv alone; after the first one the way is free."""
+    (empty / ".venv").mkdir()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", "import install, pathlib, sys; install.LOCK = pathlib.Path(sys.argv[1])\n"
+         "with install.alone(): print('held', flush=True); sys.stdin.read()", str(empty / ".venv.lock")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT / "tools",
+    )  # fmt: skip
+    assert holder.stdout.readline() == b"held\n"
+    text, status = told(monkeypatch, capsys)
+    assert status == 1 and text.startswith(f"Not installed: another install is at work in {empty}. Wait until it has")
+    assert (empty / ".venv").exists()
+    holder.kill()
+    holder.wait()
+    with install.alone():
+        pass
+
+
+@pytest.mark.parametrize("begins, fault", [(False, "has no Python that starts"), (True, "is incomplete")])
+def test_a_broken_venv_is_made_anew(begins, fault, empty, monkeypatch, capsys):
+    """As after an interrupt: Python without pip, or no Python at all."""
+    (empty / ".venv" / "bin").mkdir(parents=True)
+    if begins:
+        install.PYTHON.write_text(f"#!/bin/sh\necho {sys.version_info[0]} {sys.version_info[1]}; exit 1\n")
+        install.PYTHON.chmod(0o755)
+    done = []
+    monkeypatch.setattr(install, "run", lambda command, *how: done.append(command[1:3]))
+    install.make_venv()
+    assert f".venv {fault}" in capsys.readouterr().out and done[0] == ["-m", "venv"]
+    assert not (empty / ".venv").exists()  # `run` was to make it
+
+
+def test_the_cause_is_told_before_there_is_a_venv(empty, monkeypatch):
+    """pip's settings are asked of this Python then."""
+    assert install.settings_of_uv()["UV_DEFAULT_INDEX"].startswith("http")
+
+
+@pytest.mark.parametrize(
+    "error, said",
+    [(KeyboardInterrupt(), "stopped. The same command goes on"), (OSError(28, "No space left"), "No space")],
+)
+def test_an_interrupt_and_a_full_disk_are_one_line(error, said, empty, monkeypatch, capsys):
+    def fails():
+        raise error
+
+    monkeypatch.setattr(install, "make_venv", fails)
+    text, status = told(monkeypatch, capsys)
+    assert status == 1 and said in text and text.count("\n") == 1
 
 
 def test_main_says_one_line(monkeypatch, capsys):

@@ -1,21 +1,26 @@
 """A launch of a kernel: its arguments in global memory, all its blocks, and what was counted and found."""
 
 import operator
+import time
+from array import array as growing
 from collections import defaultdict
 
 import numpy as np
 
 from .arithmetic import IN_MEMORY
-from .machine import Blocks, in_units
-from .memory import Memory, Seen
+from .limits import refuse_launch
+from .machine import Blocks, in_units, source_name, spelled
+from .memory import Memory, Notes
+from .order import Order
 from .program import GLOBAL, bytes_of, decoded
-from .results import KINDS, Finding, Requests, Run
+from .results import KINDS, Access, Finding, Requests, Run
 from .warps import LINE, NOBODY, WARP, bank_rounds, paired, sectors
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
-THREADS = 1024  # of a block, at most
-LIMIT = 5_000_000  # instructions, which take a minute or two
+SECONDS = 20.0
+TRACED = 2_000_000  # accesses of threads
+POINTERS = ("u64", "b64", "s64")
 ACTS = {("copy", "global"): "load", ("copy", "shared"): "store"}  # in `Requests`
 
 
@@ -26,31 +31,43 @@ def run(
     args: list,
     kernel: str | None = None,
     names: dict[int, str] | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
     shared: int = 0,
     variables: dict[str, np.ndarray] | None = None,
+    seconds: float = SECONDS,
+    trace: bool | int = False,
 ) -> Run:
     """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
 
     ptx     as NVIDIA's compilers write it
     grid    blocks along x, y and z; one to three whole numbers
     block   threads of a block along x, y and z
-    args    the kernel's arguments, by position: C-contiguous NumPy arrays where it takes a pointer, numbers elsewhere;
-            for a structure, bytes or a NumPy scalar of its size. They stay as they are. The same array twice is one
-            array to the kernel. One that is read-only (`a.flags.writeable = False`) is an input: a store to it is a
-            finding. Numbers of type bfloat16 may be an array of their bits, uint16. A pointer into an array is a pair:
-            the array, and bytes from its start.
+    args    the kernel's arguments, by position: NumPy arrays where it takes a pointer, numbers elsewhere; for a
+            structure, bytes or a NumPy scalar of its size. They stay as they are. Of a view, such as `a[1:]` or `a.T`,
+            the kernel gets the address of its first element, and may touch all of `a`; the same array twice is one
+            array to the kernel, and so are two views of one. One that is read-only (`a.flags.writeable = False`) is an
+            input: a store to it is a finding. Numbers of type bfloat16 may be an array of their bits, uint16. A pointer
+            into an array is a pair: the array, and bytes from its first element.
     kernel  its name, where the text holds several
     names   {position: name} of arguments, for messages; "argument 0" and so on for others
-    limit   how many instructions blocks that run side by side may take together before that is a finding, "hang"
+    limit   how many instructions threads may take, counted once for those that take them together, before that is a
+            finding, "hang"; None for as many as there are
     shared  bytes of shared memory beyond the kernel's own, for its `extern` array
     variables  {name: array} what constants and variables of the text hold instead of what it says
+    seconds of computing here, before that is a finding, "hang", too. Threads that wait for what no other thread will
+            do any more are found without waiting for it.
+    trace   whether to keep what each instruction touched, in order, as `Run.trace`; a number: at most of so many
+            accesses of threads, True for 2,000,000; the first are kept
 
     Raises PTXError for a text that is not known here, with its line; TypeError or ValueError for what cannot be a grid,
-    a block or one of the kernel's arguments.
+    a block or one of the kernel's arguments, and for what its target's GPUs would not launch.
     """
     program = decoded(ptx, kernel, operator.index(shared))
-    return Launch(program, sides(grid, "grid"), sides(block, "block"), args, names or {}, limit, variables or {}).run()
+    grid, block = sides(grid, "grid"), sides(block, "block")
+    refuse_launch(ptx, program, grid, block)
+    launch = Launch(program, grid, block, args, names or {}, variables or {})
+    launch.limit, launch.seconds, launch.room = limit, seconds, TRACED if trace is True else int(trace)
+    return launch.run()
 
 
 def sides(given, what):
@@ -62,8 +79,6 @@ def sides(given, what):
         raise TypeError(example) from None
     if not 1 <= len(whole) <= 3 or min(whole) < 1:
         raise ValueError(example)
-    if what == "block" and np.prod(whole) > THREADS:
-        raise ValueError(f"block={given!r} has {np.prod(whole)} threads; a block has {THREADS} at most.")
     return (*whole, 1, 1)[:3]
 
 
@@ -76,16 +91,16 @@ def pointed(value):
     return None, 0
 
 
-def as_bits(value, kind, position):
+def as_bits(value, kind, called):
     """A number or a structure as a kernel takes it, where it wants one of type `kind`: an array of its bytes.
 
-    Raises TypeError or ValueError for what is none.
+    called  the argument in words. Raises TypeError or ValueError for what is none.
     """
     if kind not in IN_MEMORY:
         given = value.tobytes() if isinstance(value, np.generic) else value
         if not isinstance(given, bytes) or len(given) != bytes_of(kind):
             text = f"the kernel takes a structure of {bytes_of(kind)} bytes there"
-            raise TypeError(f"argument {position} is {value!r}; {text}: bytes, or a NumPy scalar.")
+            raise TypeError(f"{called} is {value!r}; {text}: bytes, or a NumPy scalar.")
         return np.frombuffer(given, np.uint8)
     dtype, whole = IN_MEMORY[kind], isinstance(value, (int, np.integer, np.bool_))
     if kind[0] == "f" and (whole or isinstance(value, (float, np.floating))):
@@ -93,11 +108,24 @@ def as_bits(value, kind, position):
     elif kind[0] != "f" and whole:
         bits = 8 * dtype.itemsize
         if not -(1 << bits - 1) <= int(value) < 1 << bits:
-            raise ValueError(f"argument {position} is {value}, which has no place in a number of type .{kind}.")
+            raise ValueError(f"{called} is {value}, which has no place in a number of type .{kind}.")
         value = np.uint64(int(value) % (1 << bits))
     elif kind[0] != "b" or not isinstance(value, np.floating) or value.itemsize != dtype.itemsize:
-        raise TypeError(f"argument {position} is {value!r}; the kernel takes a number of type .{kind} there.")
+        takes = f"a number of type .{kind}"
+        if kind in POINTERS:
+            takes = f"an array, or a number of type .{kind},"
+        raise TypeError(f"{called} is {value!r}; the kernel takes {takes} there.")
     return np.frombuffer(value.tobytes().ljust(8, b"\0"), np.uint8)
+
+
+def owner(array):
+    """(whole, offset): the array whose memory this one is a part of, C-contiguous, and from which byte on it lies."""
+    whole = array
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not whole.flags.c_contiguous:
+        whole = whole.T if whole.T.flags.c_contiguous else array
+    return whole, array.ctypes.data - whole.ctypes.data
 
 
 class Launch:
@@ -107,10 +135,15 @@ class Launch:
                 `writable` on, arrays that may be, and variables of the text
     parameters  a list of arrays of bytes
     slots       numbers of a block's threads, with room for whole warps
+    history     of each access, barrier and fence until now, the number of its instruction; `now`, the last one's place
+    changes     how often memory may have changed until now
+    limit, seconds, room  how many instructions, seconds and traced accesses there may be, see `run`
     """
 
-    def __init__(self, program, grid, block, args, names, limit, variables):
-        self.program, self.grid, self.block, self.limit = program, grid, block, limit
+    def __init__(self, program, grid, block, args, names, variables):
+        self.program, self.grid, self.block = program, grid, block
+        self.limit, self.seconds, self.room = None, SECONDS, 0
+        self.history, self.now, self.changes, self.spent = growing("i", [0]), 0, 0, 0
         self.threads = int(np.prod(block))
         self.slots = -(-self.threads // WARP) * WARP
         self.place_arrays(args, names)
@@ -119,41 +152,57 @@ class Launch:
         if len(takes) != len(args):
             raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
         self.parameters = []
-        for position, (value, kind) in enumerate(zip(args, takes.values(), strict=True)):
-            array, offset = pointed(value)
-            if array is not None and kind not in ("u64", "b64", "s64"):
-                raise TypeError(f"argument {position} is an array; the kernel takes a number of type .{kind} there.")
-            if array is not None:
-                value, kind = self.memory.addresses[self.number[id(array)]] + offset, "u64"
-            self.parameters.append(as_bits(value, kind, position))
-        writable = (self.memory.size - self.writable) // program.unit
-        self.seen = Seen(writable, self.slots, program.warps_wait)
-        self.stored, self.offered = np.zeros(writable, np.int64), np.zeros(writable, f"u{program.unit}")
+        for position, (value, (name, kind)) in enumerate(zip(args, takes.items(), strict=True)):
+            called = f"argument {position} ({names.get(position, name)})"
+            pointed_at, offset = pointed(value)
+            if pointed_at is not None and kind not in POINTERS:
+                raise TypeError(f"{called} is an array; the kernel takes a number of type .{kind} there.")
+            if value is None and kind in POINTERS:
+                raise TypeError(
+                    f"{called} is None; the kernel takes a pointer there: give an array, or 0 for no array."
+                )
+            if pointed_at is not None:
+                whole, start = owner(pointed_at)
+                value, kind = self.memory.addresses[self.number[id(whole)]] + start + offset, "u64"
+            self.parameters.append(as_bits(value, kind, called))
+        self.slots = -(-self.threads // WARP) * WARP
+        unit = program.unit
+        cells = self.memory.cells[f"u{8 * unit}"][self.writable // unit : self.memory.size // unit]
+        self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
+        self.stored = np.zeros(cells.size, np.int32)
+        self.traced = []
         self.executed, self.by_warps = np.zeros((2, len(program.operations)), np.int64)
         self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
         self.found = {}
 
     def place_arrays(self, args, names):
-        """Give each array an address, and global memory a copy of it."""
-        first = {}  # of each array: its position, and itself
+        """Give each array an address, and global memory a copy of it. Views of one array are all in that."""
+        first, self.views = {}, {}  # of each whole array: its position, itself, and whether it may be written
         for position, value in enumerate(args):
-            array, _ = pointed(value)
-            if array is not None:
-                if array.dtype.hasobject or not array.flags.c_contiguous:
-                    raise ValueError(f"argument {position} is no C-contiguous array of numbers; np.ascontiguousarray.")
-                first.setdefault(id(array), (position, array))
-        placed = sorted(first.values(), key=lambda one: one[1].flags.writeable)
+            value, _ = pointed(value)
+            if value is not None:
+                whole, offset = owner(value)
+                if value.dtype.hasobject:
+                    raise ValueError(f"argument {position} is an array of Python objects; the kernel takes numbers.")
+                if not whole.flags.c_contiguous:
+                    raise ValueError(
+                        f"argument {position} is no C-contiguous array, and no view of one; np.ascontiguousarray."
+                    )
+                name = names.get(position, f"argument {position}")
+                shown = value if value.flags.c_contiguous and value.nbytes == whole.nbytes else whole
+                held = first.setdefault(id(whole), [name, whole, False, shown])
+                held[2] |= value.flags.writeable
+                self.views.setdefault(id(value), (value, whole, offset))
+        placed = sorted(first.values(), key=lambda one: one[2])
         constant, variables = self.program.constant, self.program.variables
         self.arrays = [np.zeros(size, np.uint8) for _, _, size in constant]
-        self.arrays += [array for _, array in placed] + [np.zeros(size, np.uint8) for _, _, size in variables]
+        self.arrays += [whole for _, whole, _, _ in placed] + [np.zeros(size, np.uint8) for _, _, size in variables]
+        self.shown = [*self.arrays[: len(constant)], *(shown for *_, shown in placed)]
+        self.shown += self.arrays[len(self.shown) :]
         self.number = {id(array): number for number, array in enumerate(self.arrays)}
-        self.order = [self.number[one] for one in first]  # theirs among the arguments
-        given = [
-            (names.get(position, f"argument {position}"), GLOBAL * number, array.nbytes)
-            for number, (position, array) in enumerate(placed, 2)
-        ]
+        given = [(name, GLOBAL * number, whole.nbytes) for number, (name, whole, *_) in enumerate(placed, 2)]
         self.memory = Memory(constant + given + variables)
-        inputs = sum(not array.flags.writeable for _, array in placed)
+        inputs = sum(not writable for _, _, writable, _ in placed)
         self.writable = int(self.memory.first[len(constant) + inputs])
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -172,19 +221,65 @@ class Launch:
             self.memory.cells["u8"][start : start + len(holds)] = np.frombuffer(holds, np.uint8)
 
     def run(self):
-        """Run all blocks, as many side by side as there is room for. Returns `Run`."""
+        """Run all blocks, as many side by side as there is room for. Returns `Run`.
+
+        Where some wait for what others have to do, the next ones start beside them.
+        """
         blocks = np.arange(np.prod(self.grid))
-        room = ROOM // sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items())
+        room = ROOM // max(1, sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items()))
         at_once = max(1, min(LANES, room) // self.threads)
+        self.until, waiting, state = time.thread_time() + self.seconds, [], ""
         with np.errstate(all="ignore"):
             for start in range(0, blocks.size, at_once):
-                if not Blocks(self, blocks[start : start + at_once]).run():
+                some = Blocks(self, blocks[start : start + at_once])
+                waiting, state = self.go_on([*waiting, some], last=False)
+                if state == "over":
                     break
+            while waiting and state != "over":
+                before = self.changes, len(waiting)
+                waiting, state = self.go_on(waiting, last=True)
+                if (self.changes, len(waiting)) == before:
+                    break
+        if state != "over":
+            for some in waiting:
+                for number, lanes in some.aside.items():
+                    text = f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
+                    self.find("hang", number, text, lanes.size)
         return self.result()
 
-    def find(self, kind, number, text, many=1):
-        """Note something wrong; of each kind and instruction the first, and how many."""
-        self.found.setdefault((kind, number), [text, 0])[1] += int(many)
+    def go_on(self, waiting, last):
+        """Let these `Blocks` go on. Returns (those that are not done, "over" if there is no time left)."""
+        left = []
+        for some in waiting:
+            state = some.run(last)
+            if state == "over":
+                return waiting, state
+            left += [some] * (state == "stuck")
+        return left, ""
+
+    def over(self, number):
+        """Whether there is no time left; found at that instruction."""
+        if self.limit is not None and self.spent >= self.limit:
+            text = f"it still ran after {self.spent:,} instructions; limit={self.limit} allows no more"
+        elif time.thread_time() >= self.until:
+            text = (
+                f"it still ran after {self.seconds:g} seconds of computing here; if it only takes long, give it more: "
+                f"run(..., seconds={10 * self.seconds:g})"
+            )
+        else:
+            return False
+        self.find("hang", number, text)
+        return True
+
+    def tick(self, number):
+        """An access, barrier or fence begins: the next time."""
+        self.history.append(number)
+        self.now += 1
+        return self.now
+
+    def find(self, kind, number, text, many=1, other=None):
+        """Note something wrong; of each kind and instruction the first, and how many; `other`: an instruction."""
+        self.found.setdefault((kind, number), [text, 0, other])[1] += int(many)
 
     def count(self, op, number, space, address, slots, warps):
         """Count what threads ask of global or shared memory with one instruction."""
@@ -197,17 +292,20 @@ class Launch:
         lines = sectors(asked, size, LINE)[1] if space == "global" else 0
         self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked))
 
-    def same_value(self, units, values):
-        """Where a store changes nothing that another thread can have seen: no race; bool, like units (n,)."""
-        unit, bits = self.program.unit, values.view(self.offered.dtype).ravel()
-        self.offered[units] = bits  # of several stores to a place in one instruction, one remains
-        held = self.memory.cells[f"u{8 * unit}"][units + self.writable // unit]
-        return (self.offered[units] == bits) & (self.seen.untouched(units) | (held == bits))
+    def spell_thread(self, thread):
+        """A thread and its block in words, by its number among all."""
+        block, thread = divmod(thread, self.slots)
+        return f"thread {spelled(thread, self.block)} of block {spelled(block, self.grid)}"
+
+    def spell_line(self, number):
+        """Where an instruction stands, in words."""
+        at = self.program.operations[number].instruction
+        return f"line {at.line} of the PTX" + f" (line {at.source} of the source)" * bool(at.source)
 
     def spell(self, place, array_only=False):
         """The name of the array at a place of global memory, and the element of it: "argument 2[3, 4]"."""
         number, offset = self.memory.array_at(place)
-        name, array = self.memory.names[number], self.arrays[number]
+        name, array = source_name(self.memory.names[number]), self.shown[number]
         if array_only:
             return name
         index = np.unravel_index(offset // array.itemsize, array.shape)
@@ -226,23 +324,56 @@ class Launch:
                 act = "load" if operations[number].to else "store"
             act = ACTS.get((act, space), act)
             requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))
-        for (kind, number), (text, many) in self.found.items():
-            at = operations[number].instruction
-            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source))
+        for (kind, number), (text, many, other) in self.found.items():
+            at, before = operations[number].instruction, other and operations[other].instruction
+            lines = (before.line, before.source) if before else ()
+            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source, *lines))
         arrays, stores = [], []
-        for number in self.order:
-            array, start = self.arrays[number], int(self.memory.first[number])
-            arrays.append(self.memory.cells["u8"][start : start + array.nbytes].view(array.dtype).reshape(array.shape))
-            stores.append(self.stores_to(array, start))
+        for view, whole, offset in self.views.values():
+            start = int(self.memory.first[self.number[id(whole)]])
+            held = self.memory.cells["u8"][start : start + whole.nbytes]
+            arrays.append(np.ndarray(view.shape, view.dtype, held, offset, view.strides))
+            stores.append(self.stores_to(view, whole, start, offset))
         bytes_now, variables = self.memory.cells["u8"], {}
         for name, _, size in self.program.variables:
             start = int(self.memory.first[self.memory.names.index(name)])
             variables[name] = bytes_now[start : start + size].copy()
-        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings), variables)
+        kept = dict(variables=variables, trace=tuple(self.traced))
+        return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings), **kept)
 
-    def stores_to(self, array, start):
-        """How often each element of an array was stored, int64 and of its shape."""
+    def stores_to(self, view, whole, start, offset):
+        """How often each element of an array was stored, int32 and of its shape."""
         if start < self.writable:
-            return np.zeros(array.shape, np.int64)
+            return np.zeros(view.shape, np.int32)
         first, unit = start - self.writable, self.program.unit
-        return self.stored[(first + array.itemsize * np.arange(array.size)) // unit].reshape(array.shape)
+        stored = self.stored[first // unit : -(-(first + whole.nbytes) // unit)]
+        if all(stride % unit == 0 for stride in view.strides) and offset % unit == 0:
+            strides = [stride // unit * stored.itemsize for stride in view.strides]
+            return np.ndarray(view.shape, stored.dtype, stored, offset // unit * stored.itemsize, strides)
+        places = np.arange(whole.nbytes, dtype=np.int64)
+        return stored[np.ndarray(view.shape, np.int64, places, 8 * offset, [8 * s for s in view.strides]) // unit]
+
+    # ---------------------------------------------------------------- the trace
+
+    def trace_access(self, blocks, op, number, lanes, space, act, place):
+        """Keep what lanes touch now: place (n,) of a copy of that memory, -1 for what lies outside every array."""
+        memory = blocks.memories[space]
+        which = np.where(place < 0, -1, np.searchsorted(memory.first, place, "right") - 1)
+        numbers, which = np.unique(which, return_inverse=True)
+        offsets = np.where(place < 0, 0, place - memory.first[numbers[which]])
+        names = tuple("" if one < 0 else source_name(memory.names[one]) for one in numbers)
+        self.keep(blocks, op, lanes, space, act, names, which.astype(np.int32), offsets, op.width)
+
+    def trace_barrier(self, blocks, op, number, lanes):
+        """Keep that lanes pass a barrier."""
+        self.keep(blocks, op, lanes, "", "barrier")
+
+    def keep(self, blocks, op, lanes, *more):
+        """Add an `Access` to the trace, while there is room."""
+        if self.room < lanes.size:
+            self.room = 0
+            return
+        self.room -= lanes.size
+        at, (block, thread) = op.instruction, np.divmod(blocks.threads[lanes], self.slots)
+        who = (block.astype(np.int32), thread.astype(np.int32), blocks.rounds[lanes])
+        self.traced.append(Access(at.line, at.source, at.text, *more[:2], *who, *more[2:]))

@@ -1,8 +1,10 @@
 """Runs PTX, the code that a GPU would get, with no GPU: each register is a NumPy array over many threads.
 
 One instruction is done at a time, for all threads that stand there. Threads that stand at different instructions take
-turns, those at the smallest one first, so that they meet again where their paths do. A barrier holds threads until all
-of their block have come, an instruction that warps do together until all of their warp have. Every address is checked,
+turns, those at the smallest one first, so that they meet again where their paths do. Threads that go round in a loop in
+which nothing changes step aside until memory changes: what they wait for may be for others to do. A barrier holds
+threads until all of their block that have not left have come, an instruction that warps do together until all of their
+warp have. Every address is checked,
 every word of shared memory and of the arrays that may be written has a note who touched it, and every instruction is
 counted.
 
@@ -10,16 +12,19 @@ How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithm
 of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `results`.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES
-from .memory import NO_NUMBER, Memory, Seen, after_barrier
+from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
-from .reader import PTXError
 from .warps import WARP
 from .warpwide import matrices
+
+FIRST_LOOK = 8  # turns until lanes that go round are looked at first
+POLLS = 200  # turns in which lanes ask memory, until others that wait get theirs
 
 
 class Blocks:
@@ -28,7 +33,10 @@ class Blocks:
     registers  {type: array (registers, lanes)}; the types of one size are views of the same bits
     ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers, and
                `meeting`, at instructions that warps do together
-    stamps     (lanes,) int64: thread and number of barriers passed, see `Seen`
+    threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
+    passed     (lanes,) int64: when each passed its block's last barrier; `rounds`, int32, how many it passed
+    warps_know (lanes, 32) int64: until when each knows what its warp's threads did, by barriers of the warp; or None
+    aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
     slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
     alive      (warps,) uint32: a bit for each thread that has not left
     groups     (lanes,) int64: how many groups of copies each thread has closed
@@ -46,7 +54,10 @@ class Blocks:
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
-        self.stamps = blocks[self.block_of] * launch.slots + thread
+        self.threads = blocks[self.block_of] * launch.slots + thread
+        self.passed = np.zeros(self.lanes, np.int64)
+        self.rounds = np.zeros(self.lanes, np.int32)
+        self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
         self.alive = self.bits(everyone)
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
         at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
@@ -58,30 +69,79 @@ class Blocks:
                 self.registers["u32"][launch.program.places[name][1]] = value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
-        self.seen = Seen(shared.nowhere // launch.program.unit, warps=launch.program.warps_wait)
+        self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.everyone, self.ready, self.waiting, self.meeting = everyone, {0: everyone}, {}, {}
+        self.aside, self.sure, self.aside_since = {}, True, 0
+        self.turns, self.check_at, self.looked, self.polled, self.polls = 0, FIRST_LOOK, None, False, 0
 
     # ---------------------------------------------------------------- who runs next
 
-    def run(self):
-        """Run to the end. Returns whether it was reached."""
-        left = self.launch.limit
-        while self.ready or self.release():
+    def run(self, last=False):
+        """Run on. Returns "done", "stuck" where all wait for what only others can change, or "over": no time is left.
+
+        last  whether there are no others that could: those who may not be stuck for ever then go on
+        """
+        launch = self.launch
+        while True:
+            if self.aside and (launch.changes != self.aside_since or not self.ready):
+                if launch.changes == self.aside_since and self.release():
+                    continue
+                if launch.changes == self.aside_since and (self.sure or not last):
+                    return "stuck"
+                self.come_back()
+            if not self.ready and not self.release():
+                return "done"
             number = min(self.ready)
-            if left <= 0:
-                self.launch.find("hang", number, "it still ran after as many instructions as it may take")
-                return False
+            self.turns += 1
+            if self.turns & 63 == 0 and launch.over(number):
+                return "over"
             lanes = self.ready.pop(number)
+            if self.goes_round(number, lanes):
+                self.arrive(self.aside, number, lanes)
+                self.aside_since = launch.changes
+                continue
+            began = number
             while lanes is not None:
                 if number >= len(self.operations):
                     break
                 if number in self.ready:
                     lanes = self.merged(lanes, self.ready.pop(number))
                 op = self.operations[number]
-                left -= 1
                 lanes = getattr(self, op.act)(op, number, lanes)
                 number += 1
-        return True
+            launch.spent += number - began
+
+    def come_back(self):
+        """Let those who stepped aside take part again."""
+        for number, lanes in self.aside.items():
+            self.arrive(self.ready, number, lanes)
+        self.aside, self.sure, self.check_at, self.looked, self.polls = {}, True, self.turns + FIRST_LOOK, None, 0
+
+    def goes_round(self, number, lanes):
+        """Whether lanes have come back to an instruction, and neither their registers nor memory have changed.
+
+        That is looked for again and again, ever more seldom. Where others wait for their turn, lanes also count as such
+        that have asked memory POLLS times; they may yet go on by themselves.
+        """
+        if self.looked and self.looked[0] == number and self.looked[1] == self.launch.changes:
+            _, _, before, state = self.looked
+            if np.array_equal(before, lanes) and all(map(np.array_equal, state, self.state(lanes))):
+                self.looked = None
+                return True
+        if self.turns >= self.check_at:
+            self.looked = (number, self.launch.changes, lanes, self.state(lanes))
+            self.check_at = self.turns + max(FIRST_LOOK, min(self.check_at, 1 << 12))
+        self.polls += self.polled
+        self.polled = False
+        if self.polls > POLLS and self.ready:
+            self.polls, self.sure = 0, False
+            return True
+        return False
+
+    def state(self, lanes):
+        """All registers of these lanes."""
+        index = self.index(lanes)
+        return [self.registers[kind][:, index].copy() for kind in ("pred", "u16", "u32", "u64")]
 
     def arrive(self, place, number, lanes):
         """Let lanes stand at an instruction, with those that stand there already."""
@@ -194,25 +254,54 @@ class Blocks:
             self.launch.find("divergent barrier", number, text, lanes.size)
             self.arrive(self.ready, number + 1, lanes)
             return True
-        passed = bool(self.waiting)
-        for number, lanes in self.waiting.items():
-            here = np.bincount(self.block_of[lanes], minlength=self.blocks.size)
-            short = np.flatnonzero((here > 0) & (here < self.launch.threads))
-            if short.size:
-                text = (
-                    f"only {here[short[0]]} of the {self.launch.threads} threads of block "
-                    f"{self.spell_block(short[0])} reach this barrier"
-                )
-                self.launch.find("divergent barrier", number, text, short.size)
-            op = self.operations[number]
-            if op.function:  # `bar.red`: a vote
-                holds = self.full(op.of[0], lanes, self.index(lanes)) != bool(op.target)
-                many = np.bincount(self.block_of[lanes], holds, self.blocks.size)
-                self.write(op.to[0], self.index(lanes), op.function(many, here)[self.block_of[lanes]])
-            self.stamps[lanes] = after_barrier(self.stamps[lanes])
-            self.arrive(self.ready, number + 1, lanes)
+        if not self.waiting:
+            return False
+        passing, now = self.waiting, self.launch.tick(min(self.waiting))
         self.waiting = {}
-        return passed
+        lanes = self.everyone[:0]
+        for some in passing.values():
+            lanes = self.merged(lanes, some)
+        self.look_for_missing(passing)
+        for number, some in passing.items():
+            op = self.operations[number]
+            self.launch.trace_barrier(self, op, number, some)
+            if op.function:  # `bar.red`: a vote
+                holds = self.full(op.of[0], some, self.index(some)) != bool(op.target)
+                here = np.bincount(self.block_of[some], minlength=self.blocks.size)
+                many = np.bincount(self.block_of[some], holds, self.blocks.size)
+                self.write(op.to[0], self.index(some), op.function(many, here)[self.block_of[some]])
+            self.arrive(self.ready, number + 1, some)
+        self.passed[lanes] = now
+        self.rounds[lanes] += 1
+        if self.launch.program.orders:
+            for block in np.unique(self.block_of[lanes]):
+                self.launch.order.together(int(self.blocks[block]))
+        return True
+
+    def look_for_missing(self, passing):
+        """Find threads that stay away from a barrier, and those of a block that wait at different ones.
+
+        A thread that has left is not waited for. passing: {instruction: lanes}
+        """
+        left = (self.alive[self.slots // WARP] >> (self.slots % WARP).astype(np.uint32)) & np.uint32(1)
+        alive = np.bincount(self.block_of, left, self.blocks.size).astype(np.int64)
+        here = {
+            number: np.bincount(self.block_of[lanes], minlength=self.blocks.size) for number, lanes in passing.items()
+        }
+        for number, many in here.items():
+            short = np.flatnonzero((many > 0) & (many < alive))
+            if not short.size:
+                continue
+            block = short[0]
+            elsewhere = [
+                f"{other[block]} wait at {self.launch.spell_line(at)}"
+                for at, other in here.items()
+                if at != number and other[block]
+            ]
+            name = f"block {self.spell_block(block)}"
+            text = f"only {many[block]} of the {alive[block]} threads of {name} reach this barrier"
+            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
+            return
 
     # ---------------------------------------------------------------- warps
 
@@ -242,8 +331,21 @@ class Blocks:
         return going if going.size else None
 
     def wait_warp(self, op, number, lanes):
-        """`bar.warp.sync`."""
-        self.stamps[lanes] = after_barrier(self.stamps[lanes], of_warp=True)
+        """`bar.warp.sync`: those who wait together know from now on what each of them did, and knew."""
+        now = self.launch.tick(number)
+        mask = self.full(op.mask, lanes, self.index(lanes)) if np.ndim(self.read(op.mask, self.index(lanes))) else None
+        warps, bit = self.slots[lanes] // WARP, self.slots[lanes] % WARP
+        key = warps if mask is None else warps << 32 | mask
+        _, group = np.unique(key, return_inverse=True)
+        know = np.zeros((group.max() + 1, WARP), np.int64)
+        np.maximum.at(know, group, self.warps_know[lanes])
+        know[group, bit] = now
+        self.warps_know[lanes] = know[group]
+        order = self.launch.order
+        if self.launch.program.orders and any(order.own.values()):
+            for one in range(know.shape[0]):
+                threads = self.threads[lanes[group == one]].tolist()
+                order.together(threads[0] // self.launch.slots, threads)
 
     def active(self, op, number, lanes):
         """`activemask`: who stands here together."""
@@ -263,8 +365,21 @@ class Blocks:
             taking[place] = True
             values = [self.spread(operand, some, index, place, warps.size) for operand in op.of]
             results = op.function(taking.reshape(-1, WARP), *values)
+            if op.instruction.name[0] == "shfl":
+                self.look_for_nobody(op, number, some, place, taking, values)
             for to, result in zip(op.to, results if isinstance(results, tuple) else (results,), strict=False):
                 self.write(to, index, np.broadcast_to(result, (warps.size, WARP)).reshape(-1)[place])
+
+    def look_for_nobody(self, op, number, lanes, place, taking, values):
+        """Find threads that a shuffle gives what a thread that takes no part would have to give."""
+        own = np.broadcast_to(np.arange(WARP, dtype=np.uint32), values[0].shape)
+        source = op.function(taking.reshape(-1, WARP), own, *values[1:])[0].reshape(-1)[place]
+        absent = ~taking[place // WARP * WARP + source]
+        if absent.any():
+            first = np.argmax(absent)
+            nobody = f"thread {source[first]} of its warp, which takes no part"
+            text = f"{self.who(lanes[first])} asks for the number of {nobody}"
+            self.launch.find("uninitialised", number, text, np.count_nonzero(absent))
 
     def spread(self, operand, lanes, index, place, warps):
         """An operand of these lanes as (warps, 32); no number for threads that take no part."""
@@ -282,7 +397,8 @@ class Blocks:
         words = in_units(place, 4, op.width)
         getting = np.repeat(lanes.reshape(-1, 1, WARP), many, axis=1).reshape(-1)
         inside = inside if inside is None else np.repeat(inside, 4)
-        self.watch_shared(op, number, getting, words.reshape(-1) * 4, inside, 4)
+        load = replace(op, act="load")
+        self.watch_shared(load, number, getting, words.reshape(-1) * 4, inside, 4)
         rows = memory.cells["b32"][words].reshape(-1, 8 * many, 4)
         index = self.index(lanes)
         for to, result in zip(op.to, matrices(rows, op.function), strict=True):
@@ -326,7 +442,8 @@ class Blocks:
             values[some, :many] = cells[place].view(np.uint8)
         _, place, inside = self.locate(op, number, doing)
         self.watch_shared(op, number, doing, place, inside, op.width)
-        self.copies.append((doing, self.groups[doing], place, values, self.stamps[doing]))
+        stamps = self.threads[doing] | self.launch.now << TIME
+        self.copies.append((doing, self.groups[doing], place, values, stamps))
         return lanes
 
     def commit(self, op, number, lanes):
@@ -337,6 +454,7 @@ class Blocks:
     def await_copies(self, op, number, lanes):
         """`cp.async.wait_group` and `wait_all`: all groups but the last `op.target` have come, -1 for all copies."""
         doing = self.doing(op, number, lanes)
+        self.launch.tick(number)
         until = np.full(self.lanes, -1)
         until[doing] = self.groups[doing] - op.target
         held, self.copies = self.copies, []
@@ -354,8 +472,10 @@ class Blocks:
         memory.cells["b32"][in_units(place, 4, width)] = values.view(np.uint32)
         units = in_units(place, unit, width)
         inside = place < memory.nowhere
-        asked, now = (np.repeat(s[inside], units.shape[1]) for s in (stamps, self.stamps[lanes]))
-        self.seen.arrive(units[inside].ravel(), asked, now)
+        self.launch.changes += 1
+        came = self.threads[lanes] | self.launch.now << TIME
+        asked, now = (np.repeat(s[inside], units.shape[1]) for s in (stamps, came))
+        self.notes.arrive(units[inside].ravel(), asked, now)
 
     # ---------------------------------------------------------------- arithmetic
 
@@ -395,46 +515,91 @@ class Blocks:
         return lanes
 
     def nothing(self, op, number, lanes):
-        """A fence: memory is always in order here."""
-        self.tally(number, lanes)
+        """A fence, and what changes nothing here."""
+        doing = self.doing(op, number, lanes)
+        if op.instruction.name[0] == "nanosleep":
+            self.polled = True
+        if doing.size and op.instruction.name[0] in ("fence", "membar") and "proxy" not in op.instruction.name[1]:
+            now = self.launch.tick(number)
+            scope = "cta" if op.scope == "cta" else "gpu"
+            for lane in doing.tolist():
+                self.launch.order.fence(int(self.threads[lane]), scope, self.done(lane, now))
         return lanes
+
+    def done(self, lane, now):
+        """The clock of what a lane knows to be done."""
+        warp = None if self.warps_know is None else self.warps_know[lane]
+        return self.launch.order.done(int(self.threads[lane]), now, int(self.passed[lane]), warp)
+
+    def pass_on(self, op, lanes, units, memory, reads, writes):
+        """What strong accesses of words publish and acquire, one lane after the other."""
+        order, now = self.launch.order, self.launch.now
+        if op.order == "weak" and op.act != "atomic":
+            if order.words:
+                for unit in units.ravel().tolist():
+                    order.words.pop((memory, unit), None)
+            return
+        scope = "cta" if op.scope == "cta" else "gpu"
+        acquires, releases = (op.order in (how, "acq_rel", "sc") for how in ("acquire", "release"))
+        for lane, unit in zip(lanes.tolist(), units[:, 0].tolist(), strict=True):
+            thread = int(self.threads[lane])
+            if reads:
+                order.read(thread, (memory, unit), scope, acquires)
+            if writes:
+                done = self.done(lane, now) if releases else None
+                order.write(thread, (memory, unit), scope, reads, done)
 
     # ---------------------------------------------------------------- memory
 
     def load(self, op, number, lanes):
         """`ld`, of one element or several."""
         doing = self.doing(op, number, lanes)
-        if doing.size:
-            cells, place = self.reach(op, number, doing)
-            values, index = cells[place], self.index(doing)
-            for part, to in enumerate(op.to):
-                self.write(to, index, values[:, part])
+        if doing.size and not self.several(self.load_once, op, number, doing):
+            self.load_once(op, number, doing)
         return lanes
+
+    def load_once(self, op, number, doing):
+        """The same, in one memory."""
+        cells, place = self.reach(op, number, doing)
+        values, index = cells[place], self.index(doing)
+        self.polled |= op.order != "weak"
+        for part, to in enumerate(op.to):
+            self.write(to, index, values[:, part])
 
     def store(self, op, number, lanes):
         """`st`, of one element or several."""
         doing = self.doing(op, number, lanes)
-        if doing.size:
-            index = self.index(doing)
-            values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
-            values = values.astype(IN_MEMORY[op.type], copy=False)
-            cells, place = self.reach(op, number, doing, values)
-            cells[place] = values
+        if doing.size and not self.several(self.store_once, op, number, doing):
+            self.store_once(op, number, doing)
         return lanes
+
+    def store_once(self, op, number, doing):
+        """The same, in one memory."""
+        index = self.index(doing)
+        values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
+        values = values.astype(IN_MEMORY[op.type], copy=False)
+        cells, place = self.reach(op, number, doing, values)
+        cells[place] = values
 
     def atomic(self, op, number, lanes):
         """`atom` and `red`."""
         doing = self.doing(op, number, lanes)
-        if doing.size:
-            cells, place = self.reach(op, number, doing)
-            index = self.index(doing)
-            before, given = np.zeros(doing.size, cells.dtype), [self.full(one, doing, index) for one in op.of[1:]]
-            for n, (where, *values) in enumerate(zip(place[:, 0], *given, strict=True)):  # one by one, in any order
-                before[n] = cells[where]
-                cells[where] = op.function(before[n], *values)
-            if op.to:
-                self.write(op.to[0], index, before)
+        if doing.size and not self.several(self.atomic_once, op, number, doing):
+            self.atomic_once(op, number, doing)
         return lanes
+
+    def atomic_once(self, op, number, doing):
+        """The same, in one memory."""
+        cells, place = self.reach(op, number, doing)
+        index = self.index(doing)
+        before, given = np.zeros(doing.size, cells.dtype), [self.full(one, doing, index) for one in op.of[1:]]
+        for n, (where, *values) in enumerate(zip(place[:, 0], *given, strict=True)):  # one by one, in any order
+            before[n] = cells[where]
+            cells[where] = op.function(before[n], *values)
+        self.launch.changes += bool((cells[place[:, 0]] != before).any())
+        if op.to:
+            self.polled = True
+            self.write(op.to[0], index, before)
 
     def reach(self, op, number, lanes, values=None):
         """Check, count and watch an access, a store of `values` (n, elements).
@@ -442,8 +607,9 @@ class Blocks:
         Returns (cells, place): memory as an array of elements, and which of them each thread moves, (n, elements).
         """
         memory, place, inside = self.locate(op, number, lanes, values)
-        if memory is self.memories["shared"] and op.act != "atomic":
-            self.watch_shared(op, number, lanes, place, inside, op.width)
+        if memory is self.memories["shared"]:
+            self.watch_shared(op, number, lanes, place, inside, op.width, values)
+        self.launch.changes += op.act == "store"
         return memory.cells[op.type], in_units(place, op.size, op.width)
 
     def locate(self, op, number, lanes, values=None):
@@ -455,12 +621,19 @@ class Blocks:
         index = self.index(lanes)
         address = self.full(op.of[0], lanes, index).astype(np.uint64)
         address += np.uint64(op.offset % (1 << 64))
-        space = op.space if op.space != "any" else self.space_of(op, address)
+        space = op.space
+        if space == "any":
+            names, which = self.spaces_of(address[:1])
+            space = names[which[0]]
         memory = self.memories[space]
         place, inside = memory.find(address, op.width)
         self.check(op, number, lanes, space, address, inside)
         if space != "local":
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
+        if self.launch.room and op.act != "meet":
+            self.launch.trace_access(
+                self, op, number, lanes, space, op.act, place if inside is None else np.where(inside, place, -1)
+            )
         if space == "global":
             self.watch_global(op, number, lanes, place, inside, values)
         else:
@@ -476,7 +649,7 @@ class Blocks:
             does = "stores" if op.act in ("store", "copy") else "loads"
             text = (
                 f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
-                f"{nearest(memory, address[first])}"
+                f"{nearest(memory, address[first], op.width)}"
             )
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
         multiple = op.width & -op.width  # a copy may read any number of bytes
@@ -485,42 +658,122 @@ class Blocks:
             text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
-    def space_of(self, op, address):
-        """The memory that these addresses lie in, for an instruction that names none."""
-        spaces = {
-            "shared" if SHARED <= one < LOCAL else "local" if LOCAL <= one < GLOBAL else "global"
-            for one in (int(address.min()), int(address.max()))
-        }
-        if len(spaces) > 1:
-            both = " and ".join(sorted(spaces))
-            raise PTXError(
-                f"line {op.instruction.line} of the PTX touches {both} memory at once, which is not "
-                f"known here: {op.instruction.text}"
-            )
-        return spaces.pop()
+    def spaces_of(self, address):
+        """The memory that each of these addresses lies in: (names, which of them, (n,))."""
+        number = np.where(address < SHARED, 2, np.searchsorted([LOCAL, GLOBAL], address, "right"))
+        return ("shared", "local", "global"), number
 
-    def watch_shared(self, op, number, lanes, place, inside, width):
+    def several(self, act, op, number, lanes):
+        """An access whose addresses lie in more than one memory, one memory after the other. Returns whether it was."""
+        if op.space != "any" or not lanes.size:
+            return False
+        address = self.full(op.of[0], lanes, self.index(lanes)).astype(np.uint64) + np.uint64(op.offset % (1 << 64))
+        names, which = self.spaces_of(address)
+        there = np.unique(which)
+        if there.size < 2:
+            return False
+        held = np.zeros(self.lanes, bool)
+        for one in there.tolist():
+            held[:] = False
+            held[lanes[which == one]] = True
+            act(replace(op, space=names[one], guard=None), number, self.everyone[held])
+        return True
+
+    def touching(self, op, number, lanes, many):
+        """Lanes that touch `many` words each, now, for `Notes`."""
+        now = self.launch.tick(number)
+        rows = np.repeat(lanes, many) if many > 1 else lanes
+        kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
+        if kind == STRONG and op.scope == "cta":
+            kind = IN_BLOCK
+
+        def ordered(before, which):
+            lanes, times = rows[which], before >> TIME
+            first = before & THREAD
+            result = np.zeros(before.size, bool)
+            if self.warps_know is not None:
+                result |= self.know_by_warp(before, lanes)
+            if self.launch.order.knowing():
+                for lane in np.unique(lanes[~result]).tolist():
+                    some = np.flatnonzero(lanes == lane)
+                    result[some] |= self.launch.order.covers(
+                        int(self.threads[lane]), first[some], times[some], kind != WEAK and op.act == "load"
+                    )
+            return result
+
+        def among(before):
+            return np.isin(before & THREAD, self.threads[lanes])
+
+        return Touching(self.threads[rows] | now << TIME, (self.passed[rows] + 1) << TIME, kind, ordered, among)
+
+    def know_by_warp(self, before, lanes):
+        """Where lanes know of earlier accesses by a barrier of their warp; bool."""
+        thread = before & THREAD
+        same = (thread // WARP == self.threads[lanes] // WARP) & (before & SEVERAL <= 1 << 30)
+        return same & (self.warps_know[lanes, thread % WARP] >= before >> TIME)
+
+    def watch_shared(self, op, number, lanes, place, inside, width, values=None):
         """Note who touches which `width` bytes of shared memory. `place`: within all copies."""
         if inside is not None:
             place, lanes = place[inside], lanes[inside]
+            values = None if values is None else values[inside]
+        if not lanes.size:
+            return
         units = in_units(place, self.launch.program.unit, width)
-        stamps, units = np.repeat(self.stamps[lanes], units.shape[1]), units.ravel()
-        late = self.seen.on_the_way(units) if self.seen.copies else None
-        if op.act in ("store", "copy"):
-            race = self.seen.write(units, stamps, op.act == "copy")
+        race, by, unwritten = self.note(self.notes, op, number, lanes, units, values)
+        if unwritten is not None and unwritten.any():
+            does = "adds to" if op.act == "atomic" else "reads"
+            row = int(np.argmax(unwritten))
+            what = self.spell_shared(units.ravel()[row], op.size)
+            text = f"{self.who(lanes[row // units.shape[1]])} {does} {what}, which no thread has written"
+            self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
+        if race is not None and race.any():
+            row = int(np.argmax(race))
+            what = self.spell_shared(units.ravel()[row], op.size)
+            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
+
+    def spell_shared(self, unit, size):
+        """An element of shared memory in words."""
+        memory = self.memories["shared"]
+        array, offset = memory.array_at(unit * self.launch.program.unit % memory.size)
+        return f"element {offset // size} of {source_name(memory.names[array])}"
+
+    def note(self, notes, op, number, lanes, units, values):
+        """Note an access. Returns (race, the stamps of those it races with, where nobody has written)."""
+        by, flat, unwritten = self.touching(op, number, lanes, units.shape[1]), units.ravel(), None
+        if self.launch.program.orders:
+            memory = "global" if notes is self.launch.notes else id(self)
+            self.pass_on(op, lanes, units, memory, op.act in ("load", "atomic"), op.act != "load")
+        if op.act == "load":
+            race, last, unwritten = notes.read(flat, by)
+        elif op.act == "atomic":
+            if "exch" not in op.instruction.name:
+                unwritten = notes.writers[flat] == 0
+            race, last = notes.write(flat, by, changes=True)
+        elif op.act == "copy":
+            race, last = notes.write(flat, by, copied=True)
         else:
-            race, unwritten = self.seen.read(units, stamps)
-            if unwritten.any():
-                text = "a thread reads shared memory that no thread has written"
-                self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
-        if race.any():
-            memory, first = self.memories["shared"], units[np.argmax(race)] * self.launch.program.unit
-            array, offset = memory.array_at(first % memory.size)
-            touched = f"element {offset // op.size} of {memory.names[array]}"
-            text = f"threads of a block touch {touched} between the same barriers, and one of them writes"
-            if late is not None and late[np.argmax(race)]:
-                text = f"a thread touches {touched} while an asynchronous copy to it is on its way"
-            self.launch.find("race", number, text, np.count_nonzero(race))
+            bits = np.ascontiguousarray(values).view(notes.cells.dtype).ravel()
+            race, last = notes.write(flat, by, bits)
+        return race, last, unwritten
+
+    def find_race(self, op, number, lane, what, stamp, many):
+        """A race of this lane with the thread of a stamp."""
+        does = {"load": "reads", "atomic": "changes"}.get(op.act, "writes")
+        if stamp >= 1 << 62:
+            text = f"{self.who(lane)} {does} {what} while an asynchronous copy to it is on its way"
+            self.launch.find("race", number, text, many)
+            return
+        other = self.launch.history[int(stamp >> TIME)]
+        act = self.operations[other].act
+        did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
+        others = self.launch.spell_thread(int(stamp & THREAD))
+        also = " and others" * bool(stamp & SEVERAL)
+        text = (
+            f"{self.who(lane)} {does} {what}, which {others}{also} {did} at {self.launch.spell_line(other)}, "
+            "and nothing orders the two"
+        )
+        self.launch.find("race", number, text, many, other)
 
     def watch_global(self, op, number, lanes, place, inside, values):
         """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
@@ -534,29 +787,27 @@ class Blocks:
                 first = np.argmax(into)
                 text = f"{self.who(lanes[first])} stores to {launch.spell(place[first], array_only=True)}"
                 launch.find("writes to an input", number, text, np.count_nonzero(into))
-        units = in_units(place[keep] - launch.writable, launch.program.unit, op.width)
-        stamps, units = np.repeat(self.stamps[lanes[keep]], units.shape[1]), units.ravel()
-        if act == "load":
-            race, _ = launch.seen.read(units, stamps)
-            race &= op.order == "weak"
-        elif act == "store":
-            harmless = launch.same_value(units, values[keep])
-            race = launch.seen.write(units, stamps) & ~harmless
-            np.add.at(launch.stored, units, 1)
-        else:
-            race = np.zeros(units.size, bool)
+        if not keep.all():
+            place, lanes = place[keep], lanes[keep]
+            values = None if values is None else values[keep]
+        if not lanes.size:
+            return
+        units = in_units(place - launch.writable, launch.program.unit, op.width)
+        race, by, _ = self.note(launch.notes, op, number, lanes, units, values)
+        if act == "store":
+            np.add.at(launch.stored, units.ravel(), 1)
+        elif act == "atomic":
             launch.stored[units] = np.maximum(launch.stored[units], 1)
         if race.any():
-            first = launch.writable + units[np.argmax(race)] * launch.program.unit
-            text = f"two threads touch {launch.spell(first)}, and one of them writes"
-            launch.find("race", number, text, np.count_nonzero(race))
+            row = int(np.argmax(race))
+            what = launch.spell(launch.writable + units.ravel()[row] * launch.program.unit)
+            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
 
     # ---------------------------------------------------------------- words for findings
 
     def who(self, lane):
         """A lane's thread and block, in words."""
-        thread = int(lane) % self.launch.threads
-        return f"thread {spelled(thread, self.launch.block)} of block {self.spell_block(self.block_of[lane])}"
+        return self.launch.spell_thread(int(self.threads[lane]))
 
     def spell_block(self, number):
         """The place in the grid of one of these blocks."""
@@ -578,12 +829,26 @@ def in_units(place, size, width):
     return (place // size)[:, None] + np.arange(max(1, width // size))
 
 
-def nearest(memory, address):
-    """How far off an address is from the array below it, or above."""
+def nearest(memory, address, width):
+    """How far off an access is from the array below it, or above."""
     for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
-        offset = int(address) - base
+        offset, name = int(address) - base, source_name(name)
         if -GAP // 2 < offset < size + GAP // 2:
-            if offset >= 0:
+            if offset >= size:
                 return f", {offset - size} bytes behind the end of {name}"
-            return f", {-offset} bytes before {name}"
+            return (
+                f", {-offset} bytes before {name}"
+                if offset < 0
+                else (f": the last {offset + width - size} of them lie behind the end of {name}")
+            )
     return ""
+
+
+def source_name(symbol):
+    """The name that an array has in the source: C++ writes `tile` of a kernel as `_ZZ6kernelPfE4tile`."""
+    found = re.search(r"^_ZZ.*E(\d+)([A-Za-z_]\w*?)(?:_\$_\d+|_\d+)?$", symbol)
+    if found:
+        for cut in range(len(found[1])):
+            if int(found[1][cut:]) == len(found[2]):
+                return found[2]
+    return symbol

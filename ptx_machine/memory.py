@@ -12,10 +12,12 @@ from .arithmetic import IN_MEMORY
 from .warps import WARP
 
 WIDEST = 16  # bytes that one access may move; each array begins on a multiple of it
-NEVER = -1
-THREAD, ANY_THREAD = (1 << 30) - 1, (1 << 31) - 1  # the bits of a stamp, see `Seen`
-OF_WARP, OF_BLOCK, SEVERAL = 1 << 31, 3 << 30, (1 << 32) - 1
-WARPS_BARRIERS, BLOCKS_BARRIERS, ON_ITS_WAY = 32, 46, 1 << 62
+THREAD = (1 << 30) - 1  # the bits of a stamp, see `Notes`
+OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
+SEVERAL_THREADS = THREAD | SEVERAL
+KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
+ALIKE = 16  # stores of several threads to one word that are remembered
+WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
 NO_NUMBER = 0x7FFFFFFF  # as float32: what nobody has set
 
 
@@ -67,86 +69,141 @@ class Memory:
         return number, int(place - self.first[number])
 
 
-class Seen:
-    """Who wrote and who read each word last, and between which barriers. Finds races and reads of what nobody wrote.
+class Notes:
+    """Who wrote and who read each word last, and when. Finds races and reads of what nobody wrote.
 
-    A stamp says who and when. Its lower 30 bits are a thread's number, with room for whole warps in each block; above
-    them stands whether it is several threads' (`OF_WARP`, `OF_BLOCK`, `SEVERAL`), then how many barriers its warp has
-    passed since its block's last one, how many its block has, and whether a copy is still on its way.
+    A stamp says who and when; 0 is nobody. Its lower 30 bits are a thread's number, with room for whole warps in each
+    block. Above them stands whether there were several (`OF_WARP`, `OF_BLOCK`, `SEVERAL`), the last of which it names;
+    then how they did it (WEAK, VOLATILE, STRONG, or IN_BLOCK: strong for threads of their block only); then the time,
+    and whether a copy is still on its way.
 
-    Two threads of one block race for a word if they touch it between the same barriers and one of them writes. That
-    they may be of one warp is no excuse: nothing promises that a warp's threads go in step, only a barrier of their
-    warp does. Threads of different blocks race whenever they do so; and whoever touches what a copy is on its way to.
+    Two threads race for a word if one of them writes, nothing orders the two accesses, and not both are strong. What
+    orders them: a barrier of the block between, for threads of a block; one of the warp, for threads of a warp; what
+    `order.Order` knows. That they are of one warp is no excuse: nothing promises that a warp's threads go in step. To
+    store what a word holds, or what another thread stores with the same instruction, is no race.
 
-    block  numbers of a block's threads, where blocks share these words; None where each has its own
-    warps  whether warps have barriers of their own
+    Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
+
+    cells  the words' values, unsigned
+        slots  numbers of a block's threads
+        near   whether only threads of one block touch the same words
     """
 
-    def __init__(self, words, block=None, warps=False):
-        self.writers = np.full(words, NEVER, np.int64)
-        self.readers = np.full(words, NEVER, np.int64)
-        self.block, self.warps, self.copies = block, warps, False
+    def __init__(self, cells, slots, near):
+        self.cells, self.slots, self.near, self.copies = cells, slots, near, False
+        self.writers, self.readers = np.zeros((2, cells.size), np.int64)
+        self.alike = {}  # {time: threads}, the last of those when several stored the same to one word
 
-    def together(self, before, stamps):
-        """Where nothing orders an earlier access before this one by another thread; bool."""
-        same = (before >> BLOCKS_BARRIERS) == (stamps >> BLOCKS_BARRIERS)
-        if self.warps:
-            same &= ((before >> WARPS_BARRIERS) == (stamps >> WARPS_BARRIERS)) | ~of_one_warp(before, stamps)
-        if self.block:
-            same |= (before != NEVER) & ~self.of_one_block(before, stamps)
-        same &= before != stamps
+    def unordered(self, before, by):
+        """Where nothing orders an earlier access before this one by another thread; bool. `by`: `Touching`."""
+        if not before.any():
+            return np.zeros(before.size, bool)
+        open_ = ((before ^ by.stamps) & SEVERAL_THREADS != 0) & (before != 0)
+        if self.near:
+            open_ &= before >= by.bounds
+        else:
+            far = (before & THREAD) // self.slots != (by.stamps & THREAD) // self.slots
+            open_ &= far | (before & SEVERAL == SEVERAL) | (before >= by.bounds)
         if self.copies:
-            same |= before >= ON_ITS_WAY
-        return same
+            open_ |= before >= ON_ITS_WAY
+        if open_.any():
+            some = np.flatnonzero(open_ & (before < ON_ITS_WAY))
+            open_[some] = ~by.ordered(before[some], some)
+            for when, threads in self.alike.items():  # it is none of their business who of them was the last
+                open_ &= (before >> TIME != when) | ~np.isin(by.stamps & THREAD, threads)
+        return open_
 
-    def of_one_block(self, some, others):
-        """Where both are of threads of one block; bool."""
-        return (some & THREAD) // self.block == (others & THREAD) // self.block
+    def strong(self, before, by):
+        """Where an earlier access and this one are both strong: those do not race; bool."""
+        kinds = before >> KIND & 3
+        same = (before & THREAD) // self.slots == (by.stamps & THREAD) // self.slots
+        both = (kinds > WEAK) & (same | (kinds != IN_BLOCK)) & (by.kind > WEAK)
+        if by.kind == IN_BLOCK:
+            both &= same
+        if by.kind == VOLATILE:  # but not within a warp whose threads do this together, and count on going in step
+            others = (before ^ by.stamps) & THREAD != 0
+            both &= ~((kinds == VOLATILE) & others & of_one_warp(before, by.stamps) & by.among(before))
+        return both
 
     def both(self, some, others):
-        """A stamp for threads of either; of the time of `others`."""
-        if not self.block and not self.warps:
-            return others | SEVERAL
-        near = True if self.block is None else self.of_one_block(some, others)
-        return others | np.where(of_one_warp(some, others), OF_WARP, np.where(near, OF_BLOCK, SEVERAL))
+        """A stamp for threads of either; of the time of `others`, and as weak as the weaker."""
+        near = (some & THREAD) // self.slots == (others & THREAD) // self.slots
+        level = np.where(of_one_warp(some, others), OF_WARP, np.where(near, OF_BLOCK, SEVERAL))
+        kinds = np.where((some >> KIND & 3 == WEAK) | (others >> KIND & 3 == WEAK), 0, 3 << KIND)
+        return (others & (~(3 << KIND) | kinds)) | np.maximum(level, some & SEVERAL)
 
     def names(self, some, others):
         """Where a stamp of threads that touch a word at once stands for another of these, too; bool."""
-        near = True if self.block is None else self.of_one_block(some, others)
-        warp, block = some & OF_BLOCK == OF_WARP, some & OF_BLOCK == OF_BLOCK
-        return (some == others) | (warp & of_one_warp(some, others)) | (block & near) | (some & SEVERAL == SEVERAL)
+        near = (some & THREAD) // self.slots == (others & THREAD) // self.slots
+        level = some & SEVERAL
+        return (
+            (some == others)
+            | ((level == OF_WARP) & of_one_warp(some, others))
+            | ((level == OF_BLOCK) & near)
+            | (level == SEVERAL)
+        )
 
-    def untouched(self, words):
-        """Where nobody has read or written yet; bool."""
-        return (self.writers[words] == NEVER) & (self.readers[words] == NEVER)
-
-    def on_the_way(self, words):
-        """Where a copy has been asked for and not waited for; bool."""
-        return self.writers[words] >= ON_ITS_WAY
-
-    def read(self, words, stamps):
-        """Note loads. Returns (race, unwritten), each bool."""
-        last = self.writers[words]
-        before = self.readers[words]
-        others = self.together(before, stamps)
-        noted = np.where(others, self.both(before, stamps), stamps)
-        self.readers[words] = noted
-        lost = self.readers[words] != noted  # another thread of the same instruction read that word, too
+    def note(self, held, words, stamps):
+        """Note several threads at once; of those at one word, one stamp that stands for all."""
+        held[words] = stamps
+        lost = held[words] != stamps
         if lost.any():
-            self.readers[words[lost]] = self.both(self.readers[words[lost]], stamps[lost])
-            for _ in range(2 if self.block or self.warps else 0):  # of several such, one has its way: once more for
-                held = self.readers[words]  # other warps, and for other blocks
-                missing = ~self.names(held, stamps)
-                self.readers[words[missing]] = self.both(held[missing], stamps[missing])
-        return self.together(last, stamps), last == NEVER
+            held[words[lost]] = self.both(held[words[lost]], stamps[lost])
+            for _ in range(2):  # of several such, one has its way: once more for other warps, and for other blocks
+                now = held[words]
+                missing = ~self.names(now, stamps)
+                if not missing.any():
+                    break
+                held[words[missing]] = self.both(now[missing], stamps[missing])
 
-    def write(self, words, stamps, copied=False):
-        """Note stores, or copies that are on their way from now on. Returns where they race; bool."""
-        race = self.together(self.writers[words], stamps) | self.together(self.readers[words], stamps)
+    def read(self, words, by):
+        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
+        last, before = self.writers[words], self.readers[words]
+        others = self.unordered(before, by)
+        stamps = np.where(others, self.both(before, by.stamps), by.stamps) if others.any() else by.stamps
+        self.note(self.readers, words, stamps)
+        race = self.unordered(last, by)
+        if race.any():
+            race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
+        return race, last, last == 0
+
+    def write(self, words, by, values=None, copied=False, changes=False):
+        """Note stores of `values`, copies that are on their way from now on, or atomics, that change what they read.
+
+        Returns (race, last): where they race, and with which stamps.
+        """
+        last, readers = self.writers[words], self.readers[words]
+        race = self.unordered(last, by)
+        if race.any():
+            race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
+        late = self.unordered(readers, by)
+        if late.any():
+            late &= ~self.strong(readers, by)
+            last = np.where(late & ~race, readers, last)
+            race |= late
         if copied:
-            self.copies, stamps = True, stamps | ON_ITS_WAY
-        self.writers[words] = stamps
-        return race | (self.writers[words] != stamps)
+            self.copies, stamps = True, by.stamps | ON_ITS_WAY
+            self.writers[words] = stamps
+            other = self.writers[words]
+            return race | (other != stamps), np.where(race, last, other)
+        if changes:
+            open_ = self.unordered(self.writers[words], by)
+            self.note(self.writers, words, np.where(open_, self.both(self.writers[words], by.stamps), by.stamps))
+            return race, last
+        if race.any():
+            race &= (self.cells[words] != values) | (last >= ON_ITS_WAY)
+        self.writers[words] = by.stamps
+        other = self.writers[words]
+        if (other != by.stamps).any() and by.kind in (WEAK, VOLATILE):
+            self.cells[words] = values  # of several stores to a word in one instruction, one remains
+            differ = self.cells[words] != values
+            last = np.where(differ & ~race, other, last)
+            race |= differ
+            if not differ.all():
+                self.alike[int(by.stamps[0] >> TIME)] = by.stamps & THREAD
+                if len(self.alike) > ALIKE:
+                    del self.alike[next(iter(self.alike))]
+        return race, last
 
     def arrive(self, words, asked, stamps):
         """Note that copies have come, those of stamps `asked`: as if their threads had stored there now."""
@@ -154,15 +211,21 @@ class Seen:
         self.writers[words[came]] = stamps[came]
 
 
+class Touching:
+    """Threads that touch words now, one row a word.
+
+        stamps, bounds  of each: see `Notes`; what came before `bounds` came before its block's last barrier
+        kind            ALIKE = 16  # stores of several threads to one word that are remembered
+    WEAK, VOLATILE, STRONG or IN_BLOCK
+        ordered         asked for earlier stamps and their rows: where something but a block's barrier orders them
+        among           asked for earlier stamps: where that thread takes part now
+    """
+
+    def __init__(self, stamps, bounds, kind, ordered, among):
+        self.stamps, self.bounds, self.kind = stamps | (kind << KIND), bounds, kind
+        self.ordered, self.among = ordered, among
+
+
 def of_one_warp(some, others):
     """Where both stamps are of threads of one warp; bool."""
-    return (some & ANY_THREAD) // WARP == (others & ANY_THREAD) // WARP
-
-
-def after_barrier(stamps, of_warp=False):
-    """The stamps of threads that pass a barrier, of their block or of their warp. (A count starts again at its end.)"""
-    if of_warp:
-        passed = ((stamps >> WARPS_BARRIERS) + 1) % (1 << BLOCKS_BARRIERS - WARPS_BARRIERS)
-        return stamps >> BLOCKS_BARRIERS << BLOCKS_BARRIERS | passed << WARPS_BARRIERS | stamps & SEVERAL
-    passed = ((stamps >> BLOCKS_BARRIERS) + 1) % (1 << 62 - BLOCKS_BARRIERS)
-    return passed << BLOCKS_BARRIERS | stamps & SEVERAL
+    return (some & THREAD) // WARP == (others & THREAD) // WARP

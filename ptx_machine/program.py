@@ -54,6 +54,7 @@ BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many 
     ("and", "pred"): lambda many, every: many == every,
     ("or", "pred"): lambda many, every: many > 0,
 }
+ORDERING = ("acquire", "release", "acq_rel", "sc")
 ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
 SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}  # `membar.gl` is of the GPU
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
@@ -112,6 +113,7 @@ class Decoded:
     rows     {bits: how many registers}; 1 bit for predicates
     places   {register: (bits, row)}
     symbols  {shared or local array: address}
+    orders   whether it has a fence, an acquire or a release
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
 
@@ -133,7 +135,12 @@ class Decoded:
         self.operations = [self.decode(instruction) for instruction in program.code]
         watched = [op.size for op in self.operations if op.width and op.space != "local"]
         self.warps_wait = any(op.act == "meet" and op.then == "wait_warp" for op in self.operations)
+        self.orders = any(op.order in ORDERING or op.instruction.name[0] == "fence" for op in self.operations)
         self.unit = min([4, *watched])
+
+    def memory_of_block(self):
+        """Bytes of shared memory that a block takes."""
+        return sum(size for _, _, size in self.shared)
 
     def place(self, name, bits):
         """A register's place: the next row of those with that many bits."""

@@ -1,6 +1,8 @@
 """What came of running PTX."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 LOADS_AND_STORES = (
     "global load",
@@ -24,6 +26,7 @@ class Finding:
     message  a sentence: the first time it happened, and how many times it did
     line     1-based line of the PTX, `text` its text; 0 and "" where it is about no line
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
+    other, other_source  of a race: the same lines of the earlier access; 0 otherwise
     """
 
     kind: str
@@ -31,6 +34,8 @@ class Finding:
     line: int = 0
     text: str = ""
     source: int = 0
+    other: int = 0
+    other_source: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,18 +65,48 @@ class Requests:
     paired: int
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Access:
+    """What one instruction did to one memory, or a barrier, for all the threads that did it together.
+
+    line     1-based line of the PTX, `source` that of its source, 0 where the PTX does not say; `text` the instruction
+    memory   "global", "shared" or "local"; "" of a barrier
+    act      "load", "store", "atomic", "copy" (the store of an asynchronous one) or "barrier"
+    blocks   (n,) int32: the number of each thread's block in the grid; `threads`, its number in the block; x runs
+             fastest, then y
+    rounds   (n,) int32: how many barriers of its block each had passed
+    arrays   names of the arrays that are touched; "" for what lies outside of all
+    array    (n,) int32: which of them each thread touches, a number in `arrays`
+    offsets  (n,) int64: from which byte of it on; `bytes` how many
+    """
+
+    line: int
+    source: int
+    text: str
+    memory: str
+    act: str
+    blocks: np.ndarray
+    threads: np.ndarray
+    rounds: np.ndarray
+    arrays: tuple = ()
+    array: np.ndarray | None = None
+    offsets: np.ndarray | None = None
+    bytes: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Run:
     """What came of running a kernel; true if nothing was found.
 
     arrays    what each array among the arguments holds afterwards, in their order: a tuple of arrays like those
-    stores    how often each of their elements was stored: a tuple of int64 arrays of the same shapes. Atomic additions
+    stores    how often each of their elements was stored: a tuple of int32 arrays of the same shapes. Atomic additions
               to an element count as one store. Of an element of more than 4 bytes, it is its first 4 that count.
     executed  {kind: instructions that threads executed}, for all KINDS
     by_line   {line of the PTX: instructions that warps executed there}
     requests  tuple of `Requests`, in the order of the PTX
     findings  tuple of `Finding`; empty when nothing is wrong
     variables {name: bytes that each variable of the text holds afterwards, an array of uint8}
+    trace     tuple of `Access`, in the order in which they happened; empty where it was not asked for
     """
 
     arrays: tuple
@@ -80,7 +115,8 @@ class Run:
     by_line: dict
     requests: tuple
     findings: tuple
-    variables: dict
+    variables: dict = field(default_factory=dict, kw_only=True)
+    trace: tuple = field(default=(), kw_only=True)
 
     def __bool__(self):
         return not self.findings
@@ -121,5 +157,6 @@ class Run:
             lines.append(f"  shared: {self.moved('shared')}, {rounds}")
         for finding in self.findings:
             lines.append(f"  {finding.kind}: {finding.message}")
-            lines += [f"    line {finding.line} of the PTX: {finding.text}"] * bool(finding.line)
+            source = f" (line {finding.source} of the source)" * bool(finding.source)
+            lines += [f"    line {finding.line} of the PTX{source}: {finding.text}"] * bool(finding.line)
         return "\n".join(lines + ["  no finding"] * (not self.findings))

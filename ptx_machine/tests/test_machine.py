@@ -93,6 +93,7 @@ def test_an_endless_loop_is_a_hang_and_a_trap_an_error():
     run, out, _ = by_hand("again: bra again;", limit=50)
     (hang,) = run.findings
     assert hang.kind == "hang" and hang.text == "bra again" and np.isnan(out).all()
+    assert "nothing changes any more" in hang.message
     run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 exit;\nmov.f32 %f1, 0f00000000;")
     assert run and run.executed["branch"] == 2 + 30 and np.count_nonzero(np.isnan(out)) == 2
     run, out, _ = by_hand("setp.ge.u32 %p1, %r1, 30;\n@%p1 trap;\nmov.f32 %f1, 0f00000000;")
@@ -120,9 +121,12 @@ def test_a_barrier_holds_a_block_until_all_have_come():
     (race,) = run.findings
     assert race.kind == "race" and race.text == "ld.shared.f32 %f1, [%rd4]" and race.line == 28
     assert "element 63 of here" in race.message and race.message.endswith("(64 times)")
-    run, _, _ = by_hand(body.replace("bar.sync", "setp.lt.u32 %p1, %r1, 60;\n@%p1 bar.sync"), threads=64)
-    divergent = next(one for one in run.findings if one.kind == "divergent barrier")
-    assert divergent.message == "only 60 of the 64 threads of block (0, 0) reach this barrier"
+    some = body.replace("bar.sync", "setp.lt.u32 %p1, %r1, 60;\n@%p1 bar.sync")
+    run, _, _ = by_hand(some + "\nbar.sync 0;", threads=64)
+    (divergent,) = (one for one in run.findings if one.kind == "divergent barrier")
+    assert divergent.message == (
+        "only 60 of the 64 threads of block (0, 0) reach this barrier; 4 wait at line 30 of the PTX"
+    )
     run, _, _ = by_hand(body.replace("st.shared.f32 [%rd5], %f1;", ""), threads=64)
     assert kinds(run) == {"uninitialised"} and np.isnan(run.arrays[1]).all()
 
@@ -157,14 +161,16 @@ def test_a_shared_array_is_checked_and_what_memory_an_address_means():
         assert np.isnan(out).all()
 
 
-def test_an_address_must_lie_in_one_memory():
-    with pytest.raises(PTXError, match="global and shared memory at once"):
-        by_hand("""
+def test_addresses_of_several_memories_may_stand_in_one_instruction():
+    run, out, a = by_hand("""
         .shared .align 4 .b8 here[128];
         mov.u64 %rd4, here;
+        mov.f32 %f1, 0f40E00000;
         setp.eq.u32 %p1, %r1, 0;
+        @%p1 st.shared.f32 [%rd4], %f1;
         selp.b64 %rd4, %rd4, %rd1, %p1;
         ld.f32 %f1, [%rd4];""")
+    assert run and out[0] == 7 and np.array_equal(out[1:], a[1:])
 
 
 def test_stores_to_global_memory_are_watched():
@@ -173,7 +179,7 @@ def test_stores_to_global_memory_are_watched():
     run, out, a = by_hand(load + store)
     assert run and (run.stores[1] == 2).all() and not run.stores[0].any() and np.array_equal(out, a)
     run, out, _ = by_hand(load + first)  # all threads store to one element
-    assert "two threads touch out[0], and one of them writes (3" in run.findings[0].message and kinds(run) == {"race"}
+    assert "writes out[0], which thread" in run.findings[0].message and kinds(run) == {"race"}
     assert run.stores[1].tolist() == [32] + [0] * 31
     run, out, _ = by_hand("mov.f32 %f1, 0f3F800000;\n" + first)  # all store the same
     assert run and out[0] == 1
@@ -294,14 +300,14 @@ def test_arguments_of_any_type_by_position():
     assert given(2, 3, np.uint8(4), True, 0, 0)[:4].view("f4") == 2
     fine = [1.5, 2.5, -7, 0, 200, 1]
     for position, wrong, error, words in (
-        (2, "1", TypeError, "argument 2 is '1'; the kernel takes a number of type .f64 there"),
-        (3, 1.5, TypeError, "argument 3 is 1.5; the kernel takes a number of type .s32"),
-        (3, 1 << 32, ValueError, "argument 3 is 4294967296, which has no place"),
+        (2, "1", TypeError, "argument 2 \\(y\\) is '1'; the kernel takes a number of type .f64 there"),
+        (3, 1.5, TypeError, "argument 3 \\(n\\) is 1.5; the kernel takes a number of type .s32"),
+        (3, 1 << 32, ValueError, "argument 3 \\(n\\) is 4294967296, which has no place"),
         (3, -(1 << 31) - 1, ValueError, "argument 3"),
         (4, np.float64(0.1), TypeError, "argument 4"),
         (4, 0.1, TypeError, "argument 4"),
         (5, -129, ValueError, "argument 5"),
-        (1, np.zeros(2), TypeError, "argument 1 is an array; the kernel takes a number of type .f32"),
+        (1, np.zeros(2), TypeError, "argument 1 \\(x\\) is an array; the kernel takes a number of type .f32"),
     ):
         with pytest.raises(error, match=words):
             given(*[wrong if place == position else value for place, value in enumerate(fine, 1)])
@@ -326,9 +332,7 @@ def test_the_same_array_twice_is_one_and_the_callers_stay_as_they_are():
     assert len(run.arrays) == 1 and run.arrays[0].tolist() == [[5], [5]] and run.stores[0].tolist() == [[2], [0]]
     run = ptx_machine.run(text, (1,), (1,), [a, a.copy()])
     assert [one.tolist() for one in run.arrays] == [[[2], [5]], [[5], [5]]] and a.tolist() == [[1], [5]]
-    with pytest.raises(ValueError, match="argument 1 is no C-contiguous array"):
-        ptx_machine.run(text, (1,), (1,), [a, np.zeros((4, 4), np.float32)[:, 1]])
-    with pytest.raises(ValueError, match="argument 0 is no C-contiguous array of numbers"):
+    with pytest.raises(ValueError, match="argument 0 is an array of Python objects"):
         ptx_machine.run(text, (1,), (1,), [np.array([object()]), a])
 
 

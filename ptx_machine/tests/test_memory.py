@@ -2,31 +2,55 @@
 
 import numpy as np
 
-from ptx_machine.memory import BLOCKS_BARRIERS, Memory, Seen
+from ptx_machine.memory import STRONG, TIME, WEAK, Memory, Notes, Touching
+
+
+def touching(*threads, now, passed=0, kind=WEAK):
+    """Threads that touch a word each, after a barrier that all of their block passed at that time."""
+    stamps = np.array(threads) + (now << TIME)
+    nobody = lambda before, some: np.zeros(before.size, bool)  # noqa: E731
+    bounds = np.full(len(threads), passed + 1) << TIME
+    return Touching(stamps, bounds, kind, nobody, lambda before: np.zeros(before.size, bool))
+
+
+def notes(near=True):
+    return Notes(np.zeros(8, np.uint32), 32, near)
 
 
 def test_races_are_seen_between_the_same_barriers_only():
-    def stamps(*threads, barriers=0):
-        return np.array(threads) + (barriers << BLOCKS_BARRIERS)
+    word, one = np.array([5]), np.ones(2, np.uint32)
+    seen = notes()
+    assert seen.read(word, touching(1, now=1))[2].all()  # nobody wrote it
+    assert seen.write(word, touching(2, now=2), one[:1])[0].all()  # thread 1 has just read it
+    seen.cells[5] = 1
+    assert not seen.write(word, touching(3, now=3), one[:1])[0].any()  # what it holds
+    assert not seen.write(word, touching(2, now=5, passed=4), 2 * one[:1])[0].any()
+    assert not seen.read(word, touching(2, now=6, passed=4))[0].any()  # one's own
+    assert seen.read(word, touching(3, now=7, passed=4))[0].all()
+    assert not seen.read(word, touching(3, now=9, passed=8))[0].any()
+    seen = notes()
+    assert seen.write(np.array([1, 1]), touching(0, 1, now=1), np.arange(2, dtype=np.uint32))[0].any()  # at once
+    assert not seen.write(np.array([6, 6]), touching(0, 1, now=1), one)[0].any()  # the same number
+    assert not seen.read(np.array([6, 6]), touching(0, 1, now=2))[0].any()
+    assert seen.read(np.array([6]), touching(2, now=2))[0].all()
+    seen.read(np.array([2, 2]), touching(0, 1, now=1))
+    assert seen.write(np.array([2]), touching(1, now=2), one[:1])[0].all()  # the other reader is not forgotten
+    seen.read(np.array([3]), touching(0, now=1))
+    seen.read(np.array([3]), touching(1, now=2))
+    assert seen.write(np.array([3]), touching(1, now=3), one[:1])[0].all()  # nor one that read before
+    across = notes(near=False)
+    across.write(word, touching(1, now=1), one[:1])
+    assert across.write(word, touching(40, now=9, passed=8), one[:1])[0].all()
 
-    word = np.array([5])
-    seen = Seen(8)
-    assert seen.read(word, stamps(1))[1].all()  # nobody wrote it
-    assert seen.write(word, stamps(2)).all()  # thread 1 has just read it
-    assert not seen.write(word, stamps(2, barriers=1)).any() and not seen.read(word, stamps(2, barriers=1))[0].any()
-    assert not seen.write(word, stamps(2, barriers=1)).any()  # one's own
-    seen.write(word, stamps(2))
-    assert seen.read(word, stamps(3))[0].all() and not seen.read(word, stamps(3, barriers=1))[0].any()
-    seen = Seen(8)
-    assert seen.write(np.array([1, 1]), stamps(0, 1)).any()  # in one instruction
-    seen.read(np.array([2, 2]), stamps(0, 1))
-    assert seen.write(np.array([2]), stamps(1)).all()  # the other reader is not forgotten
-    seen.read(np.array([3]), stamps(0))
-    seen.read(np.array([3]), stamps(1))
-    assert seen.write(np.array([3]), stamps(1)).all()  # nor one that read before
-    across = Seen(8, block=4)
-    across.write(word, stamps(1))
-    assert across.write(word, stamps(6, barriers=3)).all() and not Seen(8).write(word, stamps(6)).any()
+
+def test_strong_accesses_race_with_weak_ones_only():
+    word, one = np.array([5]), np.ones(1, np.uint32)
+    seen = notes(near=False)
+    assert not seen.write(word, touching(1, now=1, kind=STRONG), changes=True)[0].any()
+    assert not seen.write(word, touching(40, now=2, kind=STRONG), changes=True)[0].any()
+    assert not seen.read(word, touching(70, now=3, kind=STRONG))[0].any()
+    assert seen.read(word, touching(40, now=4))[0].all()  # others have changed it, too
+    assert seen.write(word, touching(1, now=5, kind=STRONG), one)[0].all()  # that one was weak
 
 
 def test_an_access_must_lie_in_one_array():

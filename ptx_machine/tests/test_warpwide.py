@@ -131,7 +131,11 @@ def test_a_thread_that_takes_no_part_gives_no_number():
     end:"""
     values = np.arange(32, dtype=np.uint32)[:, None]
     run, got = together(body, values, 1)
-    assert run and got[:4, 0].tolist() == [4, 5, 6, 7] and np.isnan(got[4:8].view(np.float32)).all()
+    (finding,) = run.findings
+    assert finding.kind == "uninitialised" and "thread (4, 0) of block (0, 0) asks for the number of thread 8" in (
+        finding.message
+    )
+    assert got[:4, 0].tolist() == [4, 5, 6, 7] and np.isnan(got[4:8].view(np.float32)).all()
 
 
 def test_threads_wait_for_those_that_the_mask_names_and_no_others():

@@ -9,8 +9,9 @@ import numpy as np
 
 from .arithmetic import IN_MEMORY
 from .limits import refuse_launch
-from .machine import Blocks, in_units, source_name, spelled
+from .machine import Blocks, in_units, spelled
 from .memory import Memory, Notes
+from .names import plain_name
 from .order import Order
 from .program import GLOBAL, bytes_of, decoded
 from .results import KINDS, Access, Finding, Requests, Run
@@ -153,7 +154,8 @@ class Launch:
             raise TypeError(f"{program.program.name} takes {len(takes)} arguments; {len(args)} are given.")
         self.parameters = []
         for position, (value, (name, kind)) in enumerate(zip(args, takes.items(), strict=True)):
-            called = f"argument {position} ({names.get(position, name)})"
+            name = names.get(position, "" if "_param_" in name else name)  # a compiler's name tells nothing
+            called = f"argument {position}" + f" ({name})" * bool(name)
             pointed_at, offset = pointed(value)
             if pointed_at is not None and kind not in POINTERS:
                 raise TypeError(f"{called} is an array; the kernel takes a number of type .{kind} there.")
@@ -305,7 +307,7 @@ class Launch:
     def spell(self, place, array_only=False):
         """The name of the array at a place of global memory, and the element of it: "argument 2[3, 4]"."""
         number, offset = self.memory.array_at(place)
-        name, array = source_name(self.memory.names[number]), self.shown[number]
+        name, array = plain_name(self.memory.names[number]), self.shown[number]
         if array_only:
             return name
         index = np.unravel_index(offset // array.itemsize, array.shape)
@@ -361,7 +363,7 @@ class Launch:
         which = np.where(place < 0, -1, np.searchsorted(memory.first, place, "right") - 1)
         numbers, which = np.unique(which, return_inverse=True)
         offsets = np.where(place < 0, 0, place - memory.first[numbers[which]])
-        names = tuple("" if one < 0 else source_name(memory.names[one]) for one in numbers)
+        names = tuple("" if one < 0 else plain_name(memory.names[one]) for one in numbers)
         self.keep(blocks, op, lanes, space, act, names, which.astype(np.int32), offsets, op.width)
 
     def trace_barrier(self, blocks, op, number, lanes):

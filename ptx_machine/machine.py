@@ -12,13 +12,13 @@ How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithm
 of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `results`.
 """
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES
 from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching
+from .names import plain_name
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .warps import WARP
 from .warpwide import matrices
@@ -736,7 +736,7 @@ class Blocks:
         """An element of shared memory in words."""
         memory = self.memories["shared"]
         array, offset = memory.array_at(unit * self.launch.program.unit % memory.size)
-        return f"element {offset // size} of {source_name(memory.names[array])}"
+        return f"element {offset // size} of {plain_name(memory.names[array])}"
 
     def note(self, notes, op, number, lanes, units, values):
         """Note an access. Returns (race, the stamps of those it races with, where nobody has written)."""
@@ -832,7 +832,7 @@ def in_units(place, size, width):
 def nearest(memory, address, width):
     """How far off an access is from the array below it, or above."""
     for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
-        offset, name = int(address) - base, source_name(name)
+        offset, name = int(address) - base, plain_name(name)
         if -GAP // 2 < offset < size + GAP // 2:
             if offset >= size:
                 return f", {offset - size} bytes behind the end of {name}"
@@ -842,13 +842,3 @@ def nearest(memory, address, width):
                 else (f": the last {offset + width - size} of them lie behind the end of {name}")
             )
     return ""
-
-
-def source_name(symbol):
-    """The name that an array has in the source: C++ writes `tile` of a kernel as `_ZZ6kernelPfE4tile`."""
-    found = re.search(r"^_ZZ.*E(\d+)([A-Za-z_]\w*?)(?:_\$_\d+|_\d+)?$", symbol)
-    if found:
-        for cut in range(len(found[1])):
-            if int(found[1][cut:]) == len(found[2]):
-                return found[2]
-    return symbol

@@ -13,8 +13,8 @@ def plain_name(name: str) -> str:
     """
     if not name.startswith("_Z"):
         return name
-    if name.startswith("_ZZ"):  # of a function's own: its name comes last, such as E4tile or E4tile_0
-        ends = re.finditer(r"E(?=(\d+)([A-Za-z_]\w*?)(?:_\d+)?$)", name)
+    if name.startswith("_ZZ"):  # of a function's own: its name comes last, such as E4tile, E4tile_0 or E4tile_$_0
+        ends = re.finditer(r"E(?=(\d+)([A-Za-z_]\w*?)(?:(?:_\$)?_\d+)?$)", name)
         return next((found[2] for found in ends if int(found[1]) == len(found[2])), name)
     nested = name[2:3] == "N"
     at, parts = re.compile(r"_ZN?[KVrRO]*L?").match(name).end(), []

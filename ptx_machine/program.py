@@ -133,10 +133,32 @@ class Decoded:
         self.symbols = {name: address for name, address, _ in placed}
         self.symbols |= {array.name: self.shared[-1][1] for array in by_launch}
         self.operations = [self.decode(instruction) for instruction in program.code]
+        self.excuse_guesses()
         watched = [op.size for op in self.operations if op.width and op.space != "local"]
         self.warps_wait = any(op.act == "meet" and op.then == "wait_warp" for op in self.operations)
         self.orders = any(op.order in ORDERING or op.instruction.name[0] == "fence" for op in self.operations)
         self.unit = min([4, *watched])
+
+    def excuse_guesses(self):
+        """Let a load of what a compare-and-swap of this kernel swaps be strong: it is a first guess.
+
+        Where that guess is wrong, nothing is lost. CUDA's guide makes atomics of its own so.
+        """
+        moved = {}  # {register: (register, offset)} of what `add` of a number makes
+        for op in self.operations:
+            if op.instruction.name in (("add", "s64"), ("add", "u64")) and isinstance(op.of[0], tuple):
+                if not isinstance(op.of[1], tuple):
+                    moved[op.to[0][1]] = op.of[0][1], int(op.of[1])
+
+        def place(op):
+            row = op.of[0][1] if isinstance(op.of[0], tuple) else op.of[0]
+            row, more = moved.get(row, (row, 0))
+            return row, more + op.offset
+
+        swapped = {place(op) for op in self.operations if op.act == "atomic" and "cas" in op.instruction.name}
+        for op in self.operations:
+            if op.act == "load" and op.order == "weak" and place(op) in swapped:
+                op.order, op.scope = "relaxed", "gpu"
 
     def memory_of_block(self):
         """Bytes of shared memory that a block takes."""

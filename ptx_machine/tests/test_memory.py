@@ -33,11 +33,11 @@ def test_races_are_seen_between_the_same_barriers_only():
     assert not seen.write(np.array([6, 6]), touching(0, 1, now=1), one)[0].any()  # the same number
     assert not seen.read(np.array([6, 6]), touching(0, 1, now=2))[0].any()
     assert seen.read(np.array([6]), touching(2, now=2))[0].all()
-    seen.read(np.array([2, 2]), touching(0, 1, now=1))
-    assert seen.write(np.array([2]), touching(1, now=2), one[:1])[0].all()  # the other reader is not forgotten
-    seen.read(np.array([3]), touching(0, now=1))
-    seen.read(np.array([3]), touching(1, now=2))
-    assert seen.write(np.array([3]), touching(1, now=3), one[:1])[0].all()  # nor one that read before
+    seen.read(np.array([2, 2]), touching(0, 1, now=2))
+    assert seen.write(np.array([2]), touching(1, now=3), one[:1])[0].all()  # the other reader is not forgotten
+    seen.read(np.array([3]), touching(0, now=2))
+    seen.read(np.array([3]), touching(1, now=3))
+    assert seen.write(np.array([3]), touching(1, now=4), one[:1])[0].all()  # nor one that read before
     across = notes(near=False)
     across.write(word, touching(1, now=1), one[:1])
     assert across.write(word, touching(40, now=9, passed=8), one[:1])[0].all()

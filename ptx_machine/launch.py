@@ -51,8 +51,8 @@ def run(
             into an array is a pair: the array, and bytes from its first element.
     kernel  its name, where the text holds several
     names   {position: name} of arguments, for messages; "argument 0" and so on for others
-    limit   how many instructions threads may take, counted once for those that take them together, before that is a
-            finding, "hang"; None for as many as there are
+    limit   how many instructions blocks that run side by side may take together before that is a finding, "hang";
+            None for as many as there are
     shared  bytes of shared memory beyond the kernel's own, for its `extern` array
     variables  {name: array} what constants and variables of the text hold instead of what it says
     seconds of computing here, before that is a finding, "hang", too. Threads that wait for what no other thread will
@@ -233,7 +233,7 @@ class Launch:
         self.until, waiting, state = time.thread_time() + self.seconds, [], ""
         with np.errstate(all="ignore"):
             for start in range(0, blocks.size, at_once):
-                some = Blocks(self, blocks[start : start + at_once])
+                some, self.spent = Blocks(self, blocks[start : start + at_once]), 0
                 waiting, state = self.go_on([*waiting, some], last=False)
                 if state == "over":
                     break

@@ -146,9 +146,9 @@ class Decoded:
         """
         moved = {}  # {register: (register, offset)} of what `add` of a number makes
         for op in self.operations:
-            if op.instruction.name in (("add", "s64"), ("add", "u64")) and isinstance(op.of[0], tuple):
-                if not isinstance(op.of[1], tuple):
-                    moved[op.to[0][1]] = op.of[0][1], int(op.of[1])
+            adds = op.instruction.name in (("add", "s64"), ("add", "u64"))
+            if adds and isinstance(op.of[0], tuple) and not isinstance(op.of[1], tuple):
+                moved[op.to[0][1]] = op.of[0][1], int(op.of[1])
 
         def place(op):
             row = op.of[0][1] if isinstance(op.of[0], tuple) else op.of[0]

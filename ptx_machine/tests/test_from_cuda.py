@@ -199,7 +199,7 @@ def test_constants_variables_and_structures():
         ValueError, match=r"other, of 4 bytes, is no variable of this PTX; it has .*weights of 20 bytes"
     ):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), settings, variables={"other": zeros(1)})
-    with pytest.raises(TypeError, match="argument 2 is 7; the kernel takes a structure of 16 bytes there"):
+    with pytest.raises(TypeError, match=r"argument 2 \(s\) is 7; the kernel takes a structure of 16 bytes there"):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), 7)
 
 

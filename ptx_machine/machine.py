@@ -24,7 +24,7 @@ from .warps import WARP
 from .warpwide import matrices
 
 FIRST_LOOK = 8  # turns until lanes that go round are looked at first
-POLLS = 200  # turns in which lanes ask memory, until others that wait get theirs
+POLLS = 16  # turns in which lanes ask memory, until others that wait get theirs
 
 
 class Blocks:

@@ -52,13 +52,14 @@ class Order:
 
     own     {kind: {thread: Clock}}, for all KINDS; of a thread that is not there, what its block has in `blocks`
     blocks  {kind: {block: Clock}}
+    last    {(thread, scope, whether it acquired): what it found released when it read a word last}
     words   {(memory, unit): {"gpu" or a block: Clock}}: what was released with a word, to whom
     """
 
     def __init__(self, slots):
         self.slots = slots
         self.own, self.blocks = ({kind: {} for kind in KINDS} for _ in range(2))
-        self.words = {}
+        self.words, self.last = {}, {}
 
     def of(self, kind, thread):
         """The `Clock` of that kind of a thread, or None."""
@@ -122,8 +123,9 @@ class Order:
     def read(self, thread, word, scope, acquires):
         """A thread's strong read of a word."""
         held = self.words.get(word)
-        if not held:
-            return
+        if not held or self.last.get((thread, scope, acquires)) is held:
+            return  # nothing was released, or nothing since it asked last
+        self.last[thread, scope, acquires] = held
         block = thread // self.slots
         near = held.get(block)
         seen = merged(held.get("gpu"), near) if scope == "gpu" else near

@@ -1,5 +1,6 @@
 """A launch of a kernel: its arguments in global memory, all its blocks, and what was counted and found."""
 
+import itertools
 import operator
 import time
 from array import array as growing
@@ -44,7 +45,8 @@ def run(
     grid    blocks along x, y and z; one to three whole numbers
     block   threads of a block along x, y and z
     args    the kernel's arguments, by position: NumPy arrays where it takes a pointer, numbers elsewhere; for a
-            structure, bytes or a NumPy scalar of its size. They stay as they are. Of a view, such as `a[1:]` or `a.T`,
+            structure, a dict of its members in their order, arrays among them where it holds pointers, or bytes or a
+            NumPy scalar of its size. They stay as they are. Of a view, such as `a[1:]` or `a.T`,
             the kernel gets the address of its first element, and may touch all of `a`; the same array twice is one
             array to the kernel, and so are two views of one. One that is read-only (`a.flags.writeable = False`) is an
             input: a store to it is a finding. Numbers of type bfloat16 may be an array of their bits, uint16. A pointer
@@ -92,6 +94,36 @@ def pointed(value):
     return None, 0
 
 
+def members(value, called):
+    """(words, value) of an argument; of a structure given as a dict, of each of its members."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from members(member, f"{called}.{name}")
+    else:
+        yield called, value
+
+
+def structure(given, address, called):
+    """(bytes, alignment) of a structure as C++ lays it out, from a dict {member: value}, in the source's order.
+
+    address  gives that of an array, or None for what is no array. Raises TypeError for a number without a type.
+    """
+    held, widest = b"", 1
+    for name, value in given.items():
+        place = address(value)
+        if isinstance(value, dict):
+            part, align = structure(value, address, f"{called}.{name}")
+        elif place is not None:
+            part, align = place.to_bytes(8, "little"), 8
+        elif isinstance(value, np.generic):
+            part, align = value.tobytes(), value.dtype.alignment
+        else:
+            text = "a number in a structure needs its type, such as np.int32(1) or np.float32(0.5)"
+            raise TypeError(f"{called}.{name} is {value!r}; {text}, and a pointer an array, or np.uint64(0) for none.")
+        held, widest = held + bytes(-len(held) % align) + part, max(widest, align)
+    return held + bytes(-len(held) % widest), widest
+
+
 def as_bits(value, kind, called):
     """A number or a structure as a kernel takes it, where it wants one of type `kind`: an array of its bytes.
 
@@ -101,7 +133,8 @@ def as_bits(value, kind, called):
         given = value.tobytes() if isinstance(value, np.generic) else value
         if not isinstance(given, bytes) or len(given) != bytes_of(kind):
             text = f"the kernel takes a structure of {bytes_of(kind)} bytes there"
-            raise TypeError(f"{called} is {value!r}; {text}: bytes, or a NumPy scalar.")
+            shown = f"of {len(given)} bytes" if isinstance(given, bytes) else repr(value)
+            raise TypeError(f"{called} is {shown}; {text}: a dict of its members, bytes, or a NumPy scalar.")
         return np.frombuffer(given, np.uint8)
     dtype, whole = IN_MEMORY[kind], isinstance(value, (int, np.integer, np.bool_))
     if kind[0] == "f" and (whole or isinstance(value, (float, np.floating))):
@@ -156,7 +189,7 @@ class Launch:
         for position, (value, (name, kind)) in enumerate(zip(args, takes.items(), strict=True)):
             name = names.get(position, "" if "_param_" in name else name)  # a compiler's name tells nothing
             called = f"argument {position}" + f" ({name})" * bool(name)
-            pointed_at, offset = pointed(value)
+            pointed_at, _ = pointed(value)
             if pointed_at is not None and kind not in POINTERS:
                 raise TypeError(f"{called} is an array; the kernel takes a number of type .{kind} there.")
             if value is None and kind in POINTERS:
@@ -164,8 +197,9 @@ class Launch:
                     f"{called} is None; the kernel takes a pointer there: give an array, or 0 for no array."
                 )
             if pointed_at is not None:
-                whole, start = owner(pointed_at)
-                value, kind = self.memory.addresses[self.number[id(whole)]] + start + offset, "u64"
+                value, kind = self.address(value), "u64"
+            if isinstance(value, dict):
+                value, _ = structure(value, self.address, called)
             self.parameters.append(as_bits(value, kind, called))
         self.slots = -(-self.threads // WARP) * WARP
         unit = program.unit
@@ -180,17 +214,15 @@ class Launch:
     def place_arrays(self, args, names):
         """Give each array an address, and global memory a copy of it. Views of one array are all in that."""
         first, self.views = {}, {}  # of each whole array: its position, itself, and whether it may be written
-        for position, value in enumerate(args):
+        given = (members(value, names.get(n, f"argument {n}")) for n, value in enumerate(args))
+        for name, value in itertools.chain.from_iterable(given):
             value, _ = pointed(value)
             if value is not None:
                 whole, offset = owner(value)
                 if value.dtype.hasobject:
-                    raise ValueError(f"argument {position} is an array of Python objects; the kernel takes numbers.")
+                    raise ValueError(f"{name} is an array of Python objects; the kernel takes numbers.")
                 if not whole.flags.c_contiguous:
-                    raise ValueError(
-                        f"argument {position} is no C-contiguous array, and no view of one; np.ascontiguousarray."
-                    )
-                name = names.get(position, f"argument {position}")
+                    raise ValueError(f"{name} is no C-contiguous array, and no view of one; np.ascontiguousarray.")
                 shown = value if value.flags.c_contiguous and value.nbytes == whole.nbytes else whole
                 held = first.setdefault(id(whole), [name, whole, False, shown])
                 held[2] |= value.flags.writeable
@@ -208,6 +240,14 @@ class Launch:
         self.writable = int(self.memory.first[len(constant) + inputs])
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def address(self, value):
+        """Where a pointer among the arguments points to; None for one that is none."""
+        array, offset = pointed(value)
+        if array is None:
+            return None
+        whole, start = owner(array)
+        return self.memory.addresses[self.number[id(whole)]] + start + offset
 
     def set_variables(self, given):
         """Let the text's constants and variables hold what it says, or what is given. Raises ValueError."""

@@ -355,3 +355,47 @@ def test_a_failed_assertion_is_an_error():
     ptx, names = from_cuda(source, "f")
     run = ptx_machine.run(ptx, (1,), (4,), [np.array([1, 2, 3, 0], np.int32)], names["f"])
     assert [one.kind for one in run.findings] == ["error"] and "thread (2, 0)" in run.findings[0].message
+
+
+# ------------------------------------------------------------------------------- pointers in structures
+
+POINTERS_INSIDE = """
+    struct Range { int from, to; };
+    struct Table { float* data; short step; const float* factors; Range range; double add; };
+    __global__ void each(Table t, float* out) {
+        int i = t.range.from + threadIdx.x;
+        if (i < t.range.to) { t.data[i] = t.data[i] * t.factors[0] + (float)t.add; out[i] = t.step; }
+    }"""
+
+
+def table(data, factors, to=5):
+    bounds = {"from": np.int32(1), "to": np.int32(to)}
+    return {"data": data, "step": np.int16(7), "factors": factors, "range": bounds, "add": np.float64(0.5)}
+
+
+def test_pointers_inside_a_structure():
+    run = ran(POINTERS_INSIDE, "each", (1,), (32,), table(X[:8].copy(), np.float32([2, 3])), zeros(8))
+    data, factors, out = run.arrays
+    assert np.array_equal(data, np.where(np.isin(range(8), [1, 2, 3, 4]), 2 * X[:8] + np.float32(0.5), X[:8]))
+    assert factors.tolist() == [2, 3] and out.tolist() == [0, 7, 7, 7, 7, 0, 0, 0]
+
+
+def test_a_finding_names_the_member_of_the_structure():
+    ptx, names = from_cuda(POINTERS_INSIDE, "each")
+    args = [table(X[:8].copy(), np.float32([2]), to=20), zeros(32)]
+    run = ptx_machine.run(ptx, (1,), (32,), args, names["each"])
+    assert any(one.kind == "out of bounds" and "argument 0.data" in one.message for one in run.findings), run
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (table(X, 5), r"argument 0 \(t\).factors is 5; a number in a structure needs its type"),
+        ({"data": X}, r"argument 0 \(t\) is of 8 bytes; the kernel takes a structure of 40 bytes there: a dict"),
+        (5, r"argument 0 \(t\) is 5; the kernel takes a structure of 40 bytes there: a dict"),
+    ],
+)
+def test_what_is_no_such_structure(given, said):
+    ptx, names = from_cuda(POINTERS_INSIDE, "each")
+    with pytest.raises(TypeError, match=said):
+        ptx_machine.run(ptx, (1,), (32,), [given, zeros(8)], names["each"])

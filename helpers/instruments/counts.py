@@ -166,6 +166,9 @@ def numbered(ptx):
     """The PTX, with its own lines as those of a source: each instruction says where it stands."""
     lines, inside = [], False
     for number, line in enumerate(ptx.splitlines(), 1):
+        if re.match(r"\s*\.(loc|file)\b", line):  # those of the source that it was compiled from
+            lines.append("")
+            continue
         if inside and re.match(r"\s*(@!?%\w+\s+)?[a-z][\w.]*[\s;]", line):
             lines.append(f".loc 1 {number} 0")
         inside = line.strip() == "{" or (inside and line.strip() != "}")

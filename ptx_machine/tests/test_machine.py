@@ -367,7 +367,7 @@ def test_a_run_adds_up_what_its_lines_asked_for():
     rows = [("global", "load", 8, 100, 32, 8), ("shared", "load", 10, 7, 25, 10), ("shared", "store", 4, 3, 9, 4)]
     rows += [("shared", "atomic", 2, 2, 2, 2), ("global", "store", 1, 5, 1, 1)]
     requests = tuple(ptx_machine.Requests(number, "", *row, 0, 0) for number, row in enumerate(rows))
-    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, (), {})
+    run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, ())
     assert (run.sectors, run.bank_rounds, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
     assert repr(run).splitlines() == [
         "              64  FMA",

@@ -377,6 +377,6 @@ def test_a_run_adds_up_what_its_lines_asked_for():
         "  no finding",
     ]
     wrong = (ptx_machine.Finding("race", "two threads", 3, "ld"), ptx_machine.Finding("unwritten", "never"))
-    run = ptx_machine.Run((), (), {}, {}, (), wrong, {})
+    run = ptx_machine.Run((), (), {}, {}, (), wrong)
     assert not run and "shared" not in repr(run) and "no finding" not in repr(run)
     assert repr(run).endswith("\n  race: two threads\n    line 3 of the PTX: ld\n  unwritten: never")

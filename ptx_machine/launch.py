@@ -67,7 +67,7 @@ def run(
     """
     program = decoded(ptx, kernel, operator.index(shared))
     grid, block = sides(grid, "grid"), sides(block, "block")
-    refuse_launch(ptx, program, grid, block)
+    refuse_launch(program, grid, block)
     launch = Launch(program, grid, block, args, names or {}, variables or {})
     launch.limit, launch.seconds, launch.room = limit, seconds, TRACED if trace is True else int(trace)
     return launch.run()
@@ -201,6 +201,10 @@ class Launch:
             if isinstance(value, dict):
                 value, _ = structure(value, self.address, called)
             self.parameters.append(as_bits(value, kind, called))
+        for number, (name, _, size) in enumerate(program.constant):  # parameters whose address the kernel asks for
+            if name in takes:
+                start = self.memory.first[number]
+                self.memory.cells["u8"][start : start + size] = self.parameters[list(takes).index(name)][:size]
         self.slots = -(-self.threads // WARP) * WARP
         unit = program.unit
         cells = self.memory.cells[f"u{8 * unit}"][self.writable // unit : self.memory.size // unit]

@@ -13,10 +13,10 @@ KILOBYTES = {50: 48, 52: 48, 53: 48, 60: 48, 61: 48, 62: 48, 70: 96, 72: 96, 75:
 KILOBYTES |= {89: 99, 90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99}  # of shared memory, a block
 
 
-def refuse_launch(ptx: str, program, grid: tuple, block: tuple) -> None:
+def refuse_launch(program, grid: tuple, block: tuple) -> None:
     """Raise ValueError for a grid, a block or shared memory beyond what the target and the kernel allow.
 
-    ptx      the text; program: the `program.Decoded` of its kernel
+    program      the `program.Decoded` of the kernel
     grid, block  (x, y, z)
     """
     name = program.program.name
@@ -27,22 +27,20 @@ def refuse_launch(ptx: str, program, grid: tuple, block: tuple) -> None:
                 raise ValueError(f"{what}={sides} has {side:,} along {axis}; a GPU takes {limit:,} there at most.")
     if threads > THREADS:
         raise ValueError(f"block={block} has {threads} threads; a block has {THREADS} at most.")
-    head = re.search(rf"\.entry\s+{re.escape(name)}\s*(?:\([^)]*\))?([^{{;]*)", ptx)
-    for directive, asked in re.findall(r"\.(maxntid|reqntid)\s+([\d\s,]+)", head[1] if head else ""):
-        sides = (*map(int, asked.replace(",", " ").split()), 1, 1)[:3]
+    for directive, sides in program.program.limits.items():
+        sides = (*sides, 1, 1)[:3]
         allowed = sides[0] * sides[1] * sides[2]
         if directive == "reqntid" and block != sides:
             raise ValueError(f"block={block}; {name} takes blocks of {sides} only: its text says .reqntid.")
-        if threads > allowed:
+        if directive == "maxntid" and threads > allowed:
             raise ValueError(
                 f"block={block} has {threads} threads; {name} takes {allowed} at most: its text says .maxntid "
-                f"({asked.strip()}), as __launch_bounds__ asks for."
+                f"{sides}, as __launch_bounds__ asks for."
             )
-    used = program.memory_of_block()
-    target = re.search(r"^\s*\.target\s+sm_(\d+)", ptx, re.MULTILINE)
-    limit = 1024 * KILOBYTES.get(int(target[1]) if target else 0, max(KILOBYTES.values()))
+    used, target = program.memory_of_block(), program.program.target
+    limit = 1024 * KILOBYTES.get(int(re.sub(r"\D", "", target) or 0), max(KILOBYTES.values()))
     if used > limit:
         raise ValueError(
-            f"{name} takes {used:,} bytes of shared memory a block; GPUs of its target, "
-            f"{target[0].split()[1] if target else 'any'}, have {limit:,} at most."
+            f"{name} takes {used:,} bytes of shared memory a block; GPUs of its target, {target or 'any'}, have "
+            f"{limit:,} at most."
         )

@@ -17,9 +17,11 @@ from dataclasses import replace
 import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES
+from .linking import DEEPEST
 from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching
 from .names import plain_name
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
+from .reader import PTXError
 from .warps import WARP
 from .warpwide import matrices
 
@@ -70,6 +72,7 @@ class Blocks:
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
+        self.stacks = {}  # {(function, bits, how deep): registers that a call of itself keeps}
         self.everyone, self.ready, self.waiting, self.meeting = everyone, {0: everyone}, {}, {}
         self.aside, self.sure, self.aside_since = {}, True, 0
         self.turns, self.check_at, self.looked, self.polled, self.polls = 0, FIRST_LOOK, None, False, 0
@@ -303,6 +306,50 @@ class Blocks:
             self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
             return
 
+    # ---------------------------------------------------------------- calls, clocks
+
+    def push(self, op, number, lanes):
+        """A call of a function that calls itself: keep its registers, and where to go on after it."""
+        doing, depth = self.doing(op, number, lanes), op.to[0]
+        deep = self.registers["u32"][depth[1]][doing] + 1
+        self.registers["u32"][depth[1]][doing] = deep
+        if deep.size and deep.max() > DEEPEST:
+            raise PTXError(
+                f"line {op.instruction.line} of the PTX calls itself more than {DEEPEST} times, one in another."
+            )
+        for level in np.unique(deep):
+            some = doing[deep == level]
+            for bits, rows in op.function.items():
+                stack = self.stacks.setdefault(
+                    (depth[1], bits, int(level)), np.zeros((rows.size, self.lanes), f"u{max(1, bits // 8)}")
+                )
+                kept = self.registers["pred" if bits == 1 else f"u{bits}"]
+                stack[:, some] = kept[rows[:, None], some]
+            back = self.stacks.setdefault((depth[1], "back", int(level)), np.zeros(self.lanes, np.int64))
+            back[some] = op.target
+        return lanes
+
+    def pop(self, op, number, lanes):
+        """The end of such a function: its caller goes on, with the registers that it had."""
+        depth = op.to[0]
+        deep = self.registers["u32"][depth[1]][lanes]
+        for level in np.unique(deep):
+            some = lanes[deep == level]
+            for bits, rows in op.function.items():
+                kept = self.registers["pred" if bits == 1 else f"u{bits}"]
+                kept[rows[:, None], some] = self.stacks[depth[1], bits, int(level)][:, some]
+            back = self.stacks[depth[1], "back", int(level)][some]
+            for place in np.unique(back):
+                self.arrive(self.ready, int(place), some[back == place])
+        self.registers["u32"][depth[1]][lanes] = deep - 1
+        return None
+
+    def clock(self, op, number, lanes):
+        """`%clock` and its like: how many instructions all warps have executed so far."""
+        doing = self.doing(op, number, lanes)
+        self.write(op.to[0], self.index(doing), int(self.launch.by_warps.sum()) >> op.target)
+        return lanes
+
     # ---------------------------------------------------------------- warps
 
     def bits(self, lanes):
@@ -503,7 +550,7 @@ class Blocks:
         index = self.index(doing)
         value = self.read(op.of[0], index)
         for part, to in enumerate(op.to):
-            self.write(to, index, (value >> value.dtype.type(part * bits_of(op.type))).astype(TYPES[op.type]))
+            self.write(to, index, (value >> value.dtype.type(part * bits_of(op.type))).astype(IN_MEMORY[op.type]))
         return lanes
 
     def parameter(self, op, number, lanes):

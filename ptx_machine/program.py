@@ -14,8 +14,10 @@ import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
+from .linking import bytes_of, read_ptx
+from .mathematics import MATHEMATICS
 from .memory import WIDEST
-from .reader import Instruction, read_ptx
+from .reader import Instruction, PTXError, int_of, literal
 from .warpwide import (
     REDUCTIONS,
     bits_of_lanes,
@@ -30,10 +32,44 @@ from .warpwide import (
 
 SHARED, LOCAL, GLOBAL = 1 << 24, 1 << 30, 1 << 40  # where the arrays of a memory begin
 CONSTANT, VARIABLES = GLOBAL, 1 << 55  # global memory: constants, then the launch's arrays, then the text's own
+WINDOWS = {"shared": (SHARED, LOCAL), "local": (LOCAL, GLOBAL), "global": (GLOBAL + (1 << 40), 1 << 63)}
+WINDOWS |= {"const": (CONSTANT, GLOBAL + (1 << 40)), "param": (CONSTANT, GLOBAL + (1 << 40))}
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
 SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid", "%warpid"]
 SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
+CLOCKS = {
+    "%clock": 32,
+    "%clock_hi": 32,
+    "%clock64": 64,
+    "%globaltimer": 64,
+    "%globaltimer_lo": 32,
+    "%globaltimer_hi": 32,
+}
+ALWAYS = {"%nwarpid": 64, "%smid": 0, "%nsmid": 1, "%gridid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0}
+ALWAYS |= {f"%envreg{number}": 0 for number in range(32)} | {"%cluster_nctarank": 1, "%reserved_smem_offset_begin": 0}
+ALWAYS |= {f"%{name}.w": 0 for name in ("tid", "ntid", "ctaid", "nctaid")}  # a GPU of one multiprocessor, without
+ALWAYS |= {f"%cluster_{name}.{axis}": number for name, number in (("ctaid", 0), ("nctaid", 1)) for axis in "xyz"}
+SAME = {"%clusterid.": "%ctaid.", "%nclusterid.": "%nctaid."}  # clusters: each block is one of its own
+REFUSED = {  # what this machine has not, by the beginning of an instruction's name
+    ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"): "textures and surfaces",
+    ("cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "multimem"): "copies by the tensor memory accelerator (TMA)",
+    ("wgmma",): "matrices of warp groups (wgmma)",
+    ("tcgen05",): "tensor memory (tcgen05)",
+}
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
+NOTHING = (
+    "membar",
+    "fence",
+    "nop",
+    "nanosleep",
+    "prefetch",
+    "prefetchu",
+    "discard",
+    "applypriority",
+    "brkpt",
+    "pmevent",
+)
+NOTHING += ("setmaxnreg", "griddepcontrol")
 SPACES = ("param", "global", "shared", "local", "const")
 HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1", "L2", "noftz"}  # what changes nothing here
 ATOMIC = {
@@ -120,18 +156,25 @@ class Decoded:
     def __init__(self, program, dynamic=0):
         self.program, self.rows, self.places = program, Counter(), {}
         named = {text for instruction in program.code for text in instruction.operands}
+        named |= {
+            other + text.removeprefix(one) for text in named for one, other in SAME.items() if text.startswith(one)
+        }
         for name in SPECIAL:
             if name in named:
                 self.place(name, 32)
         for name, kind in program.registers.items():
             self.place(name, bits_of(kind) if kind in TYPES else 0)
+        self.dynamic = dynamic
         static = [array for array in program.shared if array.bytes]
         by_launch = [replace(array, bytes=dynamic) for array in program.shared if not array.bytes]  # all are one array
         self.shared, self.local = laid_out(static + by_launch[:1], SHARED), laid_out(program.local, LOCAL)
         self.constant, self.variables = laid_out(program.constant, CONSTANT), laid_out(program.variables, VARIABLES)
         placed = (*self.shared, *self.local, *self.constant, *self.variables)
-        self.symbols = {name: address for name, address, _ in placed}
+        self.symbols = program.functions | {name: address for name, address, _ in placed}
         self.symbols |= {array.name: self.shared[-1][1] for array in by_launch}
+        program.constant, program.variables = map(self.with_addresses, (program.constant, program.variables))
+        self.always = ALWAYS | {"%dynamic_smem_size": dynamic}
+        self.always["%total_smem_size"] = sum(size for _, _, size in self.shared)
         self.operations = [self.decode(instruction) for instruction in program.code]
         self.excuse_guesses()
         watched = [op.size for op in self.operations if op.width and op.space != "local"]
@@ -161,31 +204,74 @@ class Decoded:
                 op.order, op.scope = "relaxed", "gpu"
 
     def memory_of_block(self):
-        """Bytes of shared memory that a block takes."""
-        return sum(size for _, _, size in self.shared)
+        """Bytes of shared memory that a block takes, with those that the launch adds."""
+        return max(sum(size for _, _, size in self.shared), self.dynamic)
 
     def place(self, name, bits):
         """A register's place: the next row of those with that many bits."""
         self.places[name] = (bits, self.rows[bits])
         self.rows[bits] += 1
 
+    def with_addresses(self, arrays):
+        """The same arrays, with the addresses of others that they hold. Raises PTXError for one that there is not."""
+        whole = []
+        for array in arrays:
+            holds = bytearray(array.holds)
+            for place, size, name, more, shift in array.addresses:
+                if name not in self.symbols:
+                    self.program.faults[array.name] = PTXError(
+                        f"{array.name} holds the address of {name}, which this PTX has not."
+                    )
+                    break
+                address = (self.symbols[name] + more) >> shift
+                holds[place : place + size] = (address % (1 << 8 * size)).to_bytes(size, "little")
+            whole.append(replace(array, holds=bytes(holds)))
+        return whole
+
     def operand(self, text, kind):
         """(type, row) of a register, or a number of that type."""
+        for one, other in SAME.items():
+            text = other + text.removeprefix(one) if text.startswith(one) else text
+        if text == "_":  # a result that nobody wants
+            text = f"_{bits_of(kind)}"
+            if text not in self.places:
+                self.place(text, bits_of(kind))
         if text in self.places:
             bits, row = self.places[text]
             if bits != bits_of(kind):
                 raise LookupError
             return kind, row
-        number = self.symbols[text] if text in self.symbols else literal(text)
+        number = self.number(text)
         if kind == "pred":
             return np.bool_(number)
         if isinstance(number, bytes):  # a float, by its bits
-            if 8 * len(number) != bits_of(kind):
+            if 8 * len(number) == bits_of(kind):
+                return np.frombuffer(number, TYPES[kind])[0]
+            number = struct.unpack("<f" if len(number) == 4 else "<d", number)[0]
+            if kind not in ("f32", "f64"):
                 raise LookupError
-            return np.frombuffer(number, TYPES[kind])[0]
+        if kind in SMALL:
+            raise LookupError
+        if isinstance(number, float) and kind[0] != "f":  # of 64 bits, as the manual has them
+            number = int(np.array(number, f"f{TYPES[kind].itemsize}").view(f"u{TYPES[kind].itemsize}"))
         if kind[0] == "f":
             return TYPES[kind].type(number)
         return np.array(number % (1 << bits_of(kind)), f"u{TYPES[kind].itemsize}").view(TYPES[kind])[()]
+
+    def number(self, text):
+        """A number that the text gives, or the address of an array or function, or one some bytes further on."""
+        if text in self.always:
+            return self.always[text]
+        name, sign, more = (
+            re.fullmatch(r"(?:generic\s*\()?\s*([^\s()+-]*)\s*\)?(?:\s*([+-])\s*(.+))?", text + " ").groups()
+            if (re.match(r"[\w$%]", text))
+            else (text, "", "")
+        )
+        if name in self.program.faults and name != self.program.name:
+            raise self.program.faults[name]
+        if name in self.symbols:
+            return self.symbols[name] + (int_of(more.strip()) * (-1 if sign == "-" else 1) if more else 0)
+        return literal(text)
 
     def operands(self, texts, kinds):
         """What `operand` gives for each text and type, as a tuple."""
@@ -198,13 +284,21 @@ class Decoded:
             if instruction.guard:
                 step.guard, step.negated = self.operand(instruction.guard, "pred")[1], instruction.negated
             step.order, step.scope = ordered(instruction.name)
-        except LookupError:  # a type, a register, a label or a way of doing it that is not known
+        except (LookupError, ValueError) as problem:  # a type, a register, a label or a way of doing it
+            if isinstance(problem, PTXError):
+                raise
             raise unknown(instruction) from None
         return step
 
     def step(self, instruction, name, texts):
         """The same without its guard. What follows raises LookupError for what is not known."""
-        kind = name[-1]
+        kind, whole = name[-1], ".".join(name)
+        for beginnings, what in REFUSED.items():
+            if any(f"{whole}.".startswith(f"{one}.") for one in beginnings):
+                asks = f"line {instruction.line} of the PTX asks for {what}, which this machine does not have"
+                raise PTXError(f"{asks}: {instruction.text}")
+        if name[0] == "call":
+            return self.call(instruction, name[1], texts)
         if name[0] in ENDS:
             return Operation(instruction, ENDS[name[0]], "branch")
         if name[0] == "bra":
@@ -221,7 +315,7 @@ class Decoded:
         if name == ("activemask", "b32"):
             to = self.operands(texts, ("b32",))
             return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
-        if name[0] in ("membar", "fence", "nop", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority"):
+        if name[0] in NOTHING:
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
             return self.access(instruction)
@@ -229,11 +323,19 @@ class Decoded:
             return self.halves(instruction)
         if "cc" in name or name[0] in ("addc", "subc", "madc"):
             return self.carry(instruction, name, texts)
+        if name[0] == "isspacep" and name[1].partition("::")[0] in WINDOWS:
+            first, last = WINDOWS[name[1].partition("::")[0]]
+            bits = self.places[texts[1]][0]
+            inside = lambda a: (a >= a.dtype.type(first)) & (a <= a.dtype.type(min(last - 1, np.iinfo(a.dtype).max)))  # noqa: E731
+            return self.compute(instruction, "other", inside, texts, "pred", (f"u{bits}",))
         if name[0] == "setp" and "|" in texts[0]:
             function, of, _ = operation(instruction)
             both = lambda *values: (holds := function(*values), ~holds)  # noqa: E731
             to = self.operands(texts[0].split("|"), ("pred", "pred"))
             return Operation(instruction, "compute_both", "other", both, to, self.operands(texts[1:], of))
+        if texts[1:] and texts[1] in CLOCKS:
+            to = self.operands(texts[:1], (f"u{CLOCKS[texts[1]]}",))
+            return Operation(instruction, "clock", "other", to=to, target=32 * texts[1].endswith("hi"))
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)
@@ -258,6 +360,21 @@ class Decoded:
         if len(texts) > 2 or what not in ("sync", "red") or any(map(np.ndim, numbers)) or numbers != (0, 0):
             raise LookupError
         return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated), barrier=numbers)
+
+    def call(self, instruction, what, texts):
+        """What `linking` makes of calls: a stack for registers, and functions of mathematics."""
+        if what == "mathematics":
+            takes, gives, function = MATHEMATICS[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
+            of = [kind for kind in takes if kind != "p64"]
+            to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
+            return Operation(instruction, "compute_both", "other float", function, to, of)
+        registers, depth = self.program.stacks[texts[0]]
+        rows = {
+            bits: np.array([row for one, row in map(self.places.get, registers) if one == bits], int)
+            for bits in self.rows
+        }
+        target = self.program.labels[texts[1]] if what == "push" else 0
+        return Operation(instruction, what, "branch", rows, self.operands((depth,), ("u32",)), target=target)
 
     def compute(self, instruction, what, function, texts, to, of):
         """The step of a function with one result, of type `to`."""
@@ -304,27 +421,29 @@ class Decoded:
         kind, (to, of) = instruction.name[-1], instruction.operands
         parts, whole = vector(to if "{" in to else of), TYPES[kind]
         part = f"b{bits_of(kind) // len(parts)}"
-        if len(parts) not in (2, 4) or part not in TYPES:
+        if len(parts) not in (2, 4, 8) or part not in IN_MEMORY:
             raise LookupError
+        holds = "b16" if part == "b8" else part  # bytes, which only `linking` asks for, stand in registers of 16 bits
         if "{" in of:
 
             def joined(*values):
                 shifted = (value.astype(whole) << whole.type(n * bits_of(part)) for n, value in enumerate(values))
                 return functools.reduce(operator.or_, shifted)
 
-            return self.compute(instruction, "other", joined, (to, *parts), kind, (part,) * len(parts))
-        to, of = self.operands(parts, (part,) * len(parts)), self.operands((of,), (kind,))
+            return self.compute(instruction, "other", joined, (to, *parts), kind, (holds,) * len(parts))
+        to, of = self.operands(parts, (holds,) * len(parts)), self.operands((of,), (kind,))
         return Operation(instruction, "unpack", "other", None, to, of, type=part)
 
     def address(self, text):
         """(operand, offset) of an address in brackets."""
-        address = re.fullmatch(r"\[\s*([^\s+]+?)\s*(?:\+\s*(-?(?:0x)?[0-9A-Fa-f]+))?\s*\]", text)
+        address = re.fullmatch(r"\[\s*([^\s+-]+)\s*(?:([+-])\s*(.+?))?\s*\]", text)
         if not address:
             raise LookupError
+        offset = int_of(address[3] or "0") * (-1 if address[2] == "-" else 1)
         bits = self.places.get(address[1], (64, 0))[0]
         if bits not in (32, 64):
             raise LookupError
-        return self.operand(address[1], f"u{bits}"), int(address[2] or "0", 0)
+        return self.operand(address[1], f"u{bits}"), offset
 
     def access(self, instruction):
         """`ld`, `st`, atomics: with the space, the type, how many elements, and the address taken apart."""
@@ -350,20 +469,20 @@ class Decoded:
         if len(ways) > (many > 1) or len(elements) != many or many * size > WIDEST:
             raise LookupError
         data, width = self.data(elements, kind), many * size
-        if space == "param":
-            found = re.fullmatch(r"\[\s*([\w$]+)\s*(?:\+\s*(\d+))?\s*\]", place)
-            if name != "ld" or not found or found[1] not in self.program.takes:
+        found = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(\w+))?\s*\]", place)
+        if space == "param" and found and found[1] in self.program.takes:
+            if name != "ld":
                 raise LookupError
-            target, offset = list(self.program.takes).index(found[1]), int(found[2] or 0)
+            target, offset = list(self.program.takes).index(found[1]), int_of(found[2] or "0")
             if offset + width > bytes_of(self.program.takes[found[1]]):
                 raise LookupError
             return Operation(instruction, "parameter", "other", None, data, target=target, type=kind, offset=offset,
                              size=size)  # fmt: skip
         where, offset = self.address(place)
         act = "store" if name == "st" else "load"
-        if act == "store" and space == "const":
+        if act == "store" and space in ("const", "param"):
             raise LookupError
-        space = "global" if space == "const" else space
+        space = "global" if space in ("const", "param") else space
         what = {"local": "local", "any": "load or store of any memory"}.get(space, f"{space} {act}")
         to, of = ((), (where, *data)) if act == "store" else (data, (where,))
         return Operation(instruction, act, what, None, to, of, type=kind, size=size, space=space, offset=offset,
@@ -395,6 +514,11 @@ class Decoded:
                 instruction, "meet", kind, function, to, of, then=then, mask=self.operand(mask, "u32"), **more
             )
 
+        if name[0] in ("shfl", "vote") and "sync" not in name:  # for those that stand here together; up to sm_62
+            if int(re.sub(r"\D", "", self.program.target) or 0) >= 70:
+                raise LookupError
+            op = self.warp_wide(instruction, (name[0], "sync", *name[1:]), [*texts, "-1"])
+            return replace(op, act="active")
         if name == ("bar", "warp", "sync"):
             return step("wait_warp", mask=texts[0], kind="barrier")
         if name[:2] == ("shfl", "sync") and name[2] in ("up", "down", "bfly", "idx") and name[-1] == "b32":
@@ -498,24 +622,9 @@ def bits_of(kind):
     return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
 
 
-def bytes_of(kind):
-    """Bytes of a parameter of that type; of a structure, such as "b8[16]", all of it."""
-    kind, _, many = kind.partition("[")
-    return IN_MEMORY[kind].itemsize * int(many.strip("]") or 1)
-
-
 def vector(text):
     """The parts of "{%f1, %f2}"; of anything else, itself."""
     return [part.strip() for part in text.strip("{}").split(",")]
-
-
-def literal(text):
-    """A number of the PTX: int; bytes for the bits of a float. Raises LookupError for anything else."""
-    if found := re.fullmatch(r"0([fd])([0-9A-Fa-f]+)", text):
-        return struct.pack("<I" if found[1] == "f" else "<Q", int(found[2], 16))
-    if found := re.fullmatch(r"(-?)(0x[0-9A-Fa-f]+|\d+)U?", text):
-        return int(found[2], 0 if found[2].startswith("0x") else 10) * (-1 if found[1] else 1)
-    raise LookupError
 
 
 def laid_out(arrays, base):

@@ -1,31 +1,42 @@
-"""Reads PTX, the text that NVIDIA's compilers write ahead of machine code.
+"""Reads PTX, the text that compilers and people write for NVIDIA's GPUs.
 
-A function that a kernel calls is put in the place of each call, with registers and labels of its own. So the program
-that `read_ptx` returns has one list of instructions and no calls.
+Each function becomes a list of instructions. What a kernel calls is put in its place by `linking`.
 """
 
+import ast
+import bisect
+import operator
 import re
-from collections import defaultdict
+import struct
 from dataclasses import dataclass, field, replace
 
-IGNORED = (".version", ".target", ".address_size", ".file")  # lines that end without a semicolon
+NOTES = re.compile(r'/\*.*?\*/|//[^\n]*|(?P<held>"[^"\n]*")', re.DOTALL)  # comments; a string may hold what looks so
 SECTION = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}", re.MULTILINE)  # for debuggers
-FUNCTION = re.compile(
-    r"(?:\.\w+ )*?\.(entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?"
-    r"(?P<name>[\w$]+)\s*\((?P<takes>[^)]*)\)"
+STATEMENT = re.compile(
+    r"(?P<line>(?:\.(?:version|target|address_size|file|loc)\b|@@)[^\n]*)"  # these end with their line
+    r"|(?P<head>(?:\.\w+\s+)*?\.(?:entry|func)\b[^;{]*[;{])"
+    r"|(?P<label>[\w$%]+\s*:(?!:))"
+    r"|(?P<brace>[{}])"
+    r"|(?P<other>[^;{}]*(?:\{(?:[^{};]|\{[^{};]*\})*\}[^;{}]*)*;)"  # with braces around operands or values
 )
+FUNCTION = re.compile(
+    r"(?P<before>(?:\.\w+ )*?)\.(?P<what>entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$%]+)\s*"
+    r"(?:\((?P<takes>[^)]*)\))?(?P<limits>[^;{]*)(?P<end>[;{])"
+)
+LIMIT = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d, ]+)")
 ARRAY = re.compile(
-    r"(?P<before>(?:\.\w+ )*?)\.(?P<space>shared|local|global|const) \.align (?P<align>\d+) "
-    r"\.[busf](?P<bits>8|16|32|64) (?P<name>[\w$]+)(?:\[(?P<many>\d*)\])?(?: = (?P<holds>.+))?$"
+    r"(?P<before>(?:\.(?:visible|extern|weak|common) )*)\.(?P<space>shared|local|global|const)(?:\[\d+\])?\s*"
+    r"(?:\.attribute\s*\([^)]*\)\s*)?(?:\.align (?P<align>\d+)\s*)?(?:\.v(?P<vector>[248])\s*)?"
+    r"\.(?P<type>(?:b|u|s|f)(?:8|16|32|64|128)|bf16)\s+(?P<name>[\w$%]+)\s*(?P<sides>(?:\[[^]]*\]\s*)*)"
+    r"(?:=\s*(?P<holds>.+))?$"
 )
 OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
-REGISTERS = re.compile(r"\.reg \.(?P<type>\w+)\s+(?P<names>[%\w$<>, ]+)$")
-INSTRUCTION = re.compile(r"(?:@(?P<negated>!?)(?P<guard>[%\w$]+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
+REGISTERS = re.compile(r"\.reg\s*(?:\.v(?P<vector>[24])\s*)?\.(?P<type>\w+)\s+(?P<names>[%\w$<>, ]+)$")
+PARAMETER = re.compile(r"\.param\b.*?(?P<name>[\w$%]+)\s*(?:\[\d*\])?$")
+INSTRUCTION = re.compile(r"(?:@\s*(?P<negated>!?)\s*(?P<guard>[%\w$]+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
 PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
-LEADING = re.compile(r"\s*(\{|[\w$]+:(?!:))")  # what may stand before a statement: a scope that opens, a label
+NAME = re.compile(r"(?<![\w$%@.])[%$A-Za-z_][\w$%@.]*")  # of a register, label, array or parameter, in an operand
 PLACES = {"shared": "shared", "local": "local", "const": "constant", "global": "variables"}  # in a `Program`
-DEPTH = 20  # calls within calls
-BUILT_IN = {"vprintf": "nop", "__assertfail": "trap"}  # what a call of these does here: no text is printed
 
 
 class PTXError(ValueError):
@@ -57,13 +68,16 @@ class Instruction:
 class Array:
     """An array that the program declares. One of shared memory of 0 bytes is as large as the launch says.
 
-    holds  its first bytes, of an array of global or constant memory
+    holds      its first bytes, of an array of global or constant memory
+    addresses  tuples (place, bytes, name, more, shift): from that place on stand the address of another array, or of a
+               function, plus `more`, without its last `shift` bits
     """
 
     name: str
     align: int
     bytes: int
     holds: bytes = b""
+    addresses: tuple = ()
 
 
 @dataclass
@@ -73,10 +87,16 @@ class Program:
     takes, returns   {parameter: type}, in order, such as {"param_0": "u64"}
     kernel           whether the host launches it
     registers        {name: type without the dot}, such as {"%r1": "b32"}
-    tables           {label: labels that a branch by number may go to}
+    tables           {label: labels that a branch by number, or functions that a call, may go to}
     code             list of `Instruction`
     labels           {label: index in code}
     shared, local, constant, variables  lists of `Array`; the last are those of global memory
+    passed           {object that a call takes or gives: type}
+    functions        {function whose address the program asks for: that address}
+    stacks           {function that calls itself: (its registers, the one that counts how deep it is)}
+    target           the GPU that the text names, such as "sm_80"
+    limits           {directive: numbers}, such as {"maxntid": (128, 1, 1)}
+    faults           {name of what could not be read: `PTXError`}; its own name for a statement of the function
     """
 
     name: str
@@ -91,68 +111,77 @@ class Program:
     local: list = field(default_factory=list)
     constant: list = field(default_factory=list)
     variables: list = field(default_factory=list)
+    passed: dict = field(default_factory=dict)
+    functions: dict = field(default_factory=dict)
+    stacks: dict = field(default_factory=dict)
+    target: str = ""
+    limits: dict = field(default_factory=dict)
+    faults: dict = field(default_factory=dict)
 
 
-def read_ptx(text: str, kernel: str | None = None) -> Program:
-    """The kernel of that name in that PTX, or the only one, with what it calls put in place.
+@dataclass
+class Text:
+    """A text of PTX, read: kernels and functions by name, and what is declared outside of them as a `Program`."""
 
-    Raises PTXError, with the line, for what it cannot read, and where it does not hold that kernel.
-    """
-    kernels, functions, arrays, current, depth, source = {}, {}, defaultdict(list), None, 0, 0
-    for line, statement in statements(text):
+    kernels: dict
+    functions: dict
+    outside: Program
+
+
+def read_text(text: str) -> Text:
+    """All of a text. What is not known in it is kept as a fault of the function or array that it belongs to."""
+    kernels, functions, outside, reading, source, target = {}, {}, Program("", {}, {}, False), None, 0, ""
+    for line, kind, statement in statements(text):
         if place := PLACE.match(statement):
             source = int(place["line"]) if place["file"] == "1" else 0  # the first file is the kernel's own
-        elif statement == "}":
-            depth -= 1
-            current = current if depth else None
-        elif statement.endswith("{"):
-            depth += 1
-            if depth == 1:
-                head = FUNCTION.match(statement)  # None for other sections
-                if head:
-                    takes, returns = (parameters(head[what] or "") for what in ("takes", "returns"))
-                    current = Program(head["name"], takes, returns, head[1] == "entry")
-                    (kernels if current.kernel else functions)[current.name] = current
-        elif current:
-            add(current, statement, line, source)
-        elif array := ARRAY.match(statement):
-            arrays[PLACES[array["space"]]].append(declared(array, line))
-    if not kernels:
-        raise PTXError("this PTX has 0 kernels: no function in it is an .entry.")
-    if kernel is None and len(kernels) == 1:
-        (kernel,) = kernels
-    if kernel not in kernels:
-        asked = "Name one: kernel=..." if kernel is None else f"{kernel!r} is not among them."
-        raise PTXError(f"this PTX has {len(kernels)} kernels: {', '.join(kernels)}. {asked}")
-    for place, some in arrays.items():
-        getattr(kernels[kernel], place)[:0] = some
-    return without_calls(kernels[kernel], functions)
+        elif kind == "line":
+            target = statement.replace(",", " ").split()[1] if statement.startswith(".target") else target
+        elif kind == "head":
+            head = FUNCTION.match(statement)
+            takes, returns = (parameters(head[what] or "") for what in ("takes", "returns"))
+            limits = {what: tuple(map(int, many.replace(",", " ").split())) for what, many in LIMIT.findall(statement)}
+            made = Program(head["name"], takes, returns, head["what"] == "entry", target=target, limits=limits)
+            if head["end"] == "{":
+                (kernels if made.kernel else functions)[made.name] = made
+                reading = Reading(made, ".reg" in statement)
+        elif reading and statement in "{}":
+            if not reading.scope(statement == "{"):
+                reading = None
+        elif reading and kind == "label":
+            reading.label(statement)
+        else:
+            try:
+                reading.add(statement, line, source) if reading else declare(outside, statement, line)
+            except PTXError as fault:
+                named, into = ARRAY.match(statement), reading.program if reading else outside
+                into.faults.setdefault(named["name"] if named else into.name, fault)
+    return Text(kernels, functions, outside)
 
 
 def statements(text):
-    """(line, statement) one by one: instructions and declarations without their semicolon, labels with their colon,
-    braces.
+    """(line, kind, statement) one by one; kind is a group of STATEMENT. Instructions come without their semicolon,
+    labels without their colon.
     """
-    held, began = "", 0
+    blank = lambda found: found["held"] or re.sub(r"[^\n]", " ", found[0])  # noqa: E731
+    text = NOTES.sub(blank, text.replace("\0", ""))
+    text = re.sub(r'"[^"\n]*"', '""', text)
     text = SECTION.sub(lambda section: "\n" * section[0].count("\n"), text)
-    for number, line in enumerate(text.replace("\0", "").splitlines(), 1):
-        line = line.partition("//")[0].strip()
-        if not line or (not held and line.split()[0] in IGNORED):
+    ends = [place for place, letter in enumerate(text) if letter == "\n"]
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        if text[at].isspace() or text[at] == ";":
+            at += 1
             continue
-        began = began if held else number
-        *ended, held = " ".join(f"{held} {line}".split()).split(";")
-        for statement in ended:
-            while leading := LEADING.match(statement):
-                yield began, leading[1]
-                statement = statement[leading.end() :]
-            yield began, statement.strip()
-            began = number
-        held = held.strip()
-        if held.startswith(".loc ") or held.endswith((":", "{", "}")):  # these end with their line
-            yield began, held
-            held = ""
-    if held:
-        raise PTXError(f"line {began} of the PTX does not end: {held[:80]}")
+        found, line = STATEMENT.match(text, at), bisect.bisect_left(ends, at) + 1
+        if not found:
+            raise PTXError(f"line {line} of the PTX does not end: {' '.join(text[at : at + 80].split())}")
+        statement = " ".join(found[0].split())
+        yield (
+            line,
+            found.lastgroup,
+            statement if found.lastgroup in ("head", "brace", "line") else statement[:-1].strip(),
+        )
+        at = found.end()
 
 
 def parameters(text):
@@ -160,116 +189,267 @@ def parameters(text):
     found = {}
     for declared in filter(None, map(str.strip, text.split(","))):
         kind = re.search(r"\.([busf]\d+|pred)\b", declared)
-        name, bracket, size = declared.split()[-1].partition("[")
-        found[name] = (kind[1] if kind else "") + bracket + size
+        name, bracket, size = re.sub(r"\s*(\[|\])", r"\1", declared).split()[-1].partition("[")
+        many = f"[{int_of(size[:-1])}]" if size[:-1] else bracket + size
+        found[f"{name}@{len(found)}" if name == "_" else name] = (kind[1] if kind else "") + many
     return found
 
 
-def declared(array, line):
-    """The `Array` of a declaration. Raises PTXError for one that holds what is not known here, such as addresses."""
-    size, many, holds = int(array["bits"]) // 8, array["many"], array["holds"] or ""
-    if many == "" and ".extern" not in array["before"]:
-        raise PTXError(f"line {line} of the PTX: {array['name']} has no size.")
-    values = holds.strip("{} ")
-    try:  # a float stands there by its bits, such as 0f3F800000
-        numbers = [re.sub(r"^\s*0[fd]", "0x", value) for value in values.split(",")] if values else []
-        first = [int(value, 0) % (1 << 8 * size) for value in numbers]
-    except ValueError:
-        known = f"what {array['name']} holds is not known here: {values[:80]}"
-        raise PTXError(f"line {line} of the PTX: {known}") from None
-    many = 1 if many is None else int(many or 0)
-    return Array(array["name"], int(array["align"]), many * size, b"".join(v.to_bytes(size, "little") for v in first))
-
-
-def add(program, statement, line, source):
-    """Take one statement of a function's body into the program."""
-    if statement.endswith(":"):
-        program.labels[statement[:-1]] = len(program.code)
-    elif statement.startswith(".branchtargets"):  # of the label before it
-        table = next(reversed(program.labels))
-        program.tables[table] = statement.removeprefix(".branchtargets").replace(",", " ").split()
-    elif registers := REGISTERS.match(statement):
-        for name in map(str.strip, registers["names"].split(",")):
-            name, several, many = name.partition("<")
-            names = [f"{name}{n}" for n in range(int(many.strip(">")))] if several else [name]
-            program.registers.update(dict.fromkeys(names, registers["type"]))
-    elif array := ARRAY.match(statement):
+def declare(program, statement, line):
+    """Take the declaration of an array into the program; anything else is left out."""
+    if array := ARRAY.match(statement):
         getattr(program, PLACES[array["space"]]).append(declared(array, line))
-    elif statement.startswith((".param", ".pragma")):
-        pass  # places for what a call takes and returns are made where they are used
-    elif instruction := INSTRUCTION.match(statement):
-        operands = tuple(part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip())
-        name, guard, negated = tuple(instruction["name"].split(".")), instruction["guard"] or "", instruction["negated"]
-        program.code.append(Instruction(line, statement, name, operands, guard, bool(negated), source))
-    else:
-        raise PTXError(f"line {line} of the PTX is not known here: {statement[:120]}")
 
 
-# ------------------------------------------------------------------------------------------ calls
+# ------------------------------------------------------------------------------------------ numbers
+
+OPERATORS = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.LShift: lambda a, b: a << min(b, 64), ast.RShift: operator.rshift, ast.USub: operator.neg,
+    ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+DIGITS = re.compile(r"\b(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)U?\b")
+FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 
 
-def without_calls(program, functions, depth=0):
-    """The same program with the code of each function in the place of its call."""
-    if depth > DEPTH:
-        raise PTXError(f"{program.name} calls itself, or more than {DEPTH} functions deep; neither is known here.")
-    whole = replace(program, registers=dict(program.registers), code=[], labels={}, local=list(program.local),
-                    tables=dict(program.tables))  # fmt: skip
-    labels = defaultdict(list)
-    for label, index in program.labels.items():
-        labels[index].append(label)
-    for index, instruction in enumerate([*program.code, None]):
-        whole.labels.update(dict.fromkeys(labels[index], len(whole.code)))
-        if instruction is None:
-            break
-        if instruction.name[0] == "call":
-            put_in_place(whole, instruction, functions, depth)
+def literal(text):
+    """A number of the PTX: int; bytes for the bits of a float; float. Raises LookupError for anything else."""
+    if found := re.fullmatch(r"(-?)0([fFdD])([0-9A-Fa-f]+)", text):
+        whole = struct.pack("<I" if found[2] in "fF" else "<Q", int(found[3], 16))
+        return whole[:-1] + bytes([whole[-1] ^ 128]) if found[1] else whole
+    if FLOAT.fullmatch(text):
+        return float(text)
+    return int_of(text)
+
+
+def int_of(text):
+    """A whole number, or a constant expression of whole numbers, of 64 bits. Raises LookupError for anything else."""
+    try:
+        return plain(text)
+    except ValueError:
+        pass
+    words = DIGITS.sub(lambda found: f" {plain(found[0])} ", re.sub(r"\(\s*\.[us]64\s*\)", "", text))
+    words = words.replace("WARP_SZ", "32").replace("/", "//").replace("&&", " and ").replace("||", " or ")
+    words = re.sub(r"!(?!=)", " not ", words)
+    try:
+        return computed(ast.parse(words.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        raise LookupError(text) from None
+
+
+def plain(text):
+    """A whole number: decimal, octal behind a 0, hexadecimal or binary. Raises ValueError for anything else."""
+    digits = text.strip().removesuffix("U")
+    sign, digits = (-1, digits[1:]) if digits[:1] == "-" else (1, digits)
+    if not digits[:1].isdigit() or "_" in digits:
+        raise ValueError(text)
+    return sign * int(digits, 8 if re.fullmatch(r"0[0-7]+", digits) else 0)
+
+
+def computed(node):
+    """The value of a part of a constant expression."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BoolOp):
+        both = isinstance(node.op, ast.And)
+        return int((all if both else any)(map(computed, node.values)))
+    parts, does = {
+        ast.BinOp: lambda: ((node.left, node.right), node.op),
+        ast.UnaryOp: lambda: ((node.operand,), node.op),
+        ast.Compare: lambda: ((node.left, *node.comparators), node.ops[0]),
+    }.get(type(node), lambda: ((), None))()
+    if type(does) not in OPERATORS:
+        raise LookupError
+    value = int(OPERATORS[type(does)](*map(computed, parts)))
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63) if value < 0 else value % (1 << 64)
+
+
+def declared(array, line):
+    """The `Array` of a declaration. Raises PTXError for one without a size, or that holds what is not known here."""
+    what = f"line {line} of the PTX: {array['name']}"
+    size = int(re.search(r"\d+", array["type"])[0]) // 8
+    try:
+        sides = [int_of(side) if side.strip() else None for side in re.findall(r"\[([^]]*)\]", array["sides"])]
+        values = listed(array["holds"] or "", sides)
+    except LookupError:
+        raise PTXError(f"{what} has a size that is not known here: {array['sides']}") from None
+    if None in sides and not values and "extern" not in array["before"]:
+        raise PTXError(f"{what} has no size.")
+    sides = [side if side is not None else len(values) // max(1, product(sides[1:])) for side in sides]
+    many = product(sides) * int(array["vector"] or 1)
+    holds, addresses = b"", []
+    for place, value in enumerate(values):
+        try:
+            holds += held(value, array["type"], size)
+        except (LookupError, ValueError, OverflowError):
+            found = re.fullmatch(
+                r"(?:0[xX](?P<mask>F+0*)\s*\(\s*)?(?:generic\s*\(\s*)?(?P<name>[\w$%]+)[\s)]*(?:(?P<more>[+-].+?))?[\s)]*",
+                value,
+            )
+            if not found or found["name"][0].isdigit():
+                raise PTXError(f"{what} holds what is not known here: {value[:80]}") from None
+            shift = 4 * (found["mask"] or "").count("0")
+            addresses.append((place * size, size, found["name"], int_of(found["more"] or "0"), shift))
+            holds += bytes(size)
+    align = int(array["align"] or size * int(array["vector"] or 1))
+    return Array(array["name"], align, many * size, holds, tuple(addresses))
+
+
+def product(sides):
+    """How many elements there are; 1 for no sides."""
+    many = 1
+    for side in sides:
+        many *= side or 0
+    return many
+
+
+def listed(text, sides):
+    """The values of an initialiser, flat: an inner list that is short is filled with zeros."""
+    text = text.strip()
+    if not text.startswith("{"):
+        return [text] if text else []
+    values = []
+    for part in re.findall(r"\{[^{}]*\}|(?:\([^()]*(?:\([^()]*\))?[^()]*\)|[^,{}(])+", text[1:-1]):
+        inner = listed(part, sides[1:])
+        if part.strip().startswith("{"):
+            inner += ["0"] * (product(sides[1:]) - len(inner))
+        values += inner
+    return values
+
+
+def held(text, kind, size):
+    """The bytes of a number of that type."""
+    value = literal(text.strip())
+    if isinstance(value, bytes):
+        return (
+            value
+            if len(value) == size
+            else struct.pack(
+                {2: "<e", 4: "<f", 8: "<d"}[size], *struct.unpack("<f" if len(value) == 4 else "<d", value)
+            )
+        )
+    if kind[0] == "f" and isinstance(value, (int, float)):
+        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
+    return (value % (1 << 8 * size)).to_bytes(size, "little")
+
+
+# ------------------------------------------------------------------------------------------ functions
+
+SIDES = "xyzw"  # of a vector register, such as "q.x"
+
+
+class Reading:
+    """A function that is being read: its scopes, each with names of its own.
+
+    A name that is declared twice, in two scopes, gets a number behind it; but two scopes side by side share a register.
+    """
+
+    def __init__(self, program, by_register):
+        self.program, self.known, self.vectors, self.changed = program, {}, {}, False
+        self.open, self.around = [{}], []  # the scopes that are open, and those around each instruction
+        for name, kind in (program.takes | program.returns).items():
+            self.name(name, kind)
+            if not program.kernel:
+                (program.registers if by_register else program.passed)[name] = kind
+
+    def scope(self, opens):
+        """A brace: a scope begins, or ends. Returns whether the function goes on."""
+        if opens:
+            self.open.append({})
         else:
-            whole.code.append(passing(instruction, program, whole.registers))
-    return whole
+            self.open.pop()
+            if not self.open:
+                self.close()
+        return bool(self.open)
+
+    def name(self, name, kind):
+        """The name in the whole function of what this scope calls so; kind "" for a label."""
+        unique = name
+        if name in self.known and (not kind or self.known[name] != kind or any(name in one for one in self.open)):
+            unique, self.changed = f"{name}@{len(self.known)}", True
+        self.known[unique] = kind
+        self.open[-1][name] = unique
+        return unique
+
+    def add(self, statement, line, source):
+        """Take one statement of the function's body, or a label, into its program."""
+        program = self.program
+        if statement.startswith((".branchtargets", ".calltargets")):  # of the label before it
+            program.tables[next(reversed(program.labels))] = statement.replace(",", " ").split()[1:]
+        elif statement.startswith(".callprototype"):
+            head = FUNCTION.match(f".func {statement.removeprefix('.callprototype')};")
+            program.tables[next(reversed(program.labels))] = [*parameters(head["takes"] or "").values()]
+        elif registers := REGISTERS.match(statement):
+            for name in map(str.strip, registers["names"].split(",")):
+                name, several, many = name.partition("<")
+                for one in [f"{name}{n}" for n in range(int(many.strip("> ")))] if several else [name]:
+                    self.register(one, registers["type"], int(registers["vector"] or 0))
+        elif array := ARRAY.match(statement):
+            made = declared(array, line)
+            made = replace(made, name=self.name(made.name, f"array of {line}"))
+            getattr(program, PLACES[array["space"]]).append(made)
+        elif statement.startswith(".param"):
+            found = PARAMETER.match(statement)
+            kind = next(iter(parameters(statement).values()))
+            program.passed[self.name(found["name"], kind)] = kind
+        elif statement.startswith((".pragma", ".noreturn", ".alias")):
+            pass
+        elif instruction := INSTRUCTION.match(statement):
+            operands = [part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip()]
+            name, guard = tuple(instruction["name"].split(".")), instruction["guard"] or ""
+            made = Instruction(line, statement, name, (), guard, bool(instruction["negated"]), source)
+            for part, some in parts(name, [self.vectors.get(self.visible(one), one) for one in operands]):
+                program.code.append(replace(made, name=part, operands=tuple(some)))
+                self.around.append(tuple(self.open))
+        else:
+            raise PTXError(f"line {line} of the PTX is not known here: {statement[:120]}")
+
+    def label(self, name):
+        """A label stands before the next instruction."""
+        self.program.labels[self.name(name, "")] = len(self.program.code)
+
+    def visible(self, name):
+        """What a name stands for in the scopes that are open."""
+        return next((scope[name] for scope in reversed(self.open) if name in scope), name)
+
+    def register(self, name, kind, many):
+        """Declare a register, or a vector of so many."""
+        unique = self.name(name, kind)
+        for side in SIDES[:many]:
+            self.program.registers[self.name(f"{name}.{side}", kind)] = kind
+        if many:
+            self.vectors[unique] = "{" + ", ".join(f"{name}.{side}" for side in SIDES[:many]) + "}"
+        else:
+            self.program.registers[unique] = kind
+
+    def close(self):
+        """The function ends: give each instruction the names that hold in the whole function."""
+        if not self.changed:
+            return
+        program, made = self.program, {}
+        for index, (instruction, scopes) in enumerate(zip(program.code, self.around, strict=True)):
+            key = tuple(map(id, scopes))
+            if key not in made:
+                names = {name: unique for scope in scopes for name, unique in scope.items()}
+                made[key] = {name: unique for name, unique in names.items() if name != unique}
+            if made[key]:
+                program.code[index] = renamed(instruction, made[key])
 
 
-def put_in_place(whole, call, functions, depth):
-    """Append the code of the function called, with names of its own, and jumps behind it in place of returns."""
-    operands = [re.findall(r"[\w$%]+", operand) for operand in call.operands]  # such as "(param0, param1)"
-    given_back = operands.pop(0) if call.operands[0].startswith("(") else []
-    (name,), given = operands[0], operands[1] if len(operands) > 1 else []
-    if name in BUILT_IN:
-        whole.code.append(replace(call, name=(BUILT_IN[name],), operands=()))
-        return
-    if name not in functions:
-        raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
-    function = without_calls(functions[name], functions, depth + 1)
-    own, start, end = f"{name}@{len(whole.code)}", len(whole.code) + 1, f"end_of_{name}@{len(whole.code)}"
-    same = dict(zip((*function.takes, *function.returns), (*given, *given_back), strict=True))
-
-    def renamed(text):
-        text = re.sub(r"(?<![\w$%@])[%$]?[A-Za-z_$][\w$@]*", lambda found: names.get(found[0], found[0]), text)
-        return re.sub(r"passed:([\w$]+)", lambda found: f"passed:{same.get(found[1], found[1])}", text)
-
-    belonging = (*function.registers, *function.labels, *(array.name for array in function.local))
-    names = {n: f"{n}@{own}" for n in belonging if not n.startswith("passed:")}
-    whole.registers.update({renamed(n): kind for n, kind in function.registers.items()})
-    whole.local += [replace(array, name=names[array.name]) for array in function.local]
-    whole.code.append(replace(call, name=("bra",), operands=(f"start_of_{own}",)))
-    whole.labels[f"start_of_{own}"] = start
-    whole.labels.update({names[label]: start + index for label, index in function.labels.items()})
-    whole.tables.update({names[label]: [names[to] for to in table] for label, table in function.tables.items()})
-    for i in function.code:
-        name, operands = (("bra",), (end,)) if i.name[0] == "ret" else (i.name, tuple(map(renamed, i.operands)))
-        whole.code.append(replace(i, guard=names.get(i.guard, i.guard), name=name, operands=operands))
-    whole.labels[end] = len(whole.code)
+def parts(name, operands):
+    """An instruction as (name, operands); a `mov` of vectors is one of each of their parts."""
+    if name[0] != "mov" or name[1] not in ("v2", "v4"):
+        return [(name, operands)]
+    vectors = [
+        [f"{one}.{side}" for side in "xyz"] + ["0"] if one.startswith("%") else re.split(r"\s*,\s*", one.strip("{} "))
+        for one in operands
+    ]
+    return [(("mov", name[-1]), pair) for pair in zip(*(vector[: int(name[1][1])] for vector in vectors), strict=True)]
 
 
-def passing(instruction, program, registers):
-    """The instruction; if it passes something to or from a call, as a move between registers."""
-    name, operands = instruction.name, instruction.operands
-    if name[:2] not in (("ld", "param"), ("st", "param")):
-        return instruction
-    place = re.fullmatch(r"\[\s*([\w$]+)(?:\s*\+\s*(\d+))?\s*\]", operands[1 if name[0] == "ld" else 0])
-    if not place or (program.kernel and place[1] in program.takes):
-        return instruction  # the kernel's own parameters, which the launch gives
-    bits = name[-1][1:]
-    passed = f"passed:{place[1]}+{place[2] or 0}:{bits}"
-    registers[passed] = name[-1]
-    moved = (operands[0], passed) if name[0] == "ld" else (passed, operands[1])
-    return replace(instruction, name=("mov", name[-1]), operands=moved)
+def renamed(instruction, names):
+    """The instruction with other names in its operands, and of its guard."""
+    operands = tuple(NAME.sub(lambda found: names.get(found[0], found[0]), one) for one in instruction.operands)
+    return replace(instruction, guard=names.get(instruction.guard, instruction.guard), operands=operands)

@@ -18,7 +18,7 @@ from helpers.judge.shapes import shapes_for
 from helpers.launch import KernelError, draw
 from helpers.launch.cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child
-from ptx_machine.reader import read_ptx
+from ptx_machine.linking import read_ptx
 
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"

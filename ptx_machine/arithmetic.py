@@ -115,7 +115,8 @@ def to_odd(s, e):
 def carrying(short):
     """`add`, `sub`, `mad.lo` or `mad.hi` of whole numbers with a carry from before: a function of both results.
 
-    It takes the operands and then the carry, bool; it gives the result, unsigned, and the carry, for `sub` the borrow.
+    It takes the operands and then the flag, bool; it gives the result, unsigned, and the flag. That is the carry; after
+    `sub` it says that nothing was borrowed, as on the hardware: NVIDIA's division of 128 bits adds it with `addc`.
     """
 
     def function(*values):
@@ -124,7 +125,8 @@ def carrying(short):
         unsigned, carry = values[0].dtype, carry.astype(values[0].dtype)
         if short == "sub":
             a, b = values
-            return a - b - carry, (a < b) | ((a == b) & (carry > 0))
+            borrow = 1 - carry
+            return a - b - borrow, ~((a < b) | ((a == b) & (borrow > 0)))
         if short != "add":
             a, b, c = values
             values = [a * b if short == "mad.lo" else high(a, b), c]

@@ -390,7 +390,7 @@ class Decoded:
         kind = f"u{kind[1:]}"
         if "%carry" not in self.places:
             self.place("%carry", 1)
-        before = "%carry" if name[0].endswith("c") else "0"
+        before = "%carry" if name[0].endswith("c") else str(int(short == "sub"))
         of = self.operands((*texts[1:], before), (kind,) * (len(texts) - 1) + ("pred",))
         to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
         if len(of) != (4 if short.startswith("mad") else 3):
@@ -534,7 +534,9 @@ class Decoded:
             function = (lambda taking, holds: ask(taking, ~holds)) if negated else ask
             to, of = self.operands(texts[:1], (kind,)), self.operands((texts[1].lstrip("!"),), ("pred",))
             return step("across", function, to, of, texts[2])
-        if name[:2] == ("redux", "sync") and len(name) == 4 and name[2] in REDUCTIONS and bits_of(name[3]) == 32:
+        if name[:2] == ("redux", "sync") and len(name) == 4 and name[2] in REDUCTIONS and name[3][1:] == "32":
+            if name[3][0] not in ("b" if name[2] in ("and", "or", "xor") else "us"):
+                raise LookupError
             to, of = (self.operands((text,), name[3:]) for text in texts[:2])
             return step("across", REDUCTIONS[name[2]], to, of, texts[2])
         if name[0] == "ldmatrix" and name[1:3] == ("sync", "aligned") and name[-1] == "b16":

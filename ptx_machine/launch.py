@@ -211,9 +211,9 @@ class Launch:
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
         self.stored = np.zeros(cells.size, np.int32)
         self.traced = []
-        self.executed, self.by_warps = np.zeros((2, len(program.operations)), np.int64)
+        self.executed, self.by_warps = ([0] * len(program.operations) for _ in range(2))
         self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
-        self.found = {}
+        self.found, self.counted, self.counted_bytes = {}, {}, 0
 
     def place_arrays(self, args, names):
         """Give each array an address, and global memory a copy of it. Views of one array are all in that."""
@@ -328,7 +328,21 @@ class Launch:
         self.found.setdefault((kind, number), [text, 0, other])[1] += int(many)
 
     def count(self, op, number, space, address, slots, warps):
-        """Count what threads ask of global or shared memory with one instruction."""
+        """Count what threads ask of global or shared memory with one instruction.
+
+        What was counted once is known for the same addresses, and for all of them moved on by lines of 128 bytes.
+        """
+        moved = address - (address[0] & ~np.uint64(LINE - 1))
+        key = number, space, warps, moved.tobytes(), b"" if slots.size == warps * WARP else slots.tobytes()
+        if key not in self.counted:
+            self.counted_bytes += len(key[3]) + len(key[4])
+            if self.counted_bytes > ROOM:
+                self.counted, self.counted_bytes = {}, 0
+            self.counted[key] = self.counted_anew(op, space, address, slots, warps)
+        self.asked[number, space] += self.counted[key]
+
+    def counted_anew(self, op, space, address, slots, warps):
+        """The numbers for that: see `result`."""
         size = op.width if space == "global" else 4
         units = in_units(address.view(np.int64), size, op.width)
         asked = np.full((warps * WARP, units.shape[1]), NOBODY)
@@ -336,7 +350,7 @@ class Launch:
         asked = asked.reshape(warps, WARP, -1)
         pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
         lines = sectors(asked, size, LINE)[1] if space == "global" else 0
-        self.asked[number, space] += (pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked))
+        return pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked)
 
     def spell_thread(self, thread):
         """A thread and its block in words, by its number among all."""

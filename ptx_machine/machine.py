@@ -12,6 +12,8 @@ How PTX is read: `reader`; decoded: `program`; what its arithmetic does: `arithm
 of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `results`.
 """
 
+import functools
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +27,15 @@ from .reader import PTXError
 from .warps import WARP
 from .warpwide import matrices
 
-FIRST_LOOK = 8  # turns until lanes that go round are looked at first
+DIRECTLY = {  # functions that can put their result in its place themselves
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.and_: np.bitwise_and,
+    operator.or_: np.bitwise_or,
+    operator.xor: np.bitwise_xor,
+}
+TIMES = 4  # that lanes come back, until what they held is looked at no more
 POLLS = 16  # turns in which lanes ask memory, until others that wait get theirs
 
 
@@ -40,7 +50,7 @@ class Blocks:
     warps_know (lanes, 32) int64: until when each knows what its warp's threads did, by barriers of the warp; or None
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
     slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
-    alive      (warps,) uint32: a bit for each thread that has not left
+    alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
     """
@@ -60,7 +70,7 @@ class Blocks:
         self.passed = np.zeros(self.lanes, np.int64)
         self.rounds = np.zeros(self.lanes, np.int32)
         self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
-        self.alive = self.bits(everyone)
+        self.alive, self.staying = self.bits(everyone), self.lanes
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
         at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
         lane, one = thread % WARP, np.int64(1)
@@ -72,10 +82,12 @@ class Blocks:
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
+        self.steps, self.counted = [None] * len(self.operations), (None, 0)
         self.stacks = {}  # {(function, bits, how deep): registers that a call of itself keeps}
         self.everyone, self.ready, self.waiting, self.meeting = everyone, {0: everyone}, {}, {}
         self.aside, self.sure, self.aside_since = {}, True, 0
-        self.turns, self.check_at, self.looked, self.polled, self.polls = 0, FIRST_LOOK, None, False, 0
+        self.first_look = 8 + self.lanes // 128  # turns until lanes that go round are looked at first
+        self.turns, self.check_at, self.looked, self.polled, self.polls = 0, self.first_look, None, False, 0
 
     # ---------------------------------------------------------------- who runs next
 
@@ -109,16 +121,69 @@ class Blocks:
                     break
                 if number in self.ready:
                     lanes = self.merged(lanes, self.ready.pop(number))
-                op = self.operations[number]
-                lanes = getattr(self, op.act)(op, number, lanes)
+                lanes = (self.steps[number] or self.bound(number))(lanes)
                 number += 1
             launch.spent += number - began
+
+    def bound(self, number):
+        """The function of lanes that does an instruction; it is made once."""
+        op = self.operations[number]
+        if op.act == "compute" and op.guard is None:
+            step = self.bound_arithmetic(op, number)
+        elif op.act == "branch":
+            step = self.bound_branch(op, number)
+        else:
+            step = functools.partial(getattr(self, op.act), op, number)
+        self.steps[number] = step
+        return step
+
+    def bound_arithmetic(self, op, number):
+        """The same for arithmetic without a guard."""
+        taken = [self.registers[one[0]][one[1]] if isinstance(one, tuple) else one for one in op.of]
+        (kind, row), everyone, tally = op.to[0], self.lanes, self.tally
+        result, function, direct = self.registers[kind][row], op.function, DIRECTLY.get(op.function)
+        if direct and {getattr(one, "dtype", None) for one in taken} != {result.dtype}:
+            direct = None
+
+        def step(lanes):
+            tally(number, lanes)
+            if lanes.size < everyone:
+                result[lanes] = function(*[one[lanes] if one.ndim else one for one in taken])
+            elif direct:
+                direct(*taken, out=result)
+            else:
+                result[:] = function(*taken)
+            return lanes
+
+        return step
+
+    def bound_branch(self, op, number):
+        """The same for `bra`."""
+        holds, target, negated, everyone = None, op.target, op.negated, self.lanes
+        if op.guard is not None:
+            holds = self.registers["pred"][op.guard]
+
+        def step(lanes):
+            self.tally(number, lanes)
+            if holds is not None:
+                taken = holds if lanes.size == everyone else holds[lanes]
+                many = np.count_nonzero(taken)
+                if many == (lanes.size if negated else 0):
+                    return lanes
+                if many != (0 if negated else lanes.size):
+                    self.arrive(self.ready, target, lanes[taken != negated])
+                    self.arrive(self.ready, number + 1, lanes[taken == negated])
+                    return None
+            self.arrive(self.ready, target, lanes)
+            return None
+
+        return step
 
     def come_back(self):
         """Let those who stepped aside take part again."""
         for number, lanes in self.aside.items():
             self.arrive(self.ready, number, lanes)
-        self.aside, self.sure, self.check_at, self.looked, self.polls = {}, True, self.turns + FIRST_LOOK, None, 0
+        self.aside, self.sure, self.check_at, self.looked, self.polls = {}, True, self.turns + self.first_look, None, 0
 
     def goes_round(self, number, lanes):
         """Whether lanes have come back to an instruction, and neither their registers nor memory have changed.
@@ -126,25 +191,29 @@ class Blocks:
         That is looked for again and again, ever more seldom. Where others wait for their turn, lanes also count as such
         that have asked memory POLLS times; they may yet go on by themselves.
         """
-        if self.looked and self.looked[0] == number and self.looked[1] == self.launch.changes:
-            _, _, before, state = self.looked
-            if np.array_equal(before, lanes) and all(map(np.array_equal, state, self.state(lanes))):
+        if self.looked and self.looked[0] == number:
+            _, changes, before, state = self.looked
+            same = changes == self.launch.changes and np.array_equal(before, lanes)
+            if same and all(map(np.array_equal, state, self.state(lanes))):
                 self.looked = None
                 return True
+            self.times -= 1
+            if not self.times:
+                self.looked = None
         if self.turns >= self.check_at:
-            self.looked = (number, self.launch.changes, lanes, self.state(lanes))
-            self.check_at = self.turns + max(FIRST_LOOK, min(self.check_at, 1 << 12))
-        self.polls += self.polled
-        self.polled = False
+            self.looked, self.times = (number, self.launch.changes, lanes, list(self.state(lanes))), TIMES
+            self.check_at = self.turns + max(self.first_look, min(self.check_at, 1 << 12))
+        if self.polled:
+            self.polls, self.polled = self.polls + 1, False
         if self.polls > POLLS and self.ready:
             self.polls, self.sure = 0, False
             return True
         return False
 
     def state(self, lanes):
-        """All registers of these lanes."""
+        """All registers of these lanes, one size after the other."""
         index = self.index(lanes)
-        return [self.registers[kind][:, index].copy() for kind in ("pred", "u16", "u32", "u64")]
+        return (self.registers[kind][:, index].copy() for kind in ("u32", "u64", "pred", "u16"))
 
     def arrive(self, place, number, lanes):
         """Let lanes stand at an instruction, with those that stand there already."""
@@ -189,28 +258,22 @@ class Blocks:
 
     def tally(self, number, lanes):
         """Count an instruction, for these lanes and for their warps."""
-        self.launch.executed[number] += lanes.size
-        warps = self.warps
-        if 0 < lanes.size < self.lanes:
-            warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP))
-        self.launch.by_warps[number] += warps if lanes.size else 0
+        many, warps = lanes.size, self.warps
+        if many < self.lanes:
+            if lanes is not self.counted[0]:
+                warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP)) if many else 0
+                self.counted = lanes, warps
+            warps = self.counted[1]
+        self.launch.executed[number] += many
+        self.launch.by_warps[number] += warps
 
     # ---------------------------------------------------------------- control
 
-    def branch(self, op, number, lanes):
-        """`bra`. Each of these methods returns the lanes that go on with the next instruction, or None."""
-        self.tally(number, lanes)
-        taken = self.guarded(op, lanes)
-        if taken.size == lanes.size:
-            self.arrive(self.ready, op.target, lanes)
-            return None
-        if not taken.size:
-            return lanes
-        self.arrive(self.ready, op.target, taken)
-        return self.others(lanes, taken, number)
-
     def branch_by_number(self, op, number, lanes):
-        """`brx.idx`: each lane to the one of the targets that its number says."""
+        """`brx.idx`: each lane to the one of the targets that its number says.
+
+        Each of these methods returns the lanes that go on with the next instruction, or None.
+        """
         doing = self.doing(op, number, lanes)
         chosen = self.full(op.of[0], doing, self.index(doing))
         for one in np.unique(chosen):
@@ -221,6 +284,7 @@ class Blocks:
         """`ret` and `exit`."""
         doing = self.doing(op, number, lanes)
         self.alive &= ~self.bits(doing)
+        self.staying -= doing.size
         for where, held in self.meeting.items():  # nobody waits for those any longer
             self.arrive(self.ready, where, held)
         self.meeting = {}
@@ -264,7 +328,8 @@ class Blocks:
         lanes = self.everyone[:0]
         for some in passing.values():
             lanes = self.merged(lanes, some)
-        self.look_for_missing(passing)
+        if len(passing) > 1 or lanes.size < self.staying:
+            self.look_for_missing(passing)
         for number, some in passing.items():
             op = self.operations[number]
             self.launch.trace_barrier(self, op, number, some)
@@ -347,7 +412,7 @@ class Blocks:
     def clock(self, op, number, lanes):
         """`%clock` and its like: how many instructions all warps have executed so far."""
         doing = self.doing(op, number, lanes)
-        self.write(op.to[0], self.index(doing), int(self.launch.by_warps.sum()) >> op.target)
+        self.write(op.to[0], self.index(doing), sum(self.launch.by_warps) >> op.target)
         return lanes
 
     # ---------------------------------------------------------------- warps
@@ -701,7 +766,7 @@ class Blocks:
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
         multiple = op.width & -op.width  # a copy may read any number of bytes
         crooked = address % np.uint64(multiple) != 0
-        if crooked.any():
+        if np.count_nonzero(crooked):
             text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
@@ -768,13 +833,13 @@ class Blocks:
             return
         units = in_units(place, self.launch.program.unit, width)
         race, by, unwritten = self.note(self.notes, op, number, lanes, units, values)
-        if unwritten is not None and unwritten.any():
+        if unwritten is not None and np.count_nonzero(unwritten):
             does = "adds to" if op.act == "atomic" else "reads"
             row = int(np.argmax(unwritten))
             what = self.spell_shared(units.ravel()[row], op.size)
             text = f"{self.who(lanes[row // units.shape[1]])} {does} {what}, which no thread has written"
             self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
-        if race is not None and race.any():
+        if np.count_nonzero(race):
             row = int(np.argmax(race))
             what = self.spell_shared(units.ravel()[row], op.size)
             self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
@@ -845,7 +910,7 @@ class Blocks:
             np.add.at(launch.stored, units.ravel(), 1)
         elif act == "atomic":
             launch.stored[units] = np.maximum(launch.stored[units], 1)
-        if race.any():
+        if np.count_nonzero(race):
             row = int(np.argmax(race))
             what = launch.spell(launch.writable + units.ravel()[row] * launch.program.unit)
             self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
@@ -873,7 +938,8 @@ def spelled(number, sides):
 
 def in_units(place, size, width):
     """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
-    return (place // size)[:, None] + np.arange(max(1, width // size))
+    first = (place // size)[:, None]
+    return first + np.arange(width // size) if width > size else first
 
 
 def nearest(memory, address, width):

@@ -96,17 +96,16 @@ class Notes:
 
     def unordered(self, before, by):
         """Where nothing orders an earlier access before this one by another thread; bool. `by`: `Touching`."""
-        if not before.any():
-            return np.zeros(before.size, bool)
-        open_ = ((before ^ by.stamps) & SEVERAL_THREADS != 0) & (before != 0)
-        if self.near:
-            open_ &= before >= by.bounds
-        else:
+        open_ = before >= by.bounds if self.near else before != 0
+        if not np.count_nonzero(open_):
+            return open_
+        open_ &= (before ^ by.stamps) & SEVERAL_THREADS != 0
+        if not self.near and np.count_nonzero(open_):
             far = (before & THREAD) // self.slots != (by.stamps & THREAD) // self.slots
             open_ &= far | (before & SEVERAL == SEVERAL) | (before >= by.bounds)
         if self.copies:
             open_ |= before >= ON_ITS_WAY
-        if open_.any():
+        if np.count_nonzero(open_):
             some = np.flatnonzero(open_ & (before < ON_ITS_WAY))
             open_[some] = ~by.ordered(before[some], some)
             for when, threads in self.alike.items():  # it is none of their business who of them was the last
@@ -147,7 +146,7 @@ class Notes:
         """Note several threads at once; of those at one word, one stamp that stands for all."""
         held[words] = stamps
         lost = held[words] != stamps
-        if lost.any():
+        if np.count_nonzero(lost):
             held[words[lost]] = self.both(held[words[lost]], stamps[lost])
             for _ in range(2):  # of several such, one has its way: once more for other warps, and for other blocks
                 now = held[words]
@@ -160,10 +159,10 @@ class Notes:
         """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
         last, before = self.writers[words], self.readers[words]
         others = self.unordered(before, by)
-        stamps = np.where(others, self.both(before, by.stamps), by.stamps) if others.any() else by.stamps
+        stamps = np.where(others, self.both(before, by.stamps), by.stamps) if np.count_nonzero(others) else by.stamps
         self.note(self.readers, words, stamps)
         race = self.unordered(last, by)
-        if race.any():
+        if np.count_nonzero(race):
             race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
         return race, last, last == 0
 
@@ -174,10 +173,10 @@ class Notes:
         """
         last, readers = self.writers[words], self.readers[words]
         race = self.unordered(last, by)
-        if race.any():
+        if np.count_nonzero(race):
             race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
         late = self.unordered(readers, by)
-        if late.any():
+        if np.count_nonzero(late):
             late &= ~self.strong(readers, by)
             last = np.where(late & ~race, readers, last)
             race |= late
@@ -190,11 +189,11 @@ class Notes:
             open_ = self.unordered(self.writers[words], by)
             self.note(self.writers, words, np.where(open_, self.both(self.writers[words], by.stamps), by.stamps))
             return race, last
-        if race.any():
+        if np.count_nonzero(race):
             race &= (self.cells[words] != values) | (last >= ON_ITS_WAY)
         self.writers[words] = by.stamps
         other = self.writers[words]
-        if (other != by.stamps).any() and by.kind in (WEAK, VOLATILE):
+        if np.count_nonzero(other != by.stamps) and by.kind in (WEAK, VOLATILE):
             self.cells[words] = values  # of several stores to a word in one instruction, one remains
             differ = self.cells[words] != values
             last = np.where(differ & ~race, other, last)

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import types
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from . import files
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "GPU in software", "simulator")
 
 
+STALE_SECONDS = 60  # after which pyopencl, too, takes a lock for one that nobody holds
 PROOF_SECONDS = 120
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
@@ -377,6 +379,7 @@ def find_opencl_drivers():
     files are copied along. A folder that the user, or the parent process, has named is left alone.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
+    remove_stale_locks()
     if "OCL_ICD_VENDORS" in os.environ:
         return
     runtime = pip_cpu_runtime()
@@ -395,6 +398,18 @@ def find_opencl_drivers():
     for library in libraries:
         (folder / f"added-{library.stem}.icd").write_text(f"{without_spaces(library, folder)}\n", encoding="utf-8")
     os.environ["OCL_ICD_VENDORS"] = str(folder)
+
+
+def remove_stale_locks() -> None:
+    """Remove the lock of pyopencl's cache where the process that took it was ended: each build would wait a minute.
+
+    A lock is held while one kernel is built, for seconds, and pyopencl itself gives up after a minute.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or platformdirs.user_cache_dir("pyopencl", "pyopencl")
+    for lock in Path(caches).glob("**/pyopencl-compiler-cache-*/lock"):
+        with contextlib.suppress(OSError):  # another process has just done it, or may not be touched
+            if time.time() - lock.stat().st_mtime > STALE_SECONDS:
+                lock.unlink()
 
 
 def new_folder(prefix: str) -> Path:

@@ -405,8 +405,9 @@ def remove_stale_locks() -> None:
 
     A lock is held while one kernel is built, for seconds, and pyopencl itself gives up after a minute.
     """
-    caches = os.environ.get("XDG_CACHE_HOME") or platformdirs.user_cache_dir("pyopencl", "pyopencl")
-    for lock in Path(caches).glob("**/pyopencl-compiler-cache-*/lock"):
+    given = os.environ.get("XDG_CACHE_HOME")
+    caches = Path(given, "pyopencl") if given else Path(platformdirs.user_cache_dir("pyopencl", "pyopencl"))
+    for lock in caches.glob("pyopencl-compiler-cache-*/lock"):
         with contextlib.suppress(OSError):  # another process has just done it, or may not be touched
             if time.time() - lock.stat().st_mtime > STALE_SECONDS:
                 lock.unlink()

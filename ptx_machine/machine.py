@@ -35,6 +35,7 @@ DIRECTLY = {  # functions that can put their result in its place themselves
     operator.or_: np.bitwise_or,
     operator.xor: np.bitwise_xor,
 }
+BARRIERS = 16  # of a block
 TIMES = 4  # that lanes come back, until what they held is looked at no more
 POLLS = 16  # turns in which lanes ask memory, until others that wait get theirs
 
@@ -48,6 +49,8 @@ class Blocks:
     threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
     passed     (lanes,) int64: when each passed its block's last barrier; `rounds`, int32, how many it passed
     warps_know (lanes, 32) int64: until when each knows what its warp's threads did, by barriers of the warp; or None
+    barrier, expected  (lanes,) int64, of kernels with several barriers: at which each stands, 16 of them a block, and
+               how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
     slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
@@ -83,6 +86,9 @@ class Blocks:
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.steps, self.counted = [None] * len(self.operations), (None, 0)
+        if launch.program.named:
+            self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
+            self.arrived = {}
         self.stacks = {}  # {(function, bits, how deep): registers that a call of itself keeps}
         self.everyone, self.ready, self.waiting, self.meeting = everyone, {0: everyone}, {}, {}
         self.aside, self.sure, self.aside_since = {}, True, 0
@@ -306,8 +312,87 @@ class Blocks:
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""
         here = self.doing(op, number, lanes)
+        if self.launch.program.named:
+            self.stands_at(op, here)
         self.arrive(self.waiting, number, here)
         return self.others(lanes, here, number)
+
+    def stands_at(self, op, lanes):
+        """Note which barrier of its block each lane comes to, and for how many threads that waits."""
+        index = self.index(lanes)
+        number, many = (self.full(one, lanes, index).astype(np.int64) for one in op.barrier)
+        self.barrier[lanes] = self.block_of[lanes] * BARRIERS + number % BARRIERS
+        self.expected[lanes] = many
+
+    def arrive_at(self, op, number, lanes):
+        """`bar.arrive`: lanes come to a barrier, and do not wait there."""
+        here, now = self.doing(op, number, lanes), self.launch.tick(number)
+        self.stands_at(op, here)
+        for lane in here.tolist():
+            self.arrived.setdefault(int(self.barrier[lane]), []).append(self.done(lane, now))
+        return lanes
+
+    def release_named(self):
+        """The same as `release`, for barriers with numbers: those pass for which enough threads have come."""
+        lanes = self.everyone[:0]
+        for some in self.waiting.values():
+            lanes = self.merged(lanes, some)
+        at, alive = self.barrier[lanes], self.how_many_stay()
+        come = np.bincount(at, minlength=self.blocks.size * BARRIERS)
+        for barrier, clocks in self.arrived.items():
+            come[barrier] += len(clocks)
+        wanted = np.where(self.expected[lanes], self.expected[lanes], alive[self.block_of[lanes]])
+        full = come[at] >= wanted
+        if not full.any():
+            first = min(self.waiting)
+            lane = self.waiting[first][0]
+            barrier, block = self.barrier[lane], self.block_of[lane]
+            text = (
+                f"{come[barrier]} of {self.expected[lane] or alive[block]} threads have come to barrier "
+                f"{barrier % BARRIERS} of block {self.spell_block(block)}, and no more do"
+            )
+            self.launch.find("divergent barrier", first, text, lanes.size)
+            full[:] = True
+        now, passing = self.launch.tick(min(self.waiting)), {}
+        going = np.zeros(self.lanes, bool)
+        going[lanes[full]] = True
+        for barrier in np.unique(at[full]).tolist():
+            some = lanes[at == barrier]
+            block = barrier // BARRIERS
+            if some.size == (self.launch.threads if self.expected[some[0]] else alive[block]):  # a whole block
+                self.passed[some] = now
+                self.launch.order.together(int(self.blocks[block]))
+            else:
+                arrived = self.arrived.get(barrier, [])
+                many = int(wanted[at == barrier][0]) - some.size  # those who came again came for the next time
+                done = [*arrived[:many], *(self.done(lane, now) for lane in some.tolist())]
+                self.arrived[barrier] = arrived[many:]
+                self.launch.order.together(int(self.blocks[block]), self.threads[some].tolist(), done)
+            self.rounds[some] += 1
+        for number, some in list(self.waiting.items()):
+            passing[number], left = some[going[some]], some[~going[some]]
+            del self.waiting[number]
+            self.arrive(self.waiting, number, left)
+        self.pass_by(passing)
+        return True
+
+    def how_many_stay(self):
+        """How many threads of each block have not left; (blocks,) int64."""
+        left = (self.alive[self.slots // WARP] >> (self.slots % WARP).astype(np.uint32)) & np.uint32(1)
+        return np.bincount(self.block_of, left, self.blocks.size).astype(np.int64)
+
+    def pass_by(self, passing):
+        """Let lanes go on behind their barriers. passing: {instruction: lanes}"""
+        for number, some in passing.items():
+            op = self.operations[number]
+            if some.size:
+                self.launch.trace_barrier(self, op, number, some)
+            if op.function:  # `bar.red`: a vote
+                holds = self.full(op.of[0], some, self.index(some)) != bool(op.target)
+                here = np.bincount(self.block_of[some], minlength=self.blocks.size)
+                many = np.bincount(self.block_of[some], holds, self.blocks.size)
+                self.write(op.to[0], self.index(some), op.function(many, here)[self.block_of[some]])
+            self.arrive(self.ready, number + 1, some)
 
     def release(self):
         """No lane can go on: let those at barriers pass, and look whether threads are missing there.
@@ -323,6 +408,8 @@ class Blocks:
             return True
         if not self.waiting:
             return False
+        if self.launch.program.named:
+            return self.release_named()
         passing, now = self.waiting, self.launch.tick(min(self.waiting))
         self.waiting = {}
         lanes = self.everyone[:0]
@@ -330,15 +417,7 @@ class Blocks:
             lanes = self.merged(lanes, some)
         if len(passing) > 1 or lanes.size < self.staying:
             self.look_for_missing(passing)
-        for number, some in passing.items():
-            op = self.operations[number]
-            self.launch.trace_barrier(self, op, number, some)
-            if op.function:  # `bar.red`: a vote
-                holds = self.full(op.of[0], some, self.index(some)) != bool(op.target)
-                here = np.bincount(self.block_of[some], minlength=self.blocks.size)
-                many = np.bincount(self.block_of[some], holds, self.blocks.size)
-                self.write(op.to[0], self.index(some), op.function(many, here)[self.block_of[some]])
-            self.arrive(self.ready, number + 1, some)
+        self.pass_by(passing)
         self.passed[lanes] = now
         self.rounds[lanes] += 1
         if self.launch.program.orders:
@@ -351,8 +430,7 @@ class Blocks:
 
         A thread that has left is not waited for. passing: {instruction: lanes}
         """
-        left = (self.alive[self.slots // WARP] >> (self.slots % WARP).astype(np.uint32)) & np.uint32(1)
-        alive = np.bincount(self.block_of, left, self.blocks.size).astype(np.int64)
+        alive = self.how_many_stay()
         here = {
             number: np.bincount(self.block_of[lanes], minlength=self.blocks.size) for number, lanes in passing.items()
         }

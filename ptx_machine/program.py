@@ -149,7 +149,8 @@ class Decoded:
     rows     {bits: how many registers}; 1 bit for predicates
     places   {register: (bits, row)}
     symbols  {shared or local array: address}
-    orders   whether it has a fence, an acquire or a release
+    named    whether it has other barriers than a block's first, of all its threads
+    orders   whether it has those, a fence, an acquire or a release
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
 
@@ -179,7 +180,10 @@ class Decoded:
         self.excuse_guesses()
         watched = [op.size for op in self.operations if op.width and op.space != "local"]
         self.warps_wait = any(op.act == "meet" and op.then == "wait_warp" for op in self.operations)
-        self.orders = any(op.order in ORDERING or op.instruction.name[0] == "fence" for op in self.operations)
+        self.named = any(op.barrier and op.barrier != (0, 0) for op in self.operations)
+        self.orders = self.named or any(
+            op.order in ORDERING or op.instruction.name[0] == "fence" for op in self.operations
+        )
         self.unit = min([4, *watched])
 
     def excuse_guesses(self):
@@ -352,14 +356,15 @@ class Decoded:
             function, asked = BARRIER_VOTES[name[-2:]], texts.pop()
             negated, of = asked.startswith("!"), self.operands((asked.lstrip("!"),), ("pred",))
             to = self.operands((texts.pop(0),), name[-1:])
-        elif name in (("sync",), ("sync", "aligned")):
+        elif name in (("sync",), ("sync", "aligned"), ("arrive",), ("arrive", "aligned")):
             function = None
         else:
             raise LookupError
         numbers = self.operands([*texts, "0"][:2], ("u32", "u32"))
-        if len(texts) > 2 or what not in ("sync", "red") or any(map(np.ndim, numbers)) or numbers != (0, 0):
+        if len(texts) > 2 or (what == "arrive" and len(texts) < 2):
             raise LookupError
-        return Operation(instruction, "wait", "barrier", function, to, of, target=int(negated), barrier=numbers)
+        act = "arrive_at" if what == "arrive" else "wait"
+        return Operation(instruction, act, "barrier", function, to, of, target=int(negated), barrier=numbers)
 
     def call(self, instruction, what, texts):
         """What `linking` makes of calls: a stack for registers, and functions of mathematics."""

@@ -181,7 +181,7 @@ def test_what_moves_between_registers_and_memory(what):
     [
         ("fma.rx.f32 %f1, %f1, %f1, %f1;", "line 8 .*instruction that is not known here: fma.rx.f32"),
         ("shfl.sync.idx.b64 %rd1, %rd2, 0, 31, -1;", "line 8 .*shfl"),
-        ("bar.sync 1;", "line 8 .*bar.sync 1"),
+        ("bar.arrive 1;", "line 8 .*bar.arrive 1"),
         ("bra nowhere;", "line 8 .*bra nowhere"),
         ("ld.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1];", "line 8 .*v4.f64"),
         ("ld.global.v2.f32 %f1, [%rd1];", "line 8 .*v2.f32"),

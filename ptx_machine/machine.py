@@ -24,6 +24,7 @@ from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE
 from .names import plain_name
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
+from .unset import Unset
 from .warps import WARP
 from .warpwide import matrices
 
@@ -51,6 +52,7 @@ class Blocks:
     warps_know (lanes, 32) int64: until when each knows what its warp's threads did, by barriers of the warp; or None
     barrier, expected  (lanes,) int64, of kernels with several barriers: at which each stands, 16 of them a block, and
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
+    own        (units,) bool: what of its local memory each thread has set; `unset`, the `Unset` where one uses others
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
     slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
@@ -85,6 +87,7 @@ class Blocks:
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
+        self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
         self.steps, self.counted = [None] * len(self.operations), (None, 0)
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
@@ -140,8 +143,25 @@ class Blocks:
             step = self.bound_branch(op, number)
         else:
             step = functools.partial(getattr(self, op.act), op, number)
+        if self.unset:
+            step = self.followed(step, op, number)
         self.steps[number] = step
         return step
+
+    def followed(self, step, op, number):
+        """The same, for numbers that nobody has set: see `Unset`."""
+
+        def following(lanes):
+            self.unset.follow(op, number, lanes, self.guarded(op, lanes))
+            return step(lanes)
+
+        return following
+
+    def bring_unset(self, number, operands, lanes, text):
+        """An instruction gives lanes what nobody has set."""
+        if not self.unset:
+            self.unset, self.steps = Unset(self), [None] * len(self.operations)
+        self.unset.bring(number, operands, lanes, text)
 
     def bound_arithmetic(self, op, number):
         """The same for arithmetic without a guard."""
@@ -561,15 +581,14 @@ class Blocks:
                 self.write(to, index, np.broadcast_to(result, (warps.size, WARP)).reshape(-1)[place])
 
     def look_for_nobody(self, op, number, lanes, place, taking, values):
-        """Find threads that a shuffle gives what a thread that takes no part would have to give."""
+        """Look for threads that a shuffle gives what a thread that takes no part would have to give."""
         own = np.broadcast_to(np.arange(WARP, dtype=np.uint32), values[0].shape)
         source = op.function(taking.reshape(-1, WARP), own, *values[1:])[0].reshape(-1)[place]
         absent = ~taking[place // WARP * WARP + source]
         if absent.any():
             first = np.argmax(absent)
-            nobody = f"thread {source[first]} of its warp, which takes no part"
-            text = f"{self.who(lanes[first])} asks for the number of {nobody}"
-            self.launch.find("uninitialised", number, text, np.count_nonzero(absent))
+            text = f"asks for the number of thread {source[first]} of its warp, which takes no part"
+            self.bring_unset(number, op.to[:1], lanes[absent], text)
 
     def spread(self, operand, lanes, index, place, warps):
         """An operand of these lanes as (warps, 32); no number for threads that take no part."""
@@ -828,9 +847,36 @@ class Blocks:
             self.watch_global(op, number, lanes, place, inside, values)
         else:
             place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
+        if self.unset and space != "local" and op.act in ("store", "atomic"):
+            for operand in op.of[1:]:
+                self.unset.use(number, lanes, self.unset.of(operand, lanes))
+        if space == "local" and op.act in ("load", "store"):
+            self.watch_local(op, number, lanes, place, inside)
         if inside is not None:
             memory.lead_nowhere(place, inside)
         return memory, place, inside
+
+    def watch_local(self, op, number, lanes, place, inside):
+        """Note what of its own memory each thread sets, and look for loads of what it has not set."""
+        unit = self.launch.program.local_unit
+        units = in_units(place, unit, op.width)
+        if inside is not None:
+            units, lanes = units[inside], lanes[inside]
+        each = max(1, op.size // unit)
+        operands = op.of[1:] if op.act == "store" else op.to
+        for part, operand in enumerate(operands):
+            some = units[:, part * each : (part + 1) * each]
+            if op.act == "store":
+                self.own[some] = True
+                if self.unset:
+                    self.own[some[np.broadcast_to(self.unset.of(operand, lanes) > 0, lanes.shape)]] = False
+                continue
+            never = ~self.own[some].all(axis=1)
+            if np.count_nonzero(never):
+                size = self.memories["local"].size
+                where = int(some[np.argmax(never), 0]) * unit % size
+                text = f"loads byte {where} of its local memory, which it has not set"
+                self.bring_unset(number, (operand,), lanes[never], text)
 
     def check(self, op, number, lanes, space, address, inside):
         """Find accesses outside of every array, and at no multiple of their width."""

@@ -151,6 +151,7 @@ class Decoded:
     symbols  {shared or local array: address}
     named    whether it has other barriers than a block's first, of all its threads
     orders   whether it has those, a fence, an acquire or a release
+    local_unit  bytes of the smallest element of a thread's own memory that it moves, 4 at most
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
 
@@ -185,6 +186,7 @@ class Decoded:
             op.order in ORDERING or op.instruction.name[0] == "fence" for op in self.operations
         )
         self.unit = min([4, *watched])
+        self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap of this kernel swaps be strong: it is a first guess.

@@ -135,6 +135,7 @@ def test_a_thread_that_takes_no_part_gives_no_number():
     assert finding.kind == "uninitialised" and "thread (4, 0) of block (0, 0) asks for the number of thread 8" in (
         finding.message
     )
+    assert "and uses it at line" in finding.message
     assert got[:4, 0].tolist() == [4, 5, 6, 7] and np.isnan(got[4:8].view(np.float32)).all()
 
 

@@ -50,12 +50,13 @@ def test_what_is_set_or_not_used_is_no_finding(body):
 @pytest.mark.parametrize(
     "body, words",
     [
-        ("ld.local.u32 %r4, [%rd3+8]; st.global.u32 [%rd1], %r4;", "loads byte 8 of its local memory, which it has not"),
+        ("ld.local.u32 %r4, [%rd3+8]; st.global.u32 [%rd1], %r4;", "byte 8 of its local memory, which it has not"),
         ("ld.local.u32 %r4, [%rd3]; setp.eq.u32 %p2, %r4, 0; @%p2 bra E; E:", "uses it at line 10"),
         ("ld.local.u32 %r4, [%rd3]; cvt.u64.u32 %rd5, %r4; add.u64 %rd5, %rd5, %rd1; and.b64 %rd5, %rd5, 0;"
          "add.u64 %rd5, %rd5, %rd1; ld.global.u32 %r5, [%rd5];", "uses it"),
         ("@%p1 st.local.u32 [%rd3], %r2; ld.local.u32 %r4, [%rd3]; st.global.u32 [%rd1], %r4;", r"thread \(16, 0\)"),
-        ("ld.local.u64 %rd4, [%rd3]; st.local.u64 [%rd3+8], %rd4; ld.local.u32 %r4, [%rd3+12]; st.global.u32 [%rd1], %r4;",
+        ("ld.local.u64 %rd4, [%rd3]; st.local.u64 [%rd3+8], %rd4; ld.local.u32 %r4, [%rd3+12];"
+         "st.global.u32 [%rd1], %r4;",
          "loads byte 12"),
         ("shfl.sync.bfly.b32 %r4, %r2, 16, 31, 0xFFFFFFFF; add.u32 %r4, %r4, %r2; st.global.u32 [%rd1], %r4;",
          "asks for the number of thread 16 of its warp"),

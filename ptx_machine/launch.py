@@ -20,6 +20,7 @@ from .warps import LINE, NOBODY, WARP, bank_rounds, paired, sectors
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
+KNOWN = 1 << 24  # bytes of addresses whose requests are counted
 SECONDS = 20.0
 TRACED = 2_000_000  # accesses of threads
 POINTERS = ("u64", "b64", "s64")
@@ -336,7 +337,7 @@ class Launch:
         key = number, space, warps, moved.tobytes(), b"" if slots.size == warps * WARP else slots.tobytes()
         if key not in self.counted:
             self.counted_bytes += len(key[3]) + len(key[4])
-            if self.counted_bytes > ROOM:
+            if self.counted_bytes > KNOWN:
                 self.counted, self.counted_bytes = {}, 0
             self.counted[key] = self.counted_anew(op, space, address, slots, warps)
         self.asked[number, space] += self.counted[key]

@@ -114,6 +114,7 @@ class Blocks:
                     return "stuck"
                 self.come_back()
             if not self.ready and not self.release():
+                self.steps = self.unset = None  # they refer to these blocks, which would stay in memory
                 return "done"
             number = min(self.ready)
             self.turns += 1

@@ -407,8 +407,8 @@ def remove_stale_locks() -> None:
     """
     given = os.environ.get("XDG_CACHE_HOME")
     caches = Path(given, "pyopencl") if given else Path(platformdirs.user_cache_dir("pyopencl", "pyopencl"))
-    for lock in caches.glob("pyopencl-compiler-cache-*/lock"):
-        with contextlib.suppress(OSError):  # another process has just done it, or may not be touched
+    with contextlib.suppress(OSError):  # another process has just done it, or the folder may not be touched
+        for lock in caches.glob("pyopencl-compiler-cache-*/lock"):
             if time.time() - lock.stat().st_mtime > STALE_SECONDS:
                 lock.unlink()
 

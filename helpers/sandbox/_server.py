@@ -16,6 +16,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from contextlib import suppress
 from functools import partial
@@ -193,6 +194,7 @@ def do(request, folder, lines):
         os.environ.pop(LINES, None)
         if lines:
             os.environ[LINES] = json.dumps(dict(zip(request["lines"], lines, strict=True)))
+        tempfile.tempdir = None  # it was found by the variables of the server
         os.chdir(request["directory"])
         sys.path[:] = request["path"]
         main(request["folder"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .. import ladder
-from ..devices import PTX_MACHINE, oclgrind_library
+from ..devices import PTX_MACHINE, compiling, oclgrind_library
 from ..instruments.compiler import missing
 from ..launch import Contestant, Kernel, KernelError, sizes
 from ..launch.given import takes
@@ -16,6 +16,7 @@ from ..sandbox import SECONDS, Finding, ProgressBar, in_child, prepare
 from .compiled import compiles, trial_compiled
 from .diagnosis import unanswered
 from .examine import examine
+from .on_ptx import try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
 from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
@@ -70,6 +71,8 @@ def try_out(k: Kernel, given: list) -> Trial:
 
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
+    if k.dialect == "CUDA" and compiling():
+        return try_on_ptx(k, given)
     if compiles(k):
         prepare(simulated=False)  # its server begins while the simulator is at work
     shapes, long = given or shapes_for(k), long_shapes(k)

@@ -9,7 +9,7 @@ import traceback
 from numba import cuda
 
 from .errors import KernelError, no_exit, quoted
-from .numba_internals import is_device_function, plain_function
+from .numba_internals import is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 NOT_AT_HAND = "# There is no source at hand of "  # what stands for the source begins so
@@ -55,6 +55,7 @@ def from_text(source, p):
     namespace, name = executed(source)
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     mine = [v for v in mine if not is_device_function(v)]
+    mine = [v for v in mine if is_jitted(v)] or mine  # beside a kernel, others are functions that it calls
     if len(mine) != 1:
         raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
     if hasattr(mine[0], "py_func"):

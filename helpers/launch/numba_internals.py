@@ -8,9 +8,10 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -244,13 +245,42 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     return compiled(texts, WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
-def text_of(kernel, level: int = WATCHED) -> str:
-    """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level."""
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
+    """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
+
+    `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
+    """
     from .by_llvm import compiled
 
     refuse_linked(kernel)
     major, minor = no_gpu.CAPABILITY
-    return compiled(tuple(kernel._codelibrary.llvm_strs), level, f"sm_{major}{minor}")
+    chosen = frozenset(unset)
+    texts = (BEGINS.sub(lambda at: not_zero(at, chosen), text) for text in kernel._codelibrary.llvm_strs)
+    return compiled(tuple(texts), level, f"sm_{major}{minor}")
+
+
+# A variable of the source, or a local array, in LLVM's text, and the zero that Numba lays there: name, of what, zero.
+BEGINS = re.compile(
+    r"""(^[ ]+%"([A-Za-z_]\w*)(?:\.\d+)*"[ ]=[ ]alloca[ ](\[(\d+)[ ]x[ ])?(i8|i16|i32|i64|float|double|half)\]?\n
+    [ ]+store[ ].+?[ ])(0|0\.0|0xH0000|zeroinitializer)(?=,[ ])""",
+    re.MULTILINE | re.VERBOSE,
+)
+LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
+NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
+
+
+def variables_of(kernel) -> list[str]:
+    """The names of a compiled kernel's variables that hold numbers, and LOCAL_ARRAY for all its local arrays."""
+    return sorted({at[2] for text in kernel._codelibrary.llvm_strs for at in BEGINS.finditer(text)})
+
+
+def not_zero(at: re.Match, chosen: frozenset) -> str:
+    """What BEGINS has found, with another number than zero if the name is among the chosen."""
+    before, name, _, count, kind, _ = at.groups()
+    if name not in chosen:
+        return at[0]
+    number = NAN.get(kind, "-1")
+    return before + (f"[{', '.join([f'{kind} {number}'] * int(count))}]" if count else number)
 
 
 # A list, within which a launch leaves its kernel, and does not run it.

@@ -34,12 +34,19 @@ def refuse_long(M: int, N: int, K: int) -> None:
 
 
 def run_arrays(
-    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, C: np.ndarray, limit: int | None = None
+    ptx: str,
+    block: tuple,
+    grid: tuple,
+    A: np.ndarray,
+    B: np.ndarray,
+    C: np.ndarray,
+    limit: int | None = None,
+    trace: bool = False,
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
-    `limit`: instructions that blocks side by side may take together. Raises KernelError, with its line, for what the
-    PTX machine does not know.
+    `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
+    Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
     """
     args = []
     for array, is_input in ((A, True), (B, True), (C, False)):
@@ -49,8 +56,9 @@ def run_arrays(
         args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
     names = dict(zip((4, 13, C_AT), "ABC", strict=True))
     try:
-        return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit or 5000 * (A.shape[1] + 100))
-    except ptx_machine.PTXError as error:
+        limit = limit or 5000 * (A.shape[1] + 100)
+        return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit, trace=trace)
+    except (ptx_machine.PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
 
 

@@ -1,0 +1,239 @@
+"""Tries a learner's CUDA kernel compiled, on the PTX machine, in this process, with no GPU and no simulator.
+
+Numba's compiler refuses it, in words that `REMEDIES` has the cure for, or it runs twice: as code that keeps each access
+of the source to arrays, watched, and as a GPU would get it, at more shapes. In both, what the source has not set holds
+NaN or -1 in place of the zero that Numba lays there, which no GPU promises.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import ptx_machine
+
+from .. import ladder
+from ..launch import Kernel, KernelError, numba_internals
+from ..launch.on_ptx import EXAMPLE, run_arrays
+from ..sandbox import Finding, source_line
+from .diagnosis import Launch, diagnose
+from .examine import LONG
+from .reference import drawn_for, wrong_elements
+from .shapes import compiled_shapes, long_shapes, shapes_for
+from .stores import overlap
+from .trials import Trial
+
+# What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
+WATCH_FOR, RUN_FOR = 10_000_000, 20_000_000
+SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
+SMALL = (1, 1, 1)
+
+SHAPE_OF_ARRAYS = (
+    "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
+    "outside the kernel such as TILE, or the builder's parameters"
+)
+NO_MEMORY = "a kernel cannot make lists or arrays while it runs; use cuda.local.array or cuda.shared.array"
+THREE = "a kernel takes three arguments, A, B and C, in this order"
+SIGNATURE = (
+    "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
+    'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"'
+)
+# (what Numba says, what that means for the author, what the line has in it where Numba names none)
+REMEDIES = (
+    (
+        r"No conversion from .+ to none|must have void return type|with an explicit return value",
+        "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
+        r"^\s*return\s+\S",
+    ),
+    (
+        r"exception_match|[Ee]xcept|\btry\b",
+        "a kernel catches no exceptions. Guard the access with `if`",
+        r"^\s*try\s*:",
+    ),
+    (r"signature says|No matching definition", SIGNATURE, r"^\s*@cuda\.jit|\bcuda\.jit\("),
+    (r"argument types given, but function takes|missing a required|too many positional", THREE, r"^\s*def "),
+    (r"Function\(<function (shared|local)\.array|\.array.*constant", SHAPE_OF_ARRAYS, r"(shared|local)\.array\("),
+    (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s*(import|from)\b"),
+    (r"NRT required|list\(|_ol_array_allocate", NO_MEMORY, r"= *\[|\bnp\.\w+\("),
+    (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
+    (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),
+    (r"does not support|nsupported|opcode", "Python's word for that is not known to a GPU", None),
+)
+
+
+def try_on_ptx(k: Kernel, given: list) -> Trial:
+    """Compile a learner's CUDA kernel and run it, watched, on those shapes (M, N, K), or on such as suit it."""
+    try:
+        kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
+    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
+        return Trial([refused(k, error)], (), [SMALL])
+    small = given or [*shapes_for(k), *long_shapes(k)]
+    watched = affordable(k, small, WATCH_FOR)
+    more = given or [*small, *affordable(k, compiled_shapes(k), RUN_FOR)]
+    variables = numba_internals.variables_of(kernel)
+    for level, shapes in ((numba_internals.WATCHED, watched), (numba_internals.COUNTED, more)):
+        try:
+            findings = run_all(k, kernel, level, shapes, variables)
+        except KernelError as error:
+            return Trial([Finding("error", str(error).rstrip("."))], (), shapes)
+        if findings:
+            return Trial(findings, (), shapes)
+    return Trial([], (), more)
+
+
+def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list[str]) -> list[Finding]:
+    """The findings at the first shapes that show any; none where the kernel is right at all of them.
+
+    kernel     what Numba compiled
+    level      of LLVM's optimiser
+    variables  those of the kernel whose first value is nobody's promise
+    """
+    launches = []
+    for turn, shape in enumerate(shapes):
+        A, B = drawn_for(k, shape, turn)
+        if shape[2] > LONG[k.inputs]:
+            A, B = np.abs(A), np.abs(B)
+
+        def run(unset, A=A, B=B):
+            return launched(k, numba_internals.text_of(kernel, level, unset), A, B)
+
+        done = run(variables)
+        C = done.arrays[2]
+        launches.append(Launch(A, B, C, wrong_elements(C, A, B, k.inputs), k.inputs))
+        if (done.findings or launches[-1].wrong.any()) and (unset := never_set(k, run, done, variables)):
+            return unset
+        if done.findings:
+            return [located(k, one) for one in done.findings]
+        if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
+            return found
+    return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
+
+
+def launched(k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False) -> ptx_machine.Run:
+    """One run of that code of the kernel, with a C full of NaN."""
+    M, N, K = A.shape[0], B.shape[1], A.shape[1]
+    C = np.full((M, N), np.nan, np.float32)
+    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace)
+
+
+def instructions(k: Kernel, K: int) -> int:
+    """How many instructions blocks may take, whatever the kernel's style: one thread may load for all of its block."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    of_a_tile = 20 * (rows + columns) * depth + 100 * rows * columns * depth // (k.block[0] * k.block[1])
+    return 20_000 + of_a_tile * ladder.ceil_div(K, depth)
+
+
+def cost(k: Kernel, shape: tuple) -> int:
+    """Products in whole tiles, and what few threads side by side add to the time."""
+    M, N, K = shape
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    across, down = k.grid(M, N)
+    blocks = across * down
+    products = blocks * rows * columns * ladder.ceil_div(K, depth) * depth
+    return products + products * SIDE_BY_SIDE // (blocks * k.block[0] * k.block[1])
+
+
+def affordable(k: Kernel, shapes: list, most: int) -> list:
+    """The cheapest of the shapes, the cheapest first: at least one, and as many as cost no more than that together."""
+    chosen, spent = [], 0
+    for shape in sorted(map(tuple, shapes), key=lambda shape: cost(k, shape)):
+        spent += cost(k, shape)
+        if chosen and spent > most:
+            break
+        chosen.append(shape)
+    return chosen
+
+
+def never_set(k: Kernel, run: Callable, done: ptx_machine.Run, variables: list[str]) -> list[Finding]:
+    """What changes with the value that a variable has before it is set, as findings: one for each such variable.
+
+    run   runs the kernel again, with other values than zero in some variables that are not set yet
+    done  what came of it with all of them so
+    """
+    zeros = run(())
+    if same(zeros, done):
+        return []
+    findings = []
+    for name in variables:
+        if same(zeros, run((name,))):
+            continue
+        array = name == numba_internals.LOCAL_ARRAY
+        what, spelled = ("an element of a local array", r"local\.array") if array else (name, rf"\b{re.escape(name)}\b")
+        text = f"{what} is used before it is set; by chance it may be zero, and on a GPU it may be any number"
+        findings.append(Finding("uninitialised", text, mentioned(k, spelled)))
+    return findings
+
+
+def same(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
+    """Whether two runs left the same bits in C and had the same findings."""
+    kinds = ({(finding.kind, finding.line) for finding in run.findings} for run in (one, other))
+    return one.arrays[2].tobytes() == other.arrays[2].tobytes() and len(set(map(frozenset, kinds))) == 1
+
+
+def stores_of(k: Kernel, kernel: object, level: int) -> Iterator[tuple]:
+    """((row, column), (block's x, y)) of each store to C, none atomic, at a shape of nine blocks."""
+    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    A, B = drawn_for(k, (M := 2 * rows + 1, N := 2 * columns + 1, 2), 0)
+    across, _ = k.grid(M, N)
+    for access in launched(k, numba_internals.text_of(kernel, level), A, B, trace=True).trace:
+        if access.act == "store" and access.memory == "global":
+            into_C = access.array == access.arrays.index("C") if "C" in access.arrays else np.zeros(0, bool)
+            for offset, block in zip(access.offsets[into_C].tolist(), access.blocks[into_C].tolist(), strict=True):
+                for place in range(offset // 4, (offset + access.bytes) // 4):
+                    yield divmod(place, N), (block % across, block // across)
+
+
+def located(k: Kernel, finding: ptx_machine.Finding) -> Finding:
+    """What the PTX machine found, with lines of k.source: of a race, both."""
+    lines = dict.fromkeys(line for line in (finding.source, finding.other_source) if line)
+    return Finding(finding.kind, finding.message, tuple(source_line(k, line) for line in lines))
+
+
+def refused(k: Kernel, error: BaseException) -> Finding:
+    """What Numba's compiler refuses: what it means, what helps, and the line."""
+    said, own = str(error), place_named(k, error)
+    for pattern, words, where in REMEDIES:
+        if found := re.search(pattern, said):
+            words = words.format(*found.groups())
+            lines = own or mentioned(k, where.format(*found.groups()) if where else None)
+            return Finding("does not compile", words, lines)
+    if flat := flat_index(k, own) if "1d" in said else None:
+        name, index = flat
+        text = f"{name} has two dimensions: write {name}[row, column] with a comma, where it says {name}[{index}]"
+        return Finding("does not compile", text, own)
+    return Finding("does not compile", f"Numba says: {first_words(said)}", own)
+
+
+def place_named(k: Kernel, error: BaseException | None) -> tuple:
+    """The line of k.source that a complaint of Numba's names, as a tuple; () where it names none."""
+    file = numba_internals.plain_function(k.function).__code__.co_filename
+    while error is not None:
+        place = getattr(error, "loc", None)
+        if place is not None and place.filename == file:
+            return (source_line(k, place.line),)
+        named = re.findall(rf'{re.escape(file)}"?(?:, line | \()(\d+)', str(error))
+        if named:
+            return (source_line(k, int(named[0])),)
+        error = error.__cause__ or error.__context__
+    return ()
+
+
+def mentioned(k: Kernel, pattern: str | None) -> tuple:
+    """The first line of the kernel's source in which that pattern is found, as a tuple; () for none."""
+    lines = enumerate(k.source.splitlines(), 1)
+    return next(((number,) for number, line in lines if pattern and re.search(pattern, line.partition("#")[0])), ())
+
+
+def flat_index(k: Kernel, lines: tuple) -> tuple[str, str] | None:
+    """(matrix, index) of the first matrix in that line that has one index where two belong."""
+    line = k.source.splitlines()[lines[0] - 1] if lines else ""
+    return next((found for found in re.findall(r"\b([ABC])\[([^\[\],:]+)\]", line)), None)
+
+
+def first_words(said: str) -> str:
+    """The most telling line of a long complaint of Numba's."""
+    exact = re.search(r"^\s*Numba\w*Error: (.+)$", said, re.MULTILINE)
+    lacking = re.search(r"^\s*>>> (.+)$", said, re.MULTILINE)
+    lines = [line for line in said.strip().splitlines() if not line.startswith("Failed in cuda mode")]
+    told = exact[1] if exact else f"it knows no {lacking[1]}" if lacking else (lines or [said])[0]
+    return told.strip().rstrip(".:")

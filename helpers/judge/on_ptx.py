@@ -13,7 +13,7 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
-from ..launch import Kernel, KernelError, numba_internals
+from ..launch import Kernel, KernelError, numba_internals, refusals
 from ..launch.on_ptx import EXAMPLE, run_arrays
 from ..sandbox import Finding, source_line
 from .diagnosis import Launch, diagnose
@@ -24,41 +24,12 @@ from .stores import overlap
 from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
-WATCH_FOR, RUN_FOR = 10_000_000, 20_000_000
+WATCH_FOR, RUN_FOR = 10_000_000, 4_000_000
+A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
 
-SHAPE_OF_ARRAYS = (
-    "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
-    "outside the kernel such as TILE, or the builder's parameters"
-)
-NO_MEMORY = "a kernel cannot make lists or arrays while it runs; use cuda.local.array or cuda.shared.array"
-THREE = "a kernel takes three arguments, A, B and C, in this order"
-SIGNATURE = (
-    "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
-    'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"'
-)
-# (what Numba says, what that means for the author, what the line has in it where Numba names none)
-REMEDIES = (
-    (
-        r"No conversion from .+ to none|must have void return type|with an explicit return value",
-        "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
-        r"^\s*return\s+\S",
-    ),
-    (
-        r"exception_match|[Ee]xcept|\btry\b",
-        "a kernel catches no exceptions. Guard the access with `if`",
-        r"^\s*try\s*:",
-    ),
-    (r"signature says|No matching definition", SIGNATURE, r"^\s*@cuda\.jit|\bcuda\.jit\("),
-    (r"argument types given, but function takes|missing a required|too many positional", THREE, r"^\s*def "),
-    (r"Function\(<function (shared|local)\.array|\.array.*constant", SHAPE_OF_ARRAYS, r"(shared|local)\.array\("),
-    (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s*(import|from)\b"),
-    (r"NRT required|list\(|_ol_array_allocate", NO_MEMORY, r"= *\[|\bnp\.\w+\("),
-    (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
-    (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),
-    (r"does not support|nsupported|opcode", "Python's word for that is not known to a GPU", None),
-)
+MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of threads that pass no barrier
 
 
 def try_on_ptx(k: Kernel, given: list) -> Trial:
@@ -67,18 +38,22 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         return Trial([refused(k, error)], (), [SMALL])
-    small = given or [*shapes_for(k), *long_shapes(k)]
-    watched = affordable(k, small, WATCH_FOR)
-    more = given or [*small, *affordable(k, compiled_shapes(k), RUN_FOR)]
+    watched, more = given, given
+    if not given:
+        small = shapes_for(k)
+        watched = [*affordable(k, [*small, *long_shapes(k)], WATCH_FOR)]
+        watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
+        left = [shape for shape in small if shape not in watched]
+        more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
     variables = numba_internals.variables_of(kernel)
     for level, shapes in ((numba_internals.WATCHED, watched), (numba_internals.COUNTED, more)):
         try:
             findings = run_all(k, kernel, level, shapes, variables)
-        except KernelError as error:
-            return Trial([Finding("error", str(error).rstrip("."))], (), shapes)
+        except KernelError as error:  # no fault of the kernel
+            raise KernelError(f"{k} cannot be tried here: {error}") from None
         if findings:
             return Trial(findings, (), shapes)
-    return Trial([], (), more)
+    return Trial([], (), list(dict.fromkeys([*watched, *more])))
 
 
 def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list[str]) -> list[Finding]:
@@ -103,7 +78,10 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
         if (done.findings or launches[-1].wrong.any()) and (unset := never_set(k, run, done, variables)):
             return unset
         if done.findings:
-            return [located(k, one) for one in done.findings]
+            left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
+            return left + [located(k, one, kernel) for one in done.findings]
+        if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
+            return left
         if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
             return found
     return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
@@ -124,13 +102,13 @@ def instructions(k: Kernel, K: int) -> int:
 
 
 def cost(k: Kernel, shape: tuple) -> int:
-    """Products in whole tiles, and what few threads side by side add to the time."""
+    """Products in whole tiles, what few threads side by side add to the time, and what a launch takes."""
     M, N, K = shape
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     across, down = k.grid(M, N)
     blocks = across * down
     products = blocks * rows * columns * ladder.ceil_div(K, depth) * depth
-    return products + products * SIDE_BY_SIDE // (blocks * k.block[0] * k.block[1])
+    return A_LAUNCH + products + products * SIDE_BY_SIDE // (blocks * k.block[0] * k.block[1])
 
 
 def affordable(k: Kernel, shapes: list, most: int) -> list:
@@ -183,25 +161,51 @@ def stores_of(k: Kernel, kernel: object, level: int) -> Iterator[tuple]:
                     yield divmod(place, N), (block % across, block // across)
 
 
-def located(k: Kernel, finding: ptx_machine.Finding) -> Finding:
-    """What the PTX machine found, with lines of k.source: of a race, both."""
+def who_left(k: Kernel, kernel: object, level: int, A: np.ndarray, B: np.ndarray) -> list[Finding]:
+    """Barriers that some threads of a block do not come to, since they have ended, as findings: the first one.
+
+    A GPU does not wait for threads that have ended; what they should have staged is missing all the same.
+    """
+    threads, (across, _) = k.block[0] * k.block[1], k.grid(A.shape[0], B.shape[1])
+    for access in launched(k, numba_internals.text_of(kernel, level), A, B, trace=True).trace:
+        blocks, came = np.unique(access.blocks, return_counts=True)
+        if access.act == "barrier" and (came < threads).any():
+            few = int(np.argmax(came < threads))
+            block = f"({blocks[few] % across}, {blocks[few] // across})"
+            text = (
+                f"only {came[few]} of the {threads} threads of block {block} reach this barrier; the others ended, "
+                "or go round it, and what they should stage is missing. Let all threads reach it, and guard the loads"
+            )
+            return [Finding("divergent barrier", text, (source_line(k, access.source),) if access.source else ())]
+    return []
+
+
+def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
+    """What the PTX machine found, with lines and names of k.source: of a race, both lines."""
     lines = dict.fromkeys(line for line in (finding.source, finding.other_source) if line)
-    return Finding(finding.kind, finding.message, tuple(source_line(k, line) for line in lines))
+    message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
+    for name, own in shared_arrays(k, kernel).items():
+        message = re.sub(rf"\b{name}\b", own, message)
+    return Finding(finding.kind, message, tuple(source_line(k, line) for line in lines))
+
+
+def shared_arrays(k: Kernel, kernel: object) -> dict[str, str]:
+    """{what the compiler calls a shared array: its name in k.source}; {} where they are not one to one."""
+    text = "".join(kernel._codelibrary.llvm_strs)
+    compiled = sorted(set(re.findall(r"_cudapy_smem_\d+", text)), key=lambda name: int(name.rpartition("_")[2]))
+    named = re.findall(r"^\s*(\w+) *= *(?:\w+\.)?shared\.array\(", k.source, re.MULTILINE)
+    return dict(zip(compiled, named, strict=True)) if len(compiled) == len(named) else {}
 
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    said, own = str(error), place_named(k, error)
-    for pattern, words, where in REMEDIES:
-        if found := re.search(pattern, said):
-            words = words.format(*found.groups())
-            lines = own or mentioned(k, where.format(*found.groups()) if where else None)
-            return Finding("does not compile", words, lines)
-    if flat := flat_index(k, own) if "1d" in said else None:
-        name, index = flat
-        text = f"{name} has two dimensions: write {name}[row, column] with a comma, where it says {name}[{index}]"
-        return Finding("does not compile", text, own)
-    return Finding("does not compile", f"Numba says: {first_words(said)}", own)
+    said, lines = str(error), place_named(k, error)
+    if found := flat_index(k, lines) if "1d" in said else None:
+        name, index = found
+        text = f"{name} has two dimensions: write {name}[row, column], with a comma, where it says {name}[{index}]"
+        return Finding("does not compile", text, lines)
+    words, where = refusals.meant(said)
+    return Finding("does not compile", words, lines or mentioned(k, where))
 
 
 def place_named(k: Kernel, error: BaseException | None) -> tuple:
@@ -228,12 +232,3 @@ def flat_index(k: Kernel, lines: tuple) -> tuple[str, str] | None:
     """(matrix, index) of the first matrix in that line that has one index where two belong."""
     line = k.source.splitlines()[lines[0] - 1] if lines else ""
     return next((found for found in re.findall(r"\b([ABC])\[([^\[\],:]+)\]", line)), None)
-
-
-def first_words(said: str) -> str:
-    """The most telling line of a long complaint of Numba's."""
-    exact = re.search(r"^\s*Numba\w*Error: (.+)$", said, re.MULTILINE)
-    lacking = re.search(r"^\s*>>> (.+)$", said, re.MULTILINE)
-    lines = [line for line in said.strip().splitlines() if not line.startswith("Failed in cuda mode")]
-    told = exact[1] if exact else f"it knows no {lacking[1]}" if lacking else (lines or [said])[0]
-    return told.strip().rstrip(".:")

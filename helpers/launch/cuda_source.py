@@ -8,8 +8,9 @@ import traceback
 
 from numba import cuda
 
+from . import refusals
 from .errors import KernelError, no_exit, quoted
-from .numba_internals import is_device_function, is_jitted, plain_function
+from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 NOT_AT_HAND = "# There is no source at hand of "  # what stands for the source begins so
@@ -72,7 +73,8 @@ def at_its_line(error, name):
     """An exception that a learner's source raised, as a `KernelError` with the line of the file `name` and its text."""
     numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
     source = "".join(linecache.getlines(name))
-    return KernelError(quoted(source, numbers[-1] if numbers else None, f"{type(error).__name__}: {error}"))
+    said = refusals.meant(str(error))[0] if is_complaint(error) else f"{type(error).__name__}: {error}"
+    return KernelError(quoted(source, numbers[-1] if numbers else None, said))
 
 
 def source_at_hand(k) -> bool:

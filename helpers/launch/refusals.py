@@ -1,0 +1,58 @@
+"""What Numba's compiler refuses, in words for a kernel's author: what it means, and what helps."""
+
+import re
+
+SHAPE_OF_ARRAYS = (
+    "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
+    "outside the kernel such as TILE, or the builder's parameters"
+)
+TYPE_OF_ARRAYS = "the elements of a shared or a local array have a type of Numba's, such as float32, and not Python's"
+SIGNATURE = (
+    "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
+    'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"'
+)
+NO_MEMORY = (
+    "a kernel cannot make lists or arrays while it runs, and has no products of whole rows: use cuda.local.array or "
+    "cuda.shared.array, and sum element by element"
+)
+NO_HALF = "float16 needs NVIDIA's compiler: Numba brings its code as CUDA C++. Use float32"
+DECORATOR, ARRAYS = r"^\s*@cuda\.jit|\bcuda\.jit\(", r"(shared|local)\.array\("
+# (what Numba says, what that means for the author, what is in the line where Numba names none)
+REMEDIES = (
+    (
+        r"No conversion from .+ to none|must have void return type|with an explicit return value",
+        "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
+        r"^\s*return\s+\S",
+    ),
+    (
+        r"exception_match|set_try_status|\btry\b",
+        "a kernel catches no exceptions. Guard the access with `if`",
+        r"^\s*try\s*:",
+    ),
+    (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),
+    (r"Signature mismatch", "a kernel takes three arguments, A, B and C, in this order", r"^\s*def "),
+    (r"array\(UniTuple\(Literal\S+ x \d\), Function|array\(Literal\S+, Function", TYPE_OF_ARRAYS, ARRAYS),
+    (r"Function\(<function (shared|local)\.array", SHAPE_OF_ARRAYS, ARRAYS),
+    (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s+(import|from)\b"),
+    (r"unnamed-cu", NO_HALF, r"16"),
+    (r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot", NO_MEMORY, r"= *\[|\bnp\.\w+\(| @ |\.sum\("),
+    (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
+    (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),
+)
+
+
+def meant(said: str) -> tuple[str, str | None]:
+    """(what a complaint of Numba's means, what the line that it is about has in it, a pattern, None for any)."""
+    for pattern, words, where in REMEDIES:
+        if found := re.search(pattern, said):
+            return words.format(*found.groups()), where.format(*map(re.escape, filter(None, found.groups())))
+    return f"Numba says: {first_words(said)}", None
+
+
+def first_words(said: str) -> str:
+    """The most telling line of a long complaint of Numba's."""
+    exact = re.search(r"^\s*Numba\w*Error: (.+)$", said, re.MULTILINE)
+    lacking = re.search(r"^\s*>>> (.+)$", said, re.MULTILINE)
+    lines = [line for line in said.strip().splitlines() if not line.startswith("Failed in cuda mode")]
+    told = exact[1] if exact else f"it knows no {lacking[1]}" if lacking else (lines or [said])[0]
+    return told.strip().rstrip(".:")

@@ -29,6 +29,8 @@ A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
 
+# An index of one number, a sum or a product.
+FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
 MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of threads that pass no barrier
 
 
@@ -137,7 +139,7 @@ def never_set(k: Kernel, run: Callable, done: ptx_machine.Run, variables: list[s
             continue
         array = name == numba_internals.LOCAL_ARRAY
         what, spelled = ("an element of a local array", r"local\.array") if array else (name, rf"\b{re.escape(name)}\b")
-        text = f"{what} is used before it is set; by chance it may be zero, and on a GPU it may be any number"
+        text = f"{what} is used before it is set. Numba happens to begin it with zero, which nothing promises"
         findings.append(Finding("uninitialised", text, mentioned(k, spelled)))
     return findings
 
@@ -200,10 +202,9 @@ def shared_arrays(k: Kernel, kernel: object) -> dict[str, str]:
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
     said, lines = str(error), place_named(k, error)
-    if found := flat_index(k, lines) if "1d" in said else None:
-        name, index = found
-        text = f"{name} has two dimensions: write {name}[row, column], with a comma, where it says {name}[{index}]"
-        return Finding("does not compile", text, lines)
+    if flat := FLAT.search(k.source) if "1d" in said else None:
+        text = f"{flat[1]} has two dimensions: write {flat[1]}[row, column], with a comma, where it says {flat[0]}"
+        return Finding("does not compile", text, lines or mentioned(k, re.escape(flat[0])))
     words, where = refusals.meant(said)
     return Finding("does not compile", words, lines or mentioned(k, where))
 
@@ -226,9 +227,3 @@ def mentioned(k: Kernel, pattern: str | None) -> tuple:
     """The first line of the kernel's source in which that pattern is found, as a tuple; () for none."""
     lines = enumerate(k.source.splitlines(), 1)
     return next(((number,) for number, line in lines if pattern and re.search(pattern, line.partition("#")[0])), ())
-
-
-def flat_index(k: Kernel, lines: tuple) -> tuple[str, str] | None:
-    """(matrix, index) of the first matrix in that line that has one index where two belong."""
-    line = k.source.splitlines()[lines[0] - 1] if lines else ""
-    return next((found for found in re.findall(r"\b([ABC])\[([^\[\],:]+)\]", line)), None)

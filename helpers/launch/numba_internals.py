@@ -254,16 +254,20 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
 
     refuse_linked(kernel)
     major, minor = no_gpu.CAPABILITY
-    chosen = frozenset(unset)
-    texts = (BEGINS.sub(lambda at: not_zero(at, chosen), text) for text in kernel._codelibrary.llvm_strs)
+    texts = (with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs)
     return compiled(tuple(texts), level, f"sm_{major}{minor}")
 
 
-# A variable of the source, or a local array, in LLVM's text, and the zero that Numba lays there: name, of what, zero.
+# In LLVM's text: a variable of the source, or a local array, and the zero that Numba lays there; and the zero that it
+# takes for a variable on a way on which it is not set, as `let_unset_show` has it, and where that goes.
+KINDS = r"(?:\[(\d+) x )?(i8|i16|i32|i64|float|double|half)\]?"
 BEGINS = re.compile(
-    r"""(^[ ]+%"([A-Za-z_]\w*)(?:\.\d+)*"[ ]=[ ]alloca[ ](\[(\d+)[ ]x[ ])?(i8|i16|i32|i64|float|double|half)\]?\n
-    [ ]+store[ ].+?[ ])(0|0\.0|0xH0000|zeroinitializer)(?=,[ ])""",
-    re.MULTILINE | re.VERBOSE,
+    rf'(^ +%"([A-Za-z_]\w*)(?:\.\d+)*" = alloca {KINDS}\n +store [^%]+? )(0|0\.0|0xH0000|zeroinitializer)(?=, )',
+    re.MULTILINE,
+)
+NEVER_SET = "never_set"
+TAKES_ZERO = re.compile(
+    rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)(, .*\n(?:.*\n){{,4}}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
 )
 LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
 NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
@@ -274,13 +278,20 @@ def variables_of(kernel) -> list[str]:
     return sorted({at[2] for text in kernel._codelibrary.llvm_strs for at in BEGINS.finditer(text)})
 
 
-def not_zero(at: re.Match, chosen: frozenset) -> str:
-    """What BEGINS has found, with another number than zero if the name is among the chosen."""
-    before, name, _, count, kind, _ = at.groups()
-    if name not in chosen:
-        return at[0]
-    number = NAN.get(kind, "-1")
-    return before + (f"[{', '.join([f'{kind} {number}'] * int(count))}]" if count else number)
+def with_unset(text: str, chosen: frozenset) -> str:
+    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet."""
+
+    def begins(at):
+        before, name, count, kind, _ = at.groups()
+        number = NAN.get(kind, "-1")
+        value = f"[{', '.join([f'{kind} {number}'] * int(count))}]" if count else number
+        return before + value if name in chosen else at[0]
+
+    def takes(at):
+        result, what, kind, _, after, name = at.groups()
+        return result + what + NAN.get(kind, "-1") + after if name in chosen else at[0]
+
+    return TAKES_ZERO.sub(takes, BEGINS.sub(begins, text)) if chosen else text
 
 
 # A list, within which a launch leaves its kernel, and does not run it.
@@ -484,6 +495,7 @@ class NVVM:
 def stand_in() -> None:
     """Put what this file and `no_gpu` have in the place of NVIDIA's compiler and driver, once in a process."""
     let_llvm_compile()
+    let_unset_show()
     let_ptx_machine_run()
     let_arrays_stay_here()
 
@@ -510,6 +522,25 @@ def let_llvm_compile() -> None:
         begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
     dispatcher.CUDADispatcher.__init__ = begin_with_lines
+
+
+def let_unset_show() -> None:
+    """Let LLVM's text say NEVER_SET where Numba takes zero for a variable that has no value on some way to there."""
+    try:
+        from numba.cuda.lowering import CUDALower as Lower
+    except ImportError:  # the target that is built in
+        from numba.core.lowering import Lower
+    lower_expr = Lower.lower_expr
+
+    def lowered(self, resty, expr):
+        value = lower_expr(self, resty, expr)
+        if expr.op in ("undef", "null") and str(value.type) in ("i8", "i16", "i32", "i64"):
+            return self.builder.add(value, value, NEVER_SET)
+        if expr.op in ("undef", "null") and str(value.type) in NAN:
+            return self.builder.fadd(value, value, NEVER_SET)
+        return value
+
+    Lower.lower_expr = lowered
 
 
 def let_ptx_machine_run() -> None:

@@ -14,10 +14,12 @@ import ptx_machine
 
 from .. import ladder
 from ..launch import Kernel, KernelError, numba_internals, refusals
+from ..launch.cuda_source import from_text
 from ..launch.on_ptx import EXAMPLE, run_arrays
 from ..sandbox import Finding, source_line
 from .diagnosis import Launch, diagnose
 from .examine import LONG
+from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .reference import drawn_for, wrong_elements
 from .shapes import compiled_shapes, long_shapes, shapes_for
 from .stores import overlap
@@ -55,7 +57,23 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
             raise KernelError(f"{k} cannot be tried here: {error}") from None
         if findings:
             return Trial(findings, (), shapes)
-    return Trial([], (), list(dict.fromkeys([*watched, *more])))
+    return Trial([] if given else at_another_size(k), (), list(dict.fromkeys([*watched, *more])))
+
+
+def at_another_size(k: Kernel) -> list[Finding]:
+    """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
+    for other in other_sizes(k)[:1]:  # the most telling
+        there = at_sizes(k, other)
+        try:
+            there.function = from_text(k.source, other)
+            kernel = numba_internals.compiled_for(there.function, *EXAMPLE)
+        except Exception:  # a source may refuse other sizes
+            return []
+        variables = numba_internals.variables_of(kernel)
+        found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
+        if found:
+            return [wrong_at_other_sizes(k.parameters, other, found[0])]
+    return []
 
 
 def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list[str]) -> list[Finding]:

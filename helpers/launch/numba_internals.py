@@ -258,40 +258,40 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
     return compiled(tuple(texts), level, f"sm_{major}{minor}")
 
 
-# In LLVM's text: a variable of the source, or a local array, and the zero that Numba lays there; and the zero that it
-# takes for a variable on a way on which it is not set, as `let_unset_show` has it, and where that goes.
-KINDS = r"(?:\[(\d+) x )?(i8|i16|i32|i64|float|double|half)\]?"
-BEGINS = re.compile(
-    rf'(^ +%"([A-Za-z_]\w*)(?:\.\d+)*" = alloca {KINDS}\n +store [^%]+? )(0|0\.0|0xH0000|zeroinitializer)(?=, )',
-    re.MULTILINE,
-)
+# In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
+# on which it is not set, as `let_unset_show` has it, and the variable.
+LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
+BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n +store .*? )zeroinitializer(?=, )')
 NEVER_SET = "never_set"
 TAKES_ZERO = re.compile(
-    rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)(, .*\n(?:.*\n){{,4}}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
+    rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)'
+    r'(, .*\n(?:.*\n){,4}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
 )
-LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
 NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
+OTHER_THAN_ZERO = NAN | dict.fromkeys(("i8", "i16", "i32", "i64"), "-1")
 
 
 def variables_of(kernel) -> list[str]:
-    """The names of a compiled kernel's variables that hold numbers, and LOCAL_ARRAY for all its local arrays."""
-    return sorted({at[2] for text in kernel._codelibrary.llvm_strs for at in BEGINS.finditer(text)})
+    """The names of a compiled kernel's variables that are not set on some way, and LOCAL_ARRAY for its local arrays."""
+    texts = kernel._codelibrary.llvm_strs
+    arrays = any(BEGINS.search(text) for text in texts)
+    return sorted({at[6] for text in texts for at in TAKES_ZERO.finditer(text)}) + [LOCAL_ARRAY] * arrays
 
 
 def with_unset(text: str, chosen: frozenset) -> str:
     """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet."""
 
     def begins(at):
-        before, name, count, kind, _ = at.groups()
-        number = NAN.get(kind, "-1")
-        value = f"[{', '.join([f'{kind} {number}'] * int(count))}]" if count else number
-        return before + value if name in chosen else at[0]
+        before, count, kind = at.groups()
+        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count)) if kind in OTHER_THAN_ZERO else None
+        return f"{before}[{numbers}]" if numbers else at[0]
 
     def takes(at):
         result, what, kind, _, after, name = at.groups()
-        return result + what + NAN.get(kind, "-1") + after if name in chosen else at[0]
+        return result + what + OTHER_THAN_ZERO[kind] + after if name in chosen else at[0]
 
-    return TAKES_ZERO.sub(takes, BEGINS.sub(begins, text)) if chosen else text
+    text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
+    return TAKES_ZERO.sub(takes, text) if chosen else text
 
 
 # A list, within which a launch leaves its kernel, and does not run it.
@@ -534,11 +534,10 @@ def let_unset_show() -> None:
 
     def lowered(self, resty, expr):
         value = lower_expr(self, resty, expr)
-        if expr.op in ("undef", "null") and str(value.type) in ("i8", "i16", "i32", "i64"):
-            return self.builder.add(value, value, NEVER_SET)
-        if expr.op in ("undef", "null") and str(value.type) in NAN:
-            return self.builder.fadd(value, value, NEVER_SET)
-        return value
+        kind = str(value.type) if expr.op in ("undef", "null") else ""
+        if kind not in OTHER_THAN_ZERO:
+            return value
+        return (self.builder.fadd if kind in NAN else self.builder.add)(value, value, NEVER_SET)
 
     Lower.lower_expr = lowered
 

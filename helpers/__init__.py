@@ -7,19 +7,22 @@ Notebooks import from here by name, and what is special to one page from the roo
     from helpers.pictures import ladder_chart
 """
 
+from . import stopping
+from .needs import Missing, need
+
+stopping.answer_in_one_line(Missing)  # before what takes a while to load, when Ctrl-C is as likely as later
+
 import lazy_loader
 
-from . import devices, stopping, terminal
+from . import devices, terminal
 from .doctor import doctor
 from .launch.at_import import once_imported
-from .needs import Missing, need
 
 devices.find_home()  # before anything is loaded
 devices.choose_cuda_target()  # before anything loads Numba
 if devices.compiling():
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
-stopping.answer_in_one_line(Missing)
 terminal.print_plainly()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.

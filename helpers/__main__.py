@@ -85,6 +85,7 @@ def bench(command: Command) -> None:
     """Time the ladder beside NumPy, as a table."""
     from . import ladder
     from .launch.given import BOUNDS, sizes, whole
+    from .launch.operands import refuse_beyond_host
 
     command.add_argument(
         "--dialect", help=f"{', '.join(DIALECTS)}; by default the first two, and WebGPU where it alone reaches a GPU"
@@ -104,6 +105,7 @@ def bench(command: Command) -> None:
     )
     given = command.given()
     size = sizes(given.shape or given.size)
+    refuse_beyond_host(*size)
     dialect = given.dialect and named(given.dialect, DIALECTS, "dialect")
     steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
     saved = given.save is not None
@@ -153,6 +155,7 @@ def tune(command: Command) -> None:
     """Search for the best parameters of some steps on this machine, and keep them."""
     from . import ladder
     from .launch.given import number, sizes
+    from .launch.operands import refuse_beyond_host
 
     take_steps(command, "steps")
     command.add_argument("--dialect", default="OpenCL", help=f"{', '.join(DIALECTS)} (OpenCL)")
@@ -162,6 +165,8 @@ def tune(command: Command) -> None:
     dialect = named(given.dialect, DIALECTS, "dialect")
     steps = [ladder.step(name, dialect).name for name in given.steps]
     size = given.size if given.size is None else sizes(given.size)
+    if size:
+        refuse_beyond_host(*size)
     seconds = number("seconds", given.seconds) / len(steps)
     from . import clock
 

@@ -15,17 +15,27 @@ INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ende
 def answer_in_one_line(*kinds: type[Exception]) -> None:
     """In a notebook, let a cell that was stopped, or that raises one of these, say so in one line.
 
-    Elsewhere do nothing.
+    In a command, python -m helpers, let Ctrl-C say so while it is still being loaded. Elsewhere do nothing.
     """
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     if shell:
         shell.set_custom_exc((KeyboardInterrupt, *kinds), one_line)
+    elif sys.argv[:1] == ["-m"]:  # what Python puts there until the command begins
+        sys.excepthook = one_line_of_a_command
 
 
 def one_line(shell, kind, error, trace, tb_offset=None):
     """The cell ends with an error all the same, so that "Run All" ends, too."""
     stopped = issubclass(kind, KeyboardInterrupt)
     print("Stopped. Nothing is broken: run the cell again." if stopped else error, file=sys.stderr)
+
+
+def one_line_of_a_command(kind, error, trace):
+    """Python itself sets the exit status after it, that of a program which Ctrl-C ended."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("\ninterrupted. Nothing was written.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 @contextlib.contextmanager

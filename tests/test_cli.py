@@ -240,6 +240,16 @@ def test_ctrl_c_ends_bench_and_leaves_an_older_file_as_it_is(tmp_path):
     assert file.read_text() == "good"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_while_a_command_is_still_loaded_is_one_line_too(tmp_path):
+    """A package that helpers imports first stands in for all of them: it gets the signal as it is imported."""
+    (tmp_path / "lazy_loader.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), devices.python_path()])
+    command = [sys.executable, "-m", "helpers", "predict"]
+    done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "\ninterrupted. Nothing was written.\n")
+
+
 @pytest.mark.parametrize("words", [(), ("--help",)])
 def test_alone_it_greets_with_a_sentence_for_each_command(monkeypatch, capsys, words):
     run(monkeypatch, *words)
@@ -268,6 +278,7 @@ def test_names_are_taken_as_people_write_them(monkeypatch, capsys):
 
 
 BAD = [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("tune", "tiled", "--seconds", "0"), ("board", "no")]
+BAD += [("bench", "--size", "1000000"), ("tune", "tiled", "--size", "1000000")]
 
 
 @pytest.mark.parametrize("words", BAD)

@@ -59,9 +59,12 @@ bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 handout: $(VENV)/lab.stamp  ## the pages for a class, without solutions: make handout HANDOUT_FLAGS="--pages 00 01 02"
 	$(VENV)/bin/python tools/handout.py $(HANDOUT_FLAGS)
 
-$(VENV)/lab.stamp: pyproject.toml constraints.txt
+$(VENV)/lab.stamp: pyproject.toml constraints.txt $(VENV)/bin/python
 	@$(PYTHON) tools/install.py lab
 	@touch $@
+
+# What lab.stamp says is not so where .venv has lost its Python, as when the system's Python went.
+$(VENV)/bin/python:
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
 	@$(PYTHON) tools/install.py lab test many web $(CUDA)

@@ -3,14 +3,14 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
 def named(word: object, names: Iterable[str], what: str, makers: Sequence[str] = ()) -> str:
     """The one of `names` that the word means, in any case, with or without spaces, hyphens and underscores.
 
-    `what`: what one of the names is called in an error. `makers`: words, in small letters, that may be left out or
-    added. Raises ValueError, with the nearest name and all others, for what is none of them.
+    `what`: what one of the names is called in an error. `makers`: patterns of words, in small letters, that may be left
+    out or added. Raises ValueError, with the nearest name and all others, for what is none of them.
     """
 
     def plain(text):
@@ -18,12 +18,15 @@ def named(word: object, names: Iterable[str], what: str, makers: Sequence[str] =
 
     known = {plain(name): name for name in names}
     if not isinstance(word, str) or plain(word) not in known:
-        raise unknown(word, known.values(), what)
+        raise unknown(word, known.values(), what, plain)
     return known[plain(word)]
 
 
-def unknown(word: object, names: Iterable[str], what: str) -> ValueError:
-    """The error for a word that is none of `names`: it has the nearest of them, where one is near, and all."""
-    small = {name.casefold(): name for name in names}
-    near = "".join(f" Do you mean {small[one]}?" for one in difflib.get_close_matches(str(word).casefold(), small, 1))
-    return ValueError(f"unknown {what} {reprlib.repr(word)}.{near} The {what}s are: {', '.join(small.values())}.")
+def unknown(word: object, names: Iterable[str], what: str, plain: Callable[[str], str] = str.casefold) -> ValueError:
+    """The error for a word that is none of `names`: it has the nearest of them, where one is near, and all.
+
+    `plain`: what is compared of a word and of a name.
+    """
+    known = {plain(name): name for name in names}
+    near = "".join(f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(word)), known, 1))
+    return ValueError(f"unknown {what} {reprlib.repr(word)}.{near} The {what}s are: {', '.join(known.values())}.")

@@ -38,46 +38,58 @@ NEEDS = {
 }
 
 
-def remedy(extra: str) -> str:
-    """The command that adds an extra of the course to the Python that runs this, at the versions that were tested.
+def remedy(*extras: str) -> str:
+    """The command that adds extras of the course to the Python that runs this, at the versions that were tested.
 
     It is given in the course's folder. In an environment that is not the course's own .venv, pip of that environment
-    installs the extra.
+    installs them.
     """
     if Path(sys.prefix).resolve() == (COURSE / ".venv").resolve():
-        return rf"py tools\install.py {extra}" if os.name == "nt" else f"python3 tools/install.py {extra}"
+        words = " ".join(extras)
+        return rf"py tools\install.py {words}" if os.name == "nt" else f"python3 tools/install.py {words}"
     python = sys.executable if shutil.which("python") != sys.executable else "python"
-    pins = "constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt"
-    return f'{shlex.quote(python)} -m pip install -c {pins} -e ".[{extra}]"'
+    pins = "constraints-cuda12.txt" if "cuda12" in extras else "constraints.txt"
+    return f'{shlex.quote(python)} -m pip install -c {pins} -e ".[{",".join(extras)}]"'
 
 
-def lack(what: str) -> str | None:
-    """One line that says what is missing of a need, and the remedy; None if nothing is. `what`: a key of `NEEDS`."""
+def missing_of(what: str) -> list[str]:
+    """The names of what is not installed of a need. `what`: a key of `NEEDS`."""
     from . import devices  # so that tools/install.py can read this file before anything is installed
 
-    need, extra = NEEDS[what], NEEDS[what].extra
     if what == "compiler":
-        missing, extra = [need.name] * (not devices.has_compiler()), devices.cuda_extra()
-    elif what == "engines":
-        missing = [engine for engine, without in devices.engines().items() if without]
-    else:
-        missing = [name for name, version in devices.block_languages().items() if not version]
+        return [NEEDS[what].name] * (not devices.has_compiler())
+    if what == "engines":
+        return [engine for engine, without in devices.engines().items() if without]
+    return [name for name, version in devices.block_languages().items() if not version]
+
+
+def lack(*what: str) -> str | None:
+    """One line that says what is missing of some needs, and the one remedy for all; None if nothing is.
+
+    `what`: keys of `NEEDS`, the one that is made for the fewest systems last.
+    """
+    from . import devices
+
+    missing = {NEEDS[one]: names for one in what if (names := missing_of(one))}
     if not missing:
         return None
-    are = "are" if len(missing) > 1 else "is"
+    *names, last = [name for names in missing.values() for name in names]
+    said = f"{', '.join(names)} and {last} are" if names else f"{last} is"
+    extras = [devices.cuda_extra() if need is NEEDS["compiler"] else need.extra for need in missing]
     return (
-        f"{' and '.join(missing)} {are} not installed. In the course's folder: {remedy(extra)} (some "
-        f"{need.megabytes} MB; for {need.where}; no GPU is needed). Then restart the page's kernel."
+        f"{said} not installed. In the course's folder: {remedy(*extras)} (some "
+        f"{sum(need.megabytes for need in missing)} MB; for {[*missing][-1].where}; no GPU is needed). "
+        f"Then restart the page's kernel."
     )
 
 
 def need(*what: str) -> None:
-    """Do nothing where everything is installed that a page needs. `what`: keys of `NEEDS`, such as "compiler".
+    """Do nothing where everything is installed that a page needs. `what`: as for `lack`.
 
-    Raises Missing, with one line, for the first that is not. ValueError: a key that there is not.
+    Raises Missing, with one line, for all that is not. ValueError: a key that there is not.
     """
     for one in what:
         if one not in NEEDS:
             raise ValueError(f"need({one!r}): there is no such need; there are {', '.join(map(repr, NEEDS))}.")
-        if text := lack(one):
-            raise Missing(text)
+    if text := lack(*what):
+        raise Missing(text)

@@ -66,6 +66,16 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
     needs.need(what)
 
 
+def test_a_page_that_lacks_two_things_stops_once(monkeypatch):
+    for name, answer in LACKS.values():
+        monkeypatch.setattr(devices, name, answer)
+    monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
+    monkeypatch.setattr(sys, "prefix", "/opt/conda")
+    line = needs.lack("compiler", "blocks")
+    assert line.startswith("NVIDIA's compiler and Triton are not installed. ") and "(some 655 MB; for Linux x86" in line
+    assert '-c constraints-cuda12.txt -e ".[cuda12,blocks]"' in line
+
+
 def test_an_unknown_need_is_refused():
     with pytest.raises(ValueError, match=r"need\('cuda'\): there is no such need; there are 'compiler', 'engines'"):
         needs.need("cuda")

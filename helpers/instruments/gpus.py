@@ -145,9 +145,16 @@ class Occupancy:
         )
 
 
+# What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
+BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
+
+
 def gpu_called(name: str) -> GPU:
-    """The GPU of that name, however it is written: "A6000", "rtx a6000". Raises ValueError for an unknown one."""
-    return GPUS[named(name, GPUS, "GPU", ("nvidia", "geforce", "quadro", "tesla", "rtx"))]
+    """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
+
+    Raises ValueError for an unknown one.
+    """
+    return GPUS[named(name, GPUS, "GPU", BESIDE)]
 
 
 def gpu_here() -> GPU | None:

@@ -1,5 +1,7 @@
 """What an SM keeps at once, and how it is told. That the blocks are NVIDIA's own: test_compiler.py."""
 
+import re
+
 import pytest
 
 from helpers.instruments.gpus import GPUS, gpu_called, known_arch, occupancy
@@ -16,15 +18,33 @@ from helpers.instruments.gpus import GPUS, gpu_called, known_arch, occupancy
         ("NVIDIA GeForce RTX 3090", "RTX 3090"),
         ("Tesla T4", "T4"),
         ("h-100", "H100"),
+        ("NVIDIA A100-SXM4-80GB", "A100"),  # nvidia-smi's names
+        ("Tesla V100-SXM2-16GB", "V100"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
     ],
 )
 def test_a_gpu_is_called_as_people_write_it(written, name):
     assert gpu_called(written) is GPUS[name]
 
 
-@pytest.mark.parametrize("other", ["RTX 4090 Laptop GPU", "RTX 3070 Ti", "RTX", "", "GTX 1080", "RTX 6000 Ada", None])
-def test_another_gpu_is_not_taken_for_one_of_the_table(other):
-    with pytest.raises(ValueError, match="unknown GPU"):
+@pytest.mark.parametrize(
+    "other, near",
+    [
+        ("RTX 4090 Laptop GPU", None),
+        ("NVIDIA GeForce RTX 3070 Ti", "RTX 3070"),
+        ("A100-SXM4-40GB", "A100"),  # its memory is slower
+        ("NVIDIA H100 PCIe", "H100"),
+        ("A10G", "A10"),
+        ("RTX", None),
+        ("", None),
+        ("GTX 1080", None),
+        ("RTX 6000 Ada", "A6000"),
+        (None, None),
+    ],
+)
+def test_another_gpu_is_not_taken_for_one_of_the_table(other, near):
+    mean = f"Do you mean {near}?" if near else "The GPUs are"
+    with pytest.raises(ValueError, match=rf"unknown GPU .*\. {re.escape(mean)}"):
         gpu_called(other)
 
 

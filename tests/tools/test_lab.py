@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import subprocess
 import sys
 
 import lab
@@ -224,3 +225,18 @@ def test_a_notebook_is_given_with_the_metadata_that_jupyterlab_would_write(tmp_p
         assert found == given
     assert asyncio.run(manager.get(PAGE, content=False))["content"] is None
     assert asyncio.run(manager.get(""))["type"] == "directory"
+
+
+def test_pages_find_the_course_beside_them_and_not_where_it_was_installed(tmp_path, monkeypatch):
+    """A folder that was moved, or copied, has an install that points at nothing, or at another course."""
+    (tmp_path / "helpers").mkdir()
+    (tmp_path / "helpers" / "__init__.py").write_text("print('the course that was moved here')\n")
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+    for name in ("PYTHONPATH", "JUPYTER_CONFIG_PATH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # so that it is put back
+    monkeypatch.setattr("jupyterlab.labapp.LabApp.launch_instance", lambda options: None)
+    lab.open_in_jupyterlab(tmp_path / "my_pages" / PAGE, [])
+    (tmp_path / "my_pages").mkdir()
+    cell = [sys.executable, "-c", "import helpers"]
+    done = subprocess.run(cell, cwd=tmp_path / "my_pages", capture_output=True, text=True)
+    assert done.stdout == "the course that was moved here\n", done.stderr

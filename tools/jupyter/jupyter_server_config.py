@@ -27,4 +27,5 @@ class Pages(AsyncLargeFileManager):
 c = get_config()  # noqa: F821, Jupyter defines it
 
 c.ServerApp.contents_manager_class = Pages
+c.KernelManager.transport_encryption = "auto"  # else each page's Python warns of eavesdropping, on the terminal
 c.LanguageServerManager.autodetect = False  # else it lists all those that are not installed

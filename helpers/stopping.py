@@ -1,6 +1,7 @@
 """What a notebook or a command says in one line, in place of a traceback: when it is stopped, or lacks something."""
 
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -18,16 +19,21 @@ def answer_in_one_line(*kinds: type[Exception]) -> None:
     In a command, python -m helpers, let Ctrl-C say so while it is still being loaded. Elsewhere do nothing.
     """
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
-    if shell:
-        shell.set_custom_exc((KeyboardInterrupt, *kinds), one_line)
+    if shell:  # all its tracebacks, since `set_custom_exc` misses a stop between two statements of a cell
+        shell.showtraceback = functools.partial(one_line, shell.showtraceback, kinds)
     elif sys.argv[:1] == ["-m"]:  # what Python puts there until the command begins
         sys.excepthook = one_line_of_a_command
 
 
-def one_line(shell, kind, error, trace, tb_offset=None):
-    """The cell ends with an error all the same, so that "Run All" ends, too."""
-    stopped = issubclass(kind, KeyboardInterrupt)
-    print("Stopped. Nothing is broken: run the cell again." if stopped else error, file=sys.stderr)
+def one_line(usual, kinds, raised=None, *how, **more):
+    """The cell ends with an error all the same, so that "Run All" ends, too. `raised`: as sys.exc_info() has it."""
+    _, error, _ = raised or sys.exc_info()
+    if isinstance(error, KeyboardInterrupt):
+        print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
+    elif isinstance(error, kinds):
+        print(error, file=sys.stderr)
+    else:
+        usual(raised, *how, **more)
 
 
 def one_line_of_a_command(kind, error, trace):

@@ -31,6 +31,7 @@ from .watch import source_line
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
+STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
 LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
 READ = 64_000_000  # bytes of what it leaves in a file
@@ -261,13 +262,14 @@ def wait_patiently(what, child, seconds, errand=False, said=None):
     """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
     It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
-    all for so long: what another process takes of the machine does not count. `said`: the seconds that it had together
-    with the children before it, where `seconds` are only what is left of them. A driver on many cores computes more
-    than one second in a second; then the wall's clock counts. A child on an errand may wait for one that it has asked a
-    server for, and looks after it as this function does; that counts as moving, for `LONGER` times the seconds. Nor may
-    it start more processes than a job needs.
+    all for so long, or for `STILL` seconds where that is longer: what another process takes of the machine does not
+    count. `said`: the seconds that it had together with the children before it, where `seconds` are only what is left
+    of them. A driver on many cores computes more than one second in a second; then the wall's clock counts. A child on
+    an errand may wait for one that it has asked a server for, and looks after it as this function does; that counts as
+    moving, for `LONGER` times as long. Nor may it start more processes than a job needs.
     """
-    start = moved = time.monotonic()
+    start, still = time.monotonic(), max(seconds, STILL)
+    moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
         while not child.wait(LOOK):
@@ -278,7 +280,7 @@ def wait_patiently(what, child, seconds, errand=False, said=None):
                 last, moved = seen, now
             computed = max(computed, own + below)
             spent = min(computed, now - start)
-            if spent >= seconds or now - moved >= seconds or now - start >= LONGER * seconds:
+            if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
                 PURSE.of_children += seconds
                 return Finding("hang", f"it still ran after {seconds if said is None else said:.0f} s of computing")
             progress.update(spent, "of computing")

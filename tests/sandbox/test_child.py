@@ -43,6 +43,13 @@ def test_a_child_is_out_of_time_by_its_own_computing(monkeypatch, share, ends_af
     assert (wait_patiently("a kernel", clock, 60) is None) == ended and clock.now == pytest.approx(by, abs=1)
 
 
+@pytest.mark.parametrize("ends_after, ended, by", [(50, True, 50), (None, False, 60)])
+def test_a_child_with_few_seconds_may_wait_its_turn_on_a_busy_machine(monkeypatch, ends_after, ended, by):
+    clock = Clock(share=0.0, ends_after=ends_after)
+    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    assert (wait_patiently("a kernel", clock, 2) is None) == ended and clock.now == pytest.approx(by, abs=1)
+
+
 @pytest.mark.parametrize("share, ended, by", [(0.1, True, 300), (0.0, False, 60), (1.0, False, 60)])
 def test_what_a_child_has_started_computes_for_it(monkeypatch, share, ended, by):
     clock = Clock(share=0.0, ends_after=300, others=1, others_share=share)

@@ -64,7 +64,7 @@ $(VENV)/lab.stamp: pyproject.toml constraints.txt $(VENV)/bin/python
 	@touch $@
 
 # What lab.stamp says is not so where .venv has lost its Python, as when the system's Python went.
-$(VENV)/bin/python:
+$(VENV)/bin/python: ;
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
 	@$(PYTHON) tools/install.py lab test many web $(CUDA)

@@ -56,10 +56,20 @@ def promised():
     return oldest, beyond
 
 
-def refuse_what_cannot_work() -> None:
-    """Raise Failed before anything is written, if this Python, this machine or this disk cannot hold the course."""
+def is_promised(version) -> bool:
+    """Whether the course promises to work with this version of Python, such as (3, 12, 1)."""
     oldest, beyond = promised()
-    if not oldest <= sys.version_info[:3] < beyond:
+    return oldest <= tuple(version) < beyond
+
+
+def refuse_what_cannot_work() -> None:
+    """Raise Failed before anything is written, if this Python, this machine or this disk cannot hold the course.
+
+    A .venv that works needs nothing of the Python that calls this.
+    """
+    has_to_be_made = bool(fault_of_venv())
+    if has_to_be_made and not is_promised(sys.version_info[:3]):
+        oldest, beyond = promised()
         names = [".".join(map(str, version)) for version in (oldest, (beyond[0], beyond[1] - 1))]
         raise Failed(
             f"the course needs Python {names[0]} to {names[1]}, and {sys.executable} is {platform.python_version()}. "
@@ -67,7 +77,7 @@ def refuse_what_cannot_work() -> None:
         )
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         raise Failed("Numba is no longer built for Intel's Macs. Read the course on Binder or Colab (README.md)")
-    if importlib.util.find_spec("ensurepip") is None:
+    if has_to_be_made and importlib.util.find_spec("ensurepip") is None:
         raise Failed(
             "this Python cannot make virtual environments. On Debian and Ubuntu: sudo apt install python3-venv"
         )
@@ -103,31 +113,38 @@ def alone():
         yield
 
 
-def make_venv() -> None:
-    """Make .venv with this Python, and bring uv into it. A broken one, or one of another Python, is made anew."""
-    if VENV.exists() and (why := fault_of_venv()):
-        print(f"{VENV} {why}: it is made anew.", flush=True)
+def make_venv() -> bool:
+    """Make .venv with this Python and bring uv into it. Returns whether it replaced a .venv that was there.
+
+    One that works is kept, whichever Python made it: more than this call names may be installed there.
+    """
+    fault = fault_of_venv()
+    replaces = bool(fault) and VENV.exists()
+    if replaces:
+        print(f"{VENV} {fault}: it is made anew.", flush=True)
         shutil.rmtree(VENV)
-    if not VENV.exists():
+    if fault:
         print(f"Making {VENV} with Python {platform.python_version()}.", flush=True)
         run([sys.executable, "-m", "venv", str(VENV)], "making the environment")
     uv = next(line for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if line.startswith("uv=="))
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "-q", uv]
     run(pip, "getting the installer, uv (18 MB)")
+    return replaces
 
 
 def fault_of_venv():
-    """Why the .venv that is there cannot be used by this Python; None if it can."""
+    """Why the course cannot be installed into .venv as it is; None if it can."""
+    asked = "import sys; print(*sys.version_info[:3]); sys.stdout.flush(); import pip"
     try:
-        asked = subprocess.run(
-            [str(PYTHON), "-c", "import sys; print(*sys.version_info[:2]); import pip"], capture_output=True
-        )
+        python = subprocess.Popen([str(PYTHON), "-c", asked], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:
         return "has no Python that starts"
-    version = tuple(map(int, asked.stdout.split()))
-    if version and version != sys.version_info[:2]:
-        return "was made with another Python"
-    return "is incomplete, as after an interrupt" if asked.returncode else None
+    version = tuple(map(int, python.communicate()[0].split()))
+    if not version:
+        return "has no Python that starts"
+    if not is_promised(version):
+        return f"has Python {'.'.join(map(str, version))}, which the course does not work with"
+    return "is incomplete, as after an interrupt" if python.returncode else None
 
 
 def install(extras) -> None:
@@ -254,8 +271,9 @@ def main() -> int:
         refuse_unknown(extras)
         refuse_what_cannot_work()
         with alone():
-            make_venv()
-            install(extras)
+            replaced = make_venv()
+            # What was in it before is not known; the extras are used beside `lab`.
+            install(["lab", *extras] if replaced and "lab" not in extras else extras)
     except Failed as failed:
         print(f"Not installed: {failed}.", file=sys.stderr)
         return 1

@@ -237,18 +237,77 @@ def test_one_install_at_a_time_works_in_a_folder(empty, monkeypatch, capsys):
         pass
 
 
-@pytest.mark.parametrize("begins, fault", [(False, "has no Python that starts"), (True, "is incomplete")])
-def test_a_broken_venv_is_made_anew(begins, fault, empty, monkeypatch, capsys):
-    """As after an interrupt: Python without pip, or no Python at all."""
-    (empty / ".venv" / "bin").mkdir(parents=True)
-    if begins:
-        install.PYTHON.write_text(f"#!/bin/sh\necho {sys.version_info[0]} {sys.version_info[1]}; exit 1\n")
-        install.PYTHON.chmod(0o755)
-    done = []
-    monkeypatch.setattr(install, "run", lambda command, *how: done.append(command[1:3]))
-    install.make_venv()
-    assert f".venv {fault}" in capsys.readouterr().out and done[0] == ["-m", "venv"]
-    assert not (empty / ".venv").exists()  # `run` was to make it
+def venv_of(folder, version, pip=True):
+    """A .venv whose Python says that it is of this version, and has pip or none."""
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    install.PYTHON.write_text(f"#!/bin/sh\necho {version}; exit {0 if pip else 1}\n")
+    install.PYTHON.chmod(0o755)
+    (folder / ".venv" / "kept").touch()
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The commands that the installer gives, in place of running them."""
+    commands = []
+    monkeypatch.setattr(install, "run", lambda command, *how: commands.append(command))
+    return commands
+
+
+@pytest.mark.parametrize(
+    "version, pip, fault",
+    [
+        ("", True, "has no Python that starts"),
+        ("3 12 1", False, "is incomplete, as after an interrupt"),
+        ("3 10 13", True, "has Python 3.10.13, which the course does not work with"),
+    ],
+)
+def test_a_broken_venv_is_made_anew_with_lab(version, pip, fault, empty, ran, monkeypatch, capsys):
+    (empty / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "begun_anew.py", empty / "tools")
+    venv_of(empty, version, pip)
+    monkeypatch.setattr(sys, "argv", ["install.py", "many"])
+    assert install.main() == 0
+    assert f".venv {fault}: it is made anew." in capsys.readouterr().out
+    assert ran[0][1:3] == ["-m", "venv"] and not (empty / ".venv" / "kept").exists()
+    assert ran[-1][-1].endswith("[lab,many]")
+
+
+def test_a_venv_without_a_python_is_made_anew(empty, ran, capsys):
+    (empty / ".venv").mkdir()
+    assert install.make_venv()
+    assert ".venv has no Python that starts: it is made anew." in capsys.readouterr().out and ran[0][1:3] == [
+        "-m",
+        "venv",
+    ]
+
+
+@pytest.mark.parametrize("caller", [(3, 10, 13), (3, 13, 0)])
+def test_a_venv_that_works_is_kept_whichever_python_adds_to_it(caller, empty, ran, monkeypatch):
+    """The remedy for a lack is given by `python3`, and `make lab` may have been given another."""
+    venv_of(empty, "3 12 1")
+    other_python(monkeypatch, *caller)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # Debian's Python without python3-venv
+    install.refuse_what_cannot_work()
+    assert not install.make_venv()
+    assert (empty / ".venv" / "kept").exists() and [command[2] for command in ran] == ["pip"]
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_installs_again_where_the_venv_has_lost_its_python(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    (tmp_path / ".venv" / "lab.stamp").touch()
+
+    def planned():
+        return subprocess.run(["make", "-n", "lab"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    python.symlink_to(sys.executable)
+    assert "tools/lab.py" in planned() and "tools/install.py" not in planned()
+    python.unlink()
+    python.symlink_to(tmp_path / "gone")
+    assert planned().index("tools/install.py lab") < planned().index("tools/lab.py")
 
 
 def test_the_cause_is_told_before_there_is_a_venv(empty, monkeypatch):

@@ -165,8 +165,8 @@ def settings_of_uv():
     Many readers have a mirror near them in pip's settings, which uv does not read.
     """
     python = str(PYTHON) if PYTHON.exists() else sys.executable
-    said = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
-    given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", said, re.MULTILINE))
+    listing = subprocess.run([python, "-m", "pip", "config", "list"], stdout=subprocess.PIPE).stdout.decode(errors="replace")
+    given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", listing, re.MULTILINE))
     found = {"UV_SYSTEM_CERTS": "true", "UV_DEFAULT_INDEX": given.get("index-url", "https://pypi.org/simple/")}
     return {name: os.environ.get(name, value) for name, value in found.items()}
 
@@ -174,7 +174,7 @@ def settings_of_uv():
 def run(command, doing, settings=None) -> None:
     """Run one command and say every few seconds that it lives; raise Failed, with its own words above, if it fails."""
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors="replace",
         env={**os.environ, **(settings or {})},
     )  # fmt: skip
     lines = queue.Queue()

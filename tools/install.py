@@ -165,8 +165,8 @@ def settings_of_uv():
     Many readers have a mirror near them in pip's settings, which uv does not read.
     """
     python = str(PYTHON) if PYTHON.exists() else sys.executable
-    listing = subprocess.run([python, "-m", "pip", "config", "list"], stdout=subprocess.PIPE).stdout.decode(errors="replace")
-    given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", listing, re.MULTILINE))
+    listing = subprocess.run([python, "-m", "pip", "config", "list"], stdout=subprocess.PIPE).stdout
+    given = dict(re.findall(r"^[\w:]*[.]([\w-]+)='(.*)'$", listing.decode(errors="replace"), re.MULTILINE))
     found = {"UV_SYSTEM_CERTS": "true", "UV_DEFAULT_INDEX": given.get("index-url", "https://pypi.org/simple/")}
     return {name: os.environ.get(name, value) for name, value in found.items()}
 

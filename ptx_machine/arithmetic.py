@@ -8,8 +8,10 @@ import operator
 
 import numpy as np
 
-from .formats import SMALL, WAYS, exact, rounded
+from .conversions import clipped, conversion
+from .formats import SMALL, canonical, exact, rounded
 from .reader import PTXError
+from .rounding import directed, directed64, fused32, fused64, to_odd, two_sum
 
 TYPES = {
     f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
@@ -20,93 +22,6 @@ TYPES |= {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "pred": np.d
 TYPES |= {"f16": np.dtype(np.float16), "bf16": np.dtype("u2"), "f16x2": np.dtype("u4"), "bf16x2": np.dtype("u4")}
 IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": np.dtype(np.int8)}
 del IN_MEMORY["pred"]
-
-
-# ------------------------------------------------------------------------- multiply-add, rounded once
-
-
-def fused32(a, b, c):
-    """a * b + c, rounded once; arrays of float32.
-
-    The product is exact in float64. Its sum with c is first "rounded to odd": of the two float64 around the exact
-    sum, that whose last bit is 1. Such a sum lies on no border between two float32, so that rounding it once more is
-    right. Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on Computers
-    57 (2008). Only a sum rounded to a border needs it, one whose last 28 bits are 0.
-    """
-    product = np.multiply(a, b, dtype=np.float64)
-    s = product + c
-    if np.count_nonzero(s.view(np.int64) & 0xFFFFFFF) < s.size:
-        s = to_odd(*two_sum(product, c))
-    return s.astype(np.float32)
-
-
-def directed(short, way):
-    """`add`, `sub`, `mul`, `fma`, `div`, `rcp` or `sqrt` of float32, rounded to zero, down or up; else None.
-
-    Each is found in float64 first, rounded to odd as in `fused32`, from the sign of what is left over.
-    """
-
-    def over(a, b):
-        q = a / b
-        product, rest = two_product(q, b)
-        return q, ((a - product) - rest) * np.sign(b)
-
-    def root(a):
-        product, rest = two_product(s := np.sqrt(a), s)
-        return s, (a - product) - rest
-
-    exactly = {
-        "add": two_sum,
-        "sub": lambda a, b: two_sum(a, -b),
-        "mul": lambda a, b: (a * b, 0.0),
-        "fma": lambda a, b, c: two_sum(a * b, c),
-        "mad": lambda a, b, c: two_sum(a * b, c),
-        "div": over,
-        "rcp": lambda a: over(np.float64(1), a),
-        "sqrt": root,
-    }.get(short)
-
-    def function(*values):
-        result, rest = exactly(*(np.asarray(value, np.float64) for value in values))
-        return rounded(to_odd(result, np.broadcast_to(rest, result.shape)), "f32", way)
-
-    return function if exactly and way in WAYS else None
-
-
-def fused64(a, b, c):
-    """a * b + c, rounded once; arrays of float64, and no product near overflow or underflow. Source: as `fused32`."""
-    high, low = two_product(*np.broadcast_arrays(a, b))
-    rest_high, rest_low = two_sum(np.asarray(c, np.float64), low)
-    high, middle = two_sum(high, rest_high)
-    return np.where(np.isfinite(high), high + to_odd(*two_sum(middle, rest_low)), a * b + c)
-
-
-def two_sum(x, y):
-    """(s, e): s = x + y rounded, s + e = x + y exactly (Knuth)."""
-    s = x + y
-    t = s - x
-    return s, (x - (s - t)) + (y - t)
-
-
-def two_product(x, y):
-    """(p, e): p = x * y rounded, p + e = x * y exactly (Dekker)."""
-
-    def halves(value):
-        t = 134217729.0 * value  # 2**27 + 1
-        high = t - (t - value)
-        return high, value - high
-
-    (xh, xl), (yh, yl), p = halves(x), halves(y), x * y
-    return p, xl * yl - (((p - xh * yh) - xl * yh) - xh * yl)
-
-
-def to_odd(s, e):
-    """s + e rounded to odd, where s is that sum rounded to the nearest float64, and e what rounding left over."""
-    bits = np.array(s, np.float64, ndmin=1).view(np.int64)
-    inexact = (e > 0) | (e < 0)  # false where it is no number
-    away = np.where((e > 0) == (s > 0), 1, -1)  # one up is away from zero
-    bits += np.where(inexact & (bits & 1 == 0), away, 0)
-    return bits.view(np.float64).reshape(np.shape(s))
 
 
 # --------------------------------------------------------------------------------------- whole numbers
@@ -226,6 +141,46 @@ def low24(a):
     return a << a.dtype.type(8) >> a.dtype.type(8)
 
 
+def middle24(a, b):
+    """The upper 32 of the 48 bits of a product of the lower 24 bits."""
+    return (low24(a).astype(np.int64) * low24(b).astype(np.int64) >> 16).astype(a.dtype)
+
+
+def extended(a, many):
+    """The lower `many` bits, 32 at most, with the sign that they end with where the type has one."""
+    many = np.minimum(many, 32).astype(np.int64)
+    up = (a.view(np.uint32).astype(np.uint64) << (32 - many).astype(np.uint64)).astype(np.uint32).view(a.dtype)
+    return np.where(many == 0, 0, up.astype(np.int64) >> np.where(many == 0, 0, 32 - many)).astype(a.dtype)
+
+
+def nth_bit(mask, base, offset):
+    """`fns`: the place of the n-th bit that is 1 of a mask, from a place on, upwards or downwards; ~0 for none."""
+
+    def one(mask, base, offset):
+        step, left = (-1 if offset < 0 else 1), abs(offset) if offset else 1
+        places = range(base, 32 if step > 0 else -1, step) if offset else [base]
+        for place in places if base < 32 else ():
+            left -= mask >> place & 1
+            if not left:
+                return place
+        return 0xFFFFFFFF
+
+    return np.vectorize(lambda *values: one(*map(int, values)), otypes=[np.uint32])(mask, base, offset)
+
+
+def dot_halves(which):
+    """`dp2a`: c plus the products of two numbers of 16 bits with the lower or upper two bytes."""
+
+    def function(a, b, c):
+        a, b, c = map(np.ascontiguousarray, np.broadcast_arrays(a, b, c))
+        words = a[..., None].view(f"{a.dtype.kind}2").astype(np.int64)
+        octets = b[..., None].view(f"{b.dtype.kind}1").astype(np.int64)
+        octets = octets[..., :2] if which == "lo" else octets[..., 2:]
+        return (c + (words * octets).sum(-1)).astype(c.dtype)
+
+    return function
+
+
 def dot(a, b, c):
     """`dp4a`: c plus the products of four bytes each; each of a and b holds four numbers of its sign."""
     pairs = ((value[..., None].view(f"{value.dtype.kind}1")).astype(np.int64) for value in map(np.atleast_1d, (a, b)))
@@ -241,6 +196,76 @@ def leading_zeros(a):
     """How many bits from the top are 0."""
     bits = 8 * a.dtype.itemsize
     return sum((a >> a.dtype.type(n) == 0).astype(np.uint32) for n in range(bits))
+
+
+# --------------------------------------------------------------------------------------- floats
+
+
+def least(a, b):
+    """The smaller of two floats, -0 before +0; of a number and what is none, the number."""
+    return chosen(np.fmin(a, b), a, b, np.bitwise_or)
+
+
+def greatest(a, b):
+    """The larger one, likewise."""
+    return chosen(np.fmax(a, b), a, b, np.bitwise_and)
+
+
+def chosen(result, a, b, sign):
+    """The same, with the sign of zeros, and the one pattern of bits for what is no number."""
+    bits = f"u{result.dtype.itemsize}"
+    both = sign(*(np.ascontiguousarray(value).view(bits) for value in (a, b))).view(result.dtype)
+    result = np.where((a == b) & (result == 0), both.reshape(np.shape(a == b)), result)
+    return np.where(np.isnan(result), canonical(f"f{8 * result.dtype.itemsize}").astype(result.dtype), result)
+
+
+def or_nothing(function):
+    """The same, but no number where any operand is none: `.NaN`."""
+    return lambda *values: np.where(
+        np.logical_or.reduce([np.isnan(value) for value in values]),
+        canonical("f32").astype(values[0].dtype) if values[0].dtype == np.float32 else values[0].dtype.type(np.nan),
+        function(*values),
+    )
+
+
+def xor_sign(function):
+    """The same of what is left without signs, with the product of the signs: `.xorsign.abs`."""
+    return lambda a, b: np.copysign(
+        function(np.abs(a), np.abs(b)), np.where(np.signbit(a) ^ np.signbit(b), -1.0, 1.0).astype(a.dtype)
+    )
+
+
+def saturated(function):
+    """The same, brought into 0 to 1; what is no number becomes 0."""
+
+    def result(*values):
+        found = function(*values)
+        return np.where(found > 0, np.minimum(found, found.dtype.type(1)), found.dtype.type(0))
+
+    return result
+
+
+def not_below_zero(function):
+    """The same, with 0 for what is below: `.relu`."""
+
+    def result(*values):
+        found = function(*values)
+        return np.where((found > 0) | (found != found), found, found.dtype.type(0))
+
+    return result
+
+
+def flushed(function):
+    """The same with numbers of float32 below the smallest normal one taken and given as 0: `.ftz`."""
+
+    def flush(a):
+        return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
+
+    def result(*values):
+        given = function(*(flush(value) if value.dtype == np.float32 else value for value in values))
+        return flush(given) if given.dtype == np.float32 else given
+
+    return result
 
 
 # --------------------------------------------------------------------------------------- comparisons
@@ -262,7 +287,7 @@ COMPARE = {
 def comparison(name, kind):
     """A comparison of that name, for `setp`; for floats also those that are true where one is no number."""
     if kind in SMALL:
-        small = comparison(name, "f64") if SMALL[kind] == 1 else None
+        small = comparison(name, "f64")
         return small and (lambda a, b: small(exact(a, kind), exact(b, kind)))
     if kind[0] == "f":
         if name in ("num", "nan"):
@@ -272,84 +297,6 @@ def comparison(name, kind):
         if name == "ne":  # of the ordered ones, NumPy has only this one otherwise
             return lambda a, b: (a != b) & ~(np.isnan(a) | np.isnan(b))
     return COMPARE.get(name)
-
-
-# --------------------------------------------------------------------------------------- conversions
-
-ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-FLOATS = ("f16", "bf16", "f32", "f64")
-CONVERTED = (*(kind for kind in TYPES if kind not in ("pred", "f16x2", "bf16x2")), "u8", "s8")
-
-
-def conversion(name):
-    """What `cvt` of that name does: (function, types it takes, type it gives); Nones for what is not known here."""
-    *how, to, of = name[1:]
-    saturates, way = "sat" in how, ".".join(word for word in how if word != "sat")
-    function, takes, gives = None, (of,), to
-    if to in ("f16x2", "bf16x2") and of == "f32":  # the first operand becomes the upper half
-        takes = ("f32", "f32")
-        if way in ("rn", "rz"):
-            function = lambda a, b: rounded(np.stack(np.broadcast_arrays(b, a), -1), to, way)  # noqa: E731
-    elif to == "tf32" and of == "f32":
-        gives = "b32"
-        if way in ("rna", "rn", "rz"):
-            function = lambda a: rounded(a, "tf32", way)  # noqa: E731
-    elif to in CONVERTED and of in CONVERTED:
-        if to in FLOATS and of in FLOATS:
-            widens = TYPES[to].itemsize >= TYPES[of].itemsize and of != to
-            if way in ROUND and to == of:
-                function = lambda a: rounded(ROUND[way](exact(a, of)), to)  # noqa: E731
-            elif way in WAYS or (not way and (widens or to == of)):
-                function = lambda a: rounded(exact(a, of), to, way or "rn")  # noqa: E731
-        elif of in FLOATS and way in ROUND:
-            function = lambda a: to_whole(ROUND[way](exact(a, of)), IN_MEMORY[to])  # noqa: E731
-        elif to in ("f32", "f64") and of not in FLOATS and way == "rn":
-            function = lambda a: a.astype(TYPES[to])  # noqa: E731
-        elif to in FLOATS and of not in FLOATS and way in WAYS and IN_MEMORY[of].itemsize < 8:
-            function = lambda a: rounded(a.astype(np.float64), to, way)  # noqa: E731
-        elif to not in FLOATS and of not in FLOATS and not way:
-            function = clipped(IN_MEMORY[to]) if saturates else lambda a: a.astype(IN_MEMORY[to])
-            saturates = False
-    if function and saturates and to in FLOATS:
-        function = saturated(function) if to == "f32" else None
-    return function, takes, gives
-
-
-def saturated(function):
-    """The same, brought into 0 to 1; what is no number becomes 0."""
-    return lambda *values: np.fmax(np.fmin(function(*values), 1), 0).astype(np.float32)
-
-
-def clipped(target):
-    """Whole numbers brought into the range of a type."""
-    limits = np.iinfo(target)
-
-    def function(a):
-        own = np.iinfo(a.dtype)
-        return np.clip(a, max(own.min, limits.min), min(own.max, limits.max)).astype(target)
-
-    return function
-
-
-def flushed(function):
-    """The same with numbers of float32 below the smallest normal one taken and given as 0: `.ftz`."""
-
-    def flush(a):
-        return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
-
-    def result(*values):
-        given = function(*(flush(value) if value.dtype == np.float32 else value for value in values))
-        return flush(given) if given.dtype == np.float32 else given
-
-    return result
-
-
-def to_whole(a, target):
-    """Whole floats as whole numbers: the nearest there is for those out of range, 0 for what is no number."""
-    limits = np.iinfo(target)
-    inside = (a >= float(limits.min)) & (a < float(limits.max) + (limits.bits < 64))
-    result = np.where(inside, a, 0).astype(target)
-    return np.where(inside, result, np.where(a > 0, limits.max, np.where(a < 0, limits.min, 0)).astype(target))
 
 
 # ----------------------------------------------------------------------------------------- the table
@@ -376,7 +323,6 @@ WHOLE = ANY | {
     "bfe": take_bits,
     "bmsk.clamp": mask_of_bits,
     "bmsk.wrap": lambda at, many: mask_of_bits(at & 31, many & 31),
-    "prmt": permuted,
     "lop3": looked_up,
     "shf.l.wrap": funnel(True, False),
     "shf.r.wrap": funnel(False, False),
@@ -393,21 +339,32 @@ WHOLE = ANY | {
     "sad": lambda a, b, c: c + (np.maximum(a, b) - np.minimum(a, b)).view(c.dtype),
     "mul24.lo": lambda a, b: low24(a) * low24(b),
     "mad24.lo": lambda a, b, c: low24(a) * low24(b) + c,
+    "mul24.hi": middle24,
+    "mad24.hi": lambda a, b, c: middle24(a, b) + c,
+    "cnot": lambda a: (a == 0).astype(a.dtype),
+    "fns": nth_bit,
+    "szext.clamp": extended,
+    "szext.wrap": lambda a, many: extended(a, many & np.uint32(31)),
+    "add.sat": lambda a, b: clipped(a.dtype)(a.astype(np.int64) + b),
+    "sub.sat": lambda a, b: clipped(a.dtype)(a.astype(np.int64) - b),
+    "mad.hi.sat": lambda a, b, c: clipped(a.dtype)(high(a, b).astype(np.int64) + c),
 }
-FLOAT = ANY | {
-    "min": np.fmin,
-    "max": np.fmax,
-    "min.NaN": np.minimum,
-    "max.NaN": np.maximum,
-    "copysign": lambda a, b: np.copysign(b, a),
-    "add.rn": operator.add,
-    "sub.rn": operator.sub,
+FLOAT = {  # of all floats, on arrays of their type; of 16 bits on float64, rounded once: exact before
+    "abs": np.abs,
+    "neg": operator.neg,
+    "add": operator.add,
+    "sub": operator.sub,
     "mul": operator.mul,
-    "mul.rn": operator.mul,
+    "min": least,
+    "max": greatest,
+    "copysign": lambda a, b: np.copysign(b, a),
     "div.rn": operator.truediv,
     "rcp.rn": lambda a: a.dtype.type(1) / a,
     "sqrt.rn": np.sqrt,
 }
+FLOAT |= {f"{short}.rn": FLOAT[short] for short in ("add", "sub", "mul")}
+FLOAT |= {f"{short}.NaN": or_nothing(FLOAT[short]) for short in ("min", "max")}
+FLOAT |= {f"{short}.xorsign.abs": xor_sign(FLOAT[short]) for short in ("min", "max", "min.NaN", "max.NaN")}
 APPROXIMATE = {  # on float64; a GPU gives some last bits otherwise
     "ex2": np.exp2,
     "lg2": np.log2,
@@ -425,19 +382,34 @@ FLOAT |= {
     for how in ("approx", "approx.ftz")
 }
 FLOAT["div.full"] = FLOAT["div.approx"]
-OPERANDS = dict.fromkeys(("abs", "neg", "not", "rcp.rn", "sqrt.rn", "popc", "clz", "brev"), 1)  # two, where not said
-OPERANDS |= {f"{short}.{how}": 1 for short in APPROXIMATE if short != "div" for how in ("approx", "approx.ftz")}
-OPERANDS |= dict.fromkeys(("mad.lo", "mad.hi", "mad.wide", "mad24.lo"), 3) | {"bfind": 1, "bfind.shiftamt": 1}
-SMALL_FLOAT = ANY | {  # on float64, rounded once: exact before, or to so many bits that nothing is rounded twice
-    "add.rn": operator.add,
-    "sub.rn": operator.sub,
-    "mul": operator.mul,
-    "mul.rn": operator.mul,
-    "min": np.fmin,
-    "max": np.fmax,
-    "fma.rn": lambda a, b, c: to_odd(*two_sum(a * b, c)),
-}
+OF_HALVES = ("abs", "neg", "add", "sub", "mul", "min", "max", "ex2.approx", "ex2.approx.ftz", "tanh.approx")
 PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert}
+TESTS = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
+    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
+}
+PERMUTED = {  # modes of `prmt`: which four of the eight bytes, by the last two bits of the third operand
+    "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+    "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+    "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
+    "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
+BY_PARTS = {  # of two registers as two or four whole numbers each
+    "vadd": operator.add,
+    "vsub": operator.sub,
+    "vavrg": lambda a, b: np.where(a + b >= 0, a + b + 1 >> 1, a + b >> 1),
+    "vabsdiff": lambda a, b: np.abs(a - b),
+    "vmin": np.minimum,
+    "vmax": np.maximum,
+}
+ONE = {"abs", "neg", "not", "cnot", "popc", "clz", "brev", "bfind", *APPROXIMATE} - {"div"}
+THREE = ("mad", "mad24", "fma", "sad")
 
 
 def unknown(instruction):
@@ -450,40 +422,157 @@ def small(function, kind):
     return lambda *values: rounded(function(*(exact(value, kind) for value in np.broadcast_arrays(*values))), kind)
 
 
+def flushed_halves(function):
+    """The same of float64 that stand for float16, with those below the smallest normal one as 0."""
+    flush = lambda a: np.where(np.abs(a) < 2.0**-14, np.copysign(0.0, a), a)  # noqa: E731
+    return lambda *values: flush(rounded(function(*map(flush, values)), "f16").astype(np.float64))
+
+
+def parts_of(function, many, kinds, sums, saturates):
+    """An instruction on two or four parts of each register: their results side by side, or with `sums` added up."""
+    to, first, second = (np.dtype(("u" if kind[0] == "u" else "i") + str(4 // many)) for kind in kinds)
+    limits = np.iinfo(to)
+
+    def result(a, b, c):
+        a, b, c = map(np.ascontiguousarray, np.broadcast_arrays(a, b, c))
+        split = [value[..., None].view(dtype).astype(np.int64) for value, dtype in ((a, first), (b, second))]
+        found = function(*split)
+        if sums:
+            return (c + found.sum(-1)).astype(np.uint32)
+        found = np.clip(found, limits.min, limits.max) if saturates else found
+        return np.ascontiguousarray(found.astype(to)).view(np.uint32)[..., 0]
+
+    return result
+
+
+def compared(name, both=False):
+    """`setp` and `set`: (function of arrays, types it takes); None for what is not known here.
+
+    With `both` it gives two results: that of the comparison and of its contrary, or of a pair's two halves.
+    """
+    words = [word for word in name[1:] if word != "ftz"]
+    kind, combine = words[-1], PREDICATE.get(words[1], lambda holds: holds)
+    test = comparison(words[0], kind) if kind in TYPES else None
+    if test is None or len(words) > 3 or (len(words) == 3 and words[1] not in ("and", "or", "xor")):
+        return None, ()
+    if "ftz" in name and kind == "f32":
+        test = flushed(test)
+    third = ("pred",) * (len(words) == 3)
+
+    def function(a, b, *c):
+        holds = test(a, b)
+        if not both:
+            return combine(holds, *(one[..., None] if SMALL.get(kind) == 2 else one for one in c))
+        pair = (holds[..., 0], holds[..., 1]) if SMALL.get(kind) == 2 else (holds, ~holds)
+        return tuple(combine(one, *c) for one in pair)
+
+    return function, (kind, kind, *third)
+
+
+def truth(kind, of):
+    """`set`: what stands for true, as a function of it: 1 as a float, all bits as a whole number."""
+    if kind in SMALL:
+        return lambda holds: rounded(np.asarray(holds, np.float64), kind)
+    if kind == "f32":
+        return lambda holds: np.asarray(holds, np.float32)
+    if SMALL.get(of) == 2:  # a mask of 16 bits for each half
+        return lambda holds: np.ascontiguousarray(np.where(holds, np.uint16(0xFFFF), np.uint16(0))).view(np.uint32)[
+            ..., 0
+        ]
+    return lambda holds: np.where(holds, ~TYPES[kind].type(0), TYPES[kind].type(0))
+
+
 def operation(instruction):
     """(function, types of its operands, type of its result) of an arithmetic instruction.
 
     Raises PTXError, with the line, for one that is not known here.
     """
-    name, ways = instruction.name, ()
-    if "f32" in name and "approx" not in name:
-        taken = {"ftz"} if name[0] == "cvt" else {"ftz", "sat"}  # a conversion knows its own `.sat`
-        ways, name = taken & set(name), tuple(word for word in name if word not in taken)
-    kind, short = name[-1], ".".join(name[:-1])
+    name, kind = instruction.name, instruction.name[-1]
     function, of, to = None, None, kind
+    ways = set()
+    if kind == "f64" and name[0] not in ("cvt", "set") and {"ftz", "sat"} & {*name} and "approx" not in name:
+        raise unknown(instruction)
+    if kind in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") or name[0] == "cvt":
+        ways = {"ftz", "sat", "relu"} & set(name) if name[0] != "cvt" else {"ftz"} & set(name)
+        if "approx" in name:
+            ways -= {"ftz"}
+        name = tuple(word for word in name if word not in ways)
+    short = ".".join(name[:-1])
     if name[0] == "cvt":
         function, of, to = conversion(name)
-    elif name[0] == "setp" and len(name) == 3 and kind in TYPES:
-        function, of, to = comparison(name[1], kind), (kind, kind), "pred"
-    elif name[0] == "setp" and len(name) == 4 and kind in TYPES and name[2] in PREDICATE and name[1] in COMPARE:
-        test, combine = comparison(name[1], kind), PREDICATE[name[2]]
-        function, of, to = (lambda a, b, c: combine(test(a, b), c)), (kind, kind, "pred"), "pred"
-    elif name[0] == "dp4a" and {*name[1:]} <= {"u32", "s32"}:
+    elif name[0] == "setp":
+        both = "|" in instruction.operands[0]
+        function, of = compared(instruction.name, both)
+        to, ways = "pred", set()
+        if SMALL.get(kind) == 2 and not both:
+            function = None
+    elif name[0] == "set" and len(name) >= 4:
+        test, of = compared((*instruction.name[:-2], kind))
+        to, ways = name[-2], set()
+        if test and to in TYPES:
+            says = truth(to, kind)
+            function = lambda *values: says(test(*values))  # noqa: E731
+    elif name[0] == "testp" and name[1] in TESTS and kind in ("f32", "f64"):
+        function, of, to = TESTS[name[1]], (kind,), "pred"
+    elif name[0] in ("dp4a", "dp2a") and {*name[-2:]} <= {"u32", "s32"}:
         to = "s32" if "s32" in name else "u32"
-        function, of = dot, (*name[1:], to)
+        function, of = (dot if name[0] == "dp4a" else dot_halves(name[1])), (*name[-2:], to)
+    elif name[:2] == ("prmt", "b32") and len(name) == 3 and kind in PERMUTED:
+        modes = np.array(PERMUTED[kind], np.uint32)
+        function, of, to = (lambda a, b, c: permuted(a, b, modes[c & 3])), ("b32", "b32", "u32"), "b32"
+    elif short == "prmt":
+        function, of = permuted, ("b32", "b32", "u32")
+    elif name[0] == "slct" and len(name) == 3:
+        function, of, to = (lambda a, b, c: np.where(c >= 0, a, b)), (name[1], name[1], kind), name[1]
+        if "ftz" in ways:
+            function, ways = (lambda a, b, c: np.where(c >= 0, a, b)), set()
     elif name[0] == "selp":
         function, of = (lambda a, b, chosen: np.where(chosen, a, b)), (kind, kind, "pred")
-    elif kind in SMALL and short in SMALL_FLOAT:
-        function, of = small(SMALL_FLOAT[short], kind), (kind,) * (3 if short == "fma.rn" else OPERANDS.get(short, 2))
-    elif kind == "f32" and len(name) == 3 and name[1] in ("rz", "rm", "rp"):
-        function = directed(name[0], name[1])
-        of = (kind,) * {"fma": 3, "mad": 3, "rcp": 1, "sqrt": 1}.get(name[0], 2)
+    elif (
+        name[0][:-1] in BY_PARTS
+        and name[0][-1] in "24"
+        and len([w for w in name[1:] if w[0] in "us" and w[1:] == "32"]) == 3
+    ):
+        kinds = [word for word in name[1:] if word in ("u32", "s32")]
+        rest = {*name[1:]} - {*kinds}
+        if rest <= {"add"} or rest <= {"sat"}:
+            function = parts_of(BY_PARTS[name[0][:-1]], int(name[0][-1]), kinds, "add" in rest, "sat" in rest)
+            of, to = ("b32", "b32", "u32"), "b32"
+    elif kind in ("u16x2", "s16x2") and name[0] in ("add", "min", "max") and {*name[1:-1]} <= {"relu", "sat"}:
+        pairs = parts_of({"add": operator.add, "min": np.minimum, "max": np.maximum}[name[0]], 2, [f"{kind[0]}32"] * 3,
+                         False, "sat" in name)  # fmt: skip
+        positive = lambda a: parts_of(np.maximum, 2, ["s32"] * 3, False, False)(a, np.uint32(0), np.uint32(0))  # noqa: E731
+        relu = "relu" in name
+        function = lambda a, b: positive(pairs(a, b, np.uint32(0))) if relu else pairs(a, b, np.uint32(0))  # noqa: E731
+        of, to = ("b32", "b32"), "b32"
+    elif kind == "s32" and name[0] in ("min", "max") and name[1:-1] == ("relu",):
+        function, of = not_below_zero(WHOLE[name[0]]), (kind, kind)
+    elif kind in SMALL and (name[0] == "fma" or ".".join(word for word in name[:-1] if word != "rn") in OF_HALVES
+                            or short in ("min.NaN", "max.NaN", "min.xorsign.abs", "max.xorsign.abs",
+                                         "min.NaN.xorsign.abs", "max.NaN.xorsign.abs")):  # fmt: skip
+        plain = ".".join(word for word in name[:-1] if word != "rn")
+        function = FLOAT[plain] if name[0] != "fma" else (lambda a, b, c: to_odd(*two_sum(a * b, c)))
+        if name[0] == "fma" and short != "fma.rn":
+            function = None
+        of = (kind,) * (3 if name[0] == "fma" else 1 if name[0] in ONE else 2)
+        if function and "ftz" in ways:
+            function = flushed_halves(function) if kind.startswith("f16") else None
+        if function and "sat" in ways:
+            function = saturated(function)
+        if function and "relu" in ways:
+            function = not_below_zero(function)
+        function, ways = function and small(function, kind), set()
+    elif kind in ("f32", "f64") and len(name) == 3 and name[1] in ("rz", "rm", "rp"):
+        function = (directed if kind == "f32" else directed64)(name[0], name[1])
+        of = (kind,) * (3 if name[0] in THREE else 1 if name[0] in ONE else 2)
     elif short in ("fma.rn", "mad.rn") and kind in ("f32", "f64"):
         function, of = (fused32 if kind == "f32" else fused64), (kind,) * 3
     elif kind in TYPES:
         function = (PREDICATE if kind == "pred" else FLOAT if kind in ("f32", "f64") else WHOLE).get(short)
-        of = (kind,) * OPERANDS.get(short, 2)
-        if short in ("shl", "shr"):
+        if "sat" in name and kind != "s32":
+            function = None
+        of = (kind,) * (3 if name[0] in THREE else 1 if name[0] in ONE else 2)
+        if short in ("shl", "shr", "szext.clamp", "szext.wrap"):
             of = (kind, "u32")
         elif short in ("mul.wide", "mad.wide"):
             to = f"{kind[0]}{2 * int(kind[1:])}"
@@ -491,21 +580,23 @@ def operation(instruction):
         elif short == "bfe":
             of = (kind, "u32", "u32")
         elif short.startswith("bmsk."):
-            of, to = ("u32", "u32"), "u32"
-        elif short == "prmt" or short.startswith("shf."):
+            of = ("u32", "u32")
+        elif short.startswith("shf."):
             of = ("b32", "b32", "u32")
         elif short == "lop3":
             of = (kind, kind, kind, "u32")
         elif short == "bfi":
             of = (kind, kind, "u32", "u32")
+        elif short == "fns":
+            of = ("b32", "b32", "s32")
         elif short in ("popc", "clz", "bfind", "bfind.shiftamt"):
             to = "u32"
-        elif short == "sad":
-            of = (kind, kind, kind)
     if function and "ftz" in ways:
         function = flushed(function)
     if function and "sat" in ways:
-        function = saturated(function) if kind == "f32" else None
+        function = saturated(function)
+    if function and "relu" in ways:
+        function = not_below_zero(function) if kind == "f32" and name[0] == "fma" else None
     if function is None or len(of) != len(instruction.operands) - 1:
         raise unknown(instruction)
     return function, of, to

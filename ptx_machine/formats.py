@@ -4,10 +4,13 @@ NumPy has no bfloat16 and no TF32: the first is the upper half of a float32, the
 count for nothing. Source: NVIDIA's PTX ISA, "Alternate Floating-Point Data Formats" and `cvt`.
 """
 
+import functools
+
 import numpy as np
 
 SMALL = {"f16": 1, "bf16": 1, "f16x2": 2, "bf16x2": 2}  # type: how many of them a register holds
 WAYS = ("rn", "rz", "rm", "rp")
+FP8 = {"e4m3x2": (3, 7), "e5m2x2": (2, 15)}  # two in a register of 16 bits: bits behind the point, bias
 NO_HALF = 0x7FFF  # what a conversion makes of what is no number, as float16 and as bfloat16
 
 
@@ -16,11 +19,14 @@ def exact(bits, kind):
     if kind.startswith("bf16"):
         halves = np.ascontiguousarray(bits, f"u{2 * SMALL[kind]}").view(np.uint16)
         values = (halves.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    elif kind in FP8:
+        halves = np.ascontiguousarray(bits).view(np.uint8)
+        return fp8_numbers(kind)[halves].reshape((*np.shape(bits), 2))
     elif kind in SMALL:
         values = np.ascontiguousarray(bits).view(np.float16)
     else:
         return np.asarray(bits, np.float64)
-    return values.astype(np.float64).reshape(*np.shape(bits), *[2] * (SMALL[kind] == 2))
+    return values.astype(np.float64).reshape((*np.shape(bits), *[2] * (SMALL[kind] == 2)))
 
 
 def rounded(values, kind, way="rn"):
@@ -69,3 +75,37 @@ def float32_to_odd(values):
 def tf32(bits):
     """float32 or their bits as the matrix units take them for TF32: without their last 13 bits."""
     return (np.asarray(bits).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@functools.cache
+def fp8_numbers(kind):
+    """All 256 numbers of a type of 8 bits as float64. Source: "FP8 Formats for Deep Learning", arXiv:2209.05433."""
+    places, bias = FP8[kind]
+    code = np.arange(128)
+    exponent, fraction = code >> places, code & (1 << places) - 1
+    values = np.where(
+        exponent > 0, 2.0 ** (exponent - bias) * (1 + fraction / 2**places), 2.0 ** (1 - bias) * fraction / 2**places
+    )
+    if kind == "e4m3x2":
+        values[127] = np.nan
+    else:
+        values[124:] = [np.inf, np.nan, np.nan, np.nan]
+    return np.concatenate([values, -values])
+
+
+def to_fp8(values, kind, relu=False):
+    """Pairs of float64 rounded to the nearest number of 8 bits, ties to even; those too large to the largest."""
+    numbers = fp8_numbers(kind)[:128]
+    numbers = numbers[np.isfinite(numbers)]
+    size, between = np.abs(values), (numbers[1:] + numbers[:-1]) / 2
+    lower, upper = (np.searchsorted(between, size, side) for side in ("left", "right"))
+    code = np.where(lower & 1, upper, lower)
+    code = np.where(np.isnan(values), 127, code | (np.signbit(values) << 7))
+    if relu:
+        code = np.where(values < 0, 0, np.where((values == 0) & np.signbit(values), 0, code))
+    return np.ascontiguousarray(code.astype(np.uint8)).view(np.uint16)[..., 0]
+
+
+def canonical(kind):
+    """What arithmetic gives that is no number."""
+    return np.uint32(0x7FFFFFFF).view(np.float32) if kind == "f32" else np.float64(np.nan)

@@ -984,7 +984,7 @@ class Blocks:
         if op.act == "load":
             race, last, unwritten = notes.read(flat, by)
         elif op.act == "atomic":
-            if "exch" not in op.instruction.name:
+            if not {"exch", "init"} & {*op.instruction.name}:
                 unwritten = notes.writers[flat] == 0
             race, last = notes.write(flat, by, changes=True)
         elif op.act == "copy":

@@ -16,17 +16,21 @@ from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
 from .linking import bytes_of, read_ptx
 from .mathematics import MATHEMATICS
+from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
 from .warpwide import (
     REDUCTIONS,
     bits_of_lanes,
+    elect,
     match,
     multiply,
+    multiply_doubles,
     multiply_fragments,
     places,
     registers_of,
     shuffle,
+    transposed,
     vote,
 )
 
@@ -84,7 +88,7 @@ ATOMIC = {
     "inc": lambda before, most: before + 1 if before < most else 0,
     "dec": lambda before, most: before - 1 if 0 < before <= most else most,
 }
-WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "mma", "wmma")  # and bar.warp
+WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "movmatrix", "elect", "mma", "wmma")  # and bar.warp
 BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many there are
     ("popc", "u32"): lambda many, every: many,
     ("and", "pred"): lambda many, every: many == every,
@@ -93,13 +97,16 @@ BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many 
 ORDERING = ("acquire", "release", "acq_rel", "sc")
 ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
 SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}  # `membar.gl` is of the GPU
+HINTS_OF_MBARRIER = {"shared", "noComplete", *ORDERS, *SCOPES}
 VOTES = (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32"))
 MATRIX = {"f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8")}
-MATRIX |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32"))
+MATRIX |= dict.fromkeys(("s8", "u8", "e4m3", "e5m2"), ("m16n8k16", "m16n8k32"))
+DOUBLES = {"m8n8k4": (8, 4), "m16n8k4": (16, 4), "m16n8k8": (16, 8), "m16n8k16": (16, 16)}  # rows of A, columns
 BY_WMMA = ("m16n16k16", "m8n32k16", "m32n8k16")
 FRAGMENTS = dict.fromkeys(("f16", "bf16", "s8", "u8"), BY_WMMA) | {"tf32": ("m16n16k8",)}  # of A and B
 SUM_FRAGMENTS = {"f16": BY_WMMA, "s32": BY_WMMA, "f32": (*BY_WMMA, "m16n16k8")}
 SUMS = {"f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "s8": ("s32",), "u8": ("s32",)}
+SUMS |= dict.fromkeys(("e4m3", "e5m2"), ("f32", "f16"))
 
 
 @dataclass
@@ -312,10 +319,18 @@ class Decoded:
         if name == ("brx", "idx"):
             targets = [self.program.labels[label] for label in self.program.tables[texts[1]]]
             return Operation(instruction, "branch_by_number", "branch", targets, of=self.operands(texts[:1], ("u32",)))
+        if name[:3] == ("barrier", "cluster", "arrive"):
+            return Operation(instruction, "nothing", "barrier")
+        if name[:3] == ("barrier", "cluster", "wait"):
+            return self.barrier(instruction, ("sync",), ["0"])
         if name[0] in ("bar", "barrier") and name[1] != "warp":
             return self.barrier(instruction, tuple(word for word in name[1:] if word != "cta"), list(texts))
         if name[0] in WARP_WIDE or name[:2] == ("bar", "warp"):
             return self.warp_wide(instruction, name, list(texts))
+        if name[0] == "mbarrier":
+            return self.in_memory(
+                instruction, [word for word in name[1:-1] if word not in (*ORDERS, *SCOPES)], list(texts)
+            )
         if name[:2] == ("cp", "async"):
             return self.copy(instruction, name[2:], list(texts))
         if name == ("activemask", "b32"):
@@ -334,14 +349,26 @@ class Decoded:
             bits = self.places[texts[1]][0]
             inside = lambda a: (a >= a.dtype.type(first)) & (a <= a.dtype.type(min(last - 1, np.iinfo(a.dtype).max)))  # noqa: E731
             return self.compute(instruction, "other", inside, texts, "pred", (f"u{bits}",))
+        if name[0] in ("set", "setp") and texts[-1].startswith("!"):
+            negated = self.step(
+                replace(instruction, operands=(*texts[:-1], texts[-1][1:])), name, (*texts[:-1], texts[-1][1:])
+            )
+            does = negated.function
+            return replace(negated, instruction=instruction, function=lambda *values: does(*values[:-1], ~values[-1]))
         if name[0] == "setp" and "|" in texts[0]:
             function, of, _ = operation(instruction)
-            both = lambda *values: (holds := function(*values), ~holds)  # noqa: E731
-            to = self.operands(texts[0].split("|"), ("pred", "pred"))
-            return Operation(instruction, "compute_both", "other", both, to, self.operands(texts[1:], of))
+            to = self.operands(re.split(r"\s*\|\s*", texts[0]), ("pred", "pred"))
+            return Operation(instruction, "compute_both", "other", function, to, self.operands(texts[1:], of))
         if texts[1:] and texts[1] in CLOCKS:
             to = self.operands(texts[:1], (f"u{CLOCKS[texts[1]]}",))
             return Operation(instruction, "clock", "other", to=to, target=32 * texts[1].endswith("hi"))
+        if name[0] == "createpolicy":  # caches are not followed
+            return self.compute(instruction, "other", lambda: np.uint64(0), texts[:1], "u64", ())
+        if name[0] == "mapa" or name[0] == "getctarank":  # each block is a cluster of its own
+            kind = f"u{name[-1][1:]}"
+            function = (lambda a, b: a) if name[0] == "mapa" else (lambda a: np.uint32(0))
+            of = (kind, "u32") if name[0] == "mapa" else (kind,)
+            return self.compute(instruction, "other", function, texts, kind if name[0] == "mapa" else "u32", of)
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)
@@ -367,6 +394,24 @@ class Decoded:
             raise LookupError
         act = "arrive_at" if what == "arrive" else "wait"
         return Operation(instruction, act, "barrier", function, to, of, target=int(negated), barrier=numbers)
+
+    def in_memory(self, instruction, name, texts):
+        """`mbarrier`: a barrier that lies in shared memory; `reader` makes two instructions of a wait."""
+        what = tuple(word for word in name if word.partition("::")[0] not in HINTS_OF_MBARRIER)
+        if what == ("inval",):
+            return Operation(instruction, "nothing", "barrier")
+        if what == ("pending_count",):
+            pending = lambda state: (state & np.uint64(COUNT)).astype(np.uint32)  # noqa: E731
+            return self.compute(instruction, "barrier", pending, texts, "u32", ("u64",))
+        if what in (("passed",), ("passed", "parity")):
+            function, kind = (parity_over, "u32") if len(what) > 1 else (over, "u64")
+            return self.compute(instruction, "barrier", function, texts, "pred", ("u64", kind))
+        to = () if texts[0].startswith("[") else self.operands((texts.pop(0),), ("u64",))
+        (where, offset), given = self.address(texts[0]), self.operands(texts[1:], ("u32",) * len(texts[1:]))
+        if len(given) > 1:
+            raise LookupError
+        return Operation(instruction, "atomic", "barrier", CHANGES[what], to, (where, *given), width=8, type="u64",
+                         size=8, space="shared", offset=offset)  # fmt: skip
 
     def call(self, instruction, what, texts):
         """What `linking` makes of calls: a stack for registers, and functions of mathematics."""
@@ -459,18 +504,22 @@ class Decoded:
         middle = [word if word.startswith("L") else word.partition("::")[0] for word in middle]  # .shared::cta
         space = next((word for word in middle if word in SPACES), "any")
         ways = [word for word in middle if word.partition("::")[0] not in {*HINTS, *ORDERS, *SCOPES, space}]
-        if kind in SMALL:  # a load or store names such numbers by their bits
+        if kind in SMALL and name not in ("atom", "red"):  # a load or store names such numbers by their bits
             raise LookupError
         size, place = IN_MEMORY[kind].itemsize, texts.pop(0 if name in ("st", "red") else 1)
         if "L2::cache_hint" in instruction.name:
             texts.pop()
         if name in ("atom", "red"):
-            if len(ways) != 1 or ways[0] not in ATOMIC or size not in (4, 8):
+            bits = ways[-1:] == ["cas"] and size == 2
+            known = len(ways) == 1 and (ways[0] in ATOMIC if size in (4, 8) and kind not in SMALL else bits)
+            if not known and not (len(ways) == 1 and kind in SMALL and ways[0] in ("add", "min", "max")):
                 raise LookupError
+            does = atomic_of_halves(ways[0], kind) if kind in SMALL else ATOMIC[ways[0]]
+            kind = f"b{8 * size}" if kind in SMALL else kind
             where, offset = self.address(place)
             to = self.operands(texts[:1], (kind,)) if name == "atom" else ()
             given = self.operands(texts[len(to) :], (kind,) * len(texts))
-            return Operation(instruction, "atomic", "atomic", ATOMIC[ways[0]], to, (where, *given), width=size,
+            return Operation(instruction, "atomic", "atomic", does, to, (where, *given), width=size,
                              type=kind, size=size, space=space, offset=offset)  # fmt: skip
         elements, many = vector(texts[0]), {"v2": 2, "v4": 4, "v8": 8}.get(ways[-1] if ways else "", 1)
         if len(ways) > (many > 1) or len(elements) != many or many * size > WIDEST:
@@ -532,6 +581,10 @@ class Decoded:
             to = self.operands(texts[0].split("|"), ("b32", "pred"))
             of = self.operands(texts[1:4], ("b32", "u32", "u32"))
             return step("across", shuffle(name[2]), to, of, texts[4])
+        if name == ("elect", "sync"):
+            return step("across", elect, self.operands(re.split(r"\s*\|\s*", texts[0]), ("b32", "pred")), (), texts[1])
+        if name == ("movmatrix", "sync", "aligned", "m8n8", "trans", "b16"):
+            return step("across", transposed, *(self.operands((text,), ("b32",)) for text in texts), kind="other")
         if name[0] == "match" and name[1] in ("any", "all") and name[2] == "sync":
             to, of = self.operands(texts[0].split("|"), ("b32", "pred")), self.operands(texts[1:2], name[3:])
             return step("across", match(name[1]), to, of, texts[2])
@@ -555,11 +608,22 @@ class Decoded:
             (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
             return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
                         space="shared", offset=offset, width=16)  # fmt: skip
+        if name[:3] == ("mma", "sync", "aligned") and name[4:6] == ("row", "col") and name[6:] == ("f64",) * 4:
+            rows, _, depth = (
+                map(int, re.fullmatch(r"m(8|16)n(8)k(4|8|16)", name[3]).groups()) if name[3] in DOUBLES else (0, 0, 0)
+            )
+            registers = [vector(text) for text in texts]
+            wanted = [rows * 8 // 32, rows * depth // 32, 8 * depth // 32, rows * 8 // 32]
+            if not rows or [len(some) for some in registers] != wanted:
+                raise LookupError
+            to, *of = (self.operands(some, ("f64",) * len(some)) for some in registers)
+            return step("across", multiply_doubles(rows, depth), to, sum(of, ()), kind="matrix")
         if name[:3] == ("mma", "sync", "aligned") and name[4:6] == ("row", "col") and len(name) == 10:
             shape, (sums, kind, same, before) = name[3], name[6:]
-            if kind != same or sums != before or sums not in SUMS[kind] or shape not in MATRIX[kind]:
+            alike = kind == same or {kind, same} <= {"e4m3", "e5m2"} or {kind, same} <= {"s8", "u8"}
+            if not alike or sums != before or sums not in SUMS[kind] or shape not in MATRIX[kind]:
                 raise LookupError
-            function, of_a, of_b, of_c = multiply(kind, int(shape.partition("k")[2]), sums)
+            function, of_a, of_b, of_c = multiply(kind, int(shape.partition("k")[2]), sums, same)
             registers = [vector(text) for text in texts]
             if [len(some) for some in registers] != [of_c, of_a, of_b, of_c]:
                 raise LookupError
@@ -615,11 +679,20 @@ def decoded(ptx: str, kernel: str | None = None, dynamic: int = 0) -> Decoded:
     return Decoded(read_ptx(ptx, kernel), dynamic)
 
 
+def atomic_of_halves(what, kind):
+    """`add`, `min` or `max` of an atomic of numbers of 16 bits, or of a pair."""
+    function, _, _ = operation(Instruction(0, "", (what, kind), ("", "", "")))
+    held, bits = TYPES[kind], TYPES[f"b{bits_of(kind)}"]
+    return lambda before, given: function(before.view(held), given.view(held)).view(bits)[()]
+
+
 def ordered(name):
     """(order, scope) of an access of memory or a fence: see `Operation`."""
     short = "weak", "cta"
     if name[0] in ("atom", "red", "fence", "membar", "mbarrier"):
         short = {"fence": "acq_rel", "membar": "sc"}.get(name[0], "relaxed"), "gpu"
+    if name[:1] == ("mbarrier",):
+        short = "acquire" if name[1] == "look" else "release" if name[1].startswith("arrive") else "relaxed", "cta"
     order = next((word for word in name[1:] if word in ORDERS), short[0])
     return order, next(
         (SCOPES[word] for word in name[1:] if word in SCOPES), "sys" if order in ("volatile", "mmio") else short[1]

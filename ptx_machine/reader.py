@@ -337,6 +337,7 @@ def held(text, kind, size):
 
 # ------------------------------------------------------------------------------------------ functions
 
+LOOKED = "%looked"  # the state of a barrier in memory, between the two parts of a wait for it
 SIDES = "xyzw"  # of a vector register, such as "q.x"
 
 
@@ -399,6 +400,8 @@ class Reading:
         elif instruction := INSTRUCTION.match(statement):
             operands = [part.strip() for part in OPERAND.findall(instruction["operands"]) if part.strip()]
             name, guard = tuple(instruction["name"].split(".")), instruction["guard"] or ""
+            if name[0] == "mbarrier":
+                program.registers[LOOKED] = "b64"
             made = Instruction(line, statement, name, (), guard, bool(instruction["negated"]), source)
             for part, some in parts(name, [self.vectors.get(self.visible(one), one) for one in operands]):
                 program.code.append(replace(made, name=part, operands=tuple(some)))
@@ -439,7 +442,30 @@ class Reading:
 
 
 def parts(name, operands):
-    """An instruction as (name, operands); a `mov` of vectors is one of each of their parts."""
+    """An instruction as (name, operands); a `mov` of vectors, an atomic of them, a wait are several."""
+    if name[:4] == (
+        "cp",
+        "async",
+        "mbarrier",
+        "arrive",
+    ):  # copies come at once here
+        waits = [(("cp", "async", "wait_all"), [])]
+        return waits + [(("mbarrier", "arrive", "shared", "b64"), ["_", *operands])] * ("noinc" in name)
+    if name[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")):
+        looks = (("mbarrier", "look", *(word for word in name[2:] if word != "parity")), [LOOKED, operands[1]])
+        parity = ("parity",) * ("parity" in name)
+        return [looks, (("mbarrier", "passed", *parity, "b64"), [operands[0], LOOKED, operands[2]])]
+    split = lambda text: re.split(r"\s*,\s*", text.strip("{} "))  # noqa: E731
+    many = next((word for word in name if word in ("v2", "v4", "v8")), "")
+    if name[0] in ("atom", "red") and many:
+        short, where = tuple(word for word in name if word != many), int(name[0] == "atom")
+        size = int(re.search(r"\d+", name[-1])[0]) // 8 * (2 if name[-1].endswith("x2") else 1)
+        found = []
+        for number in range(int(many[1])):
+            some = [split(one)[number] if one[0] == "{" else one for one in operands]
+            some[where] = f"{some[where][:-1]}+{number * size}]" if number else some[where]
+            found.append((short, some))
+        return found
     if name[0] != "mov" or name[1] not in ("v2", "v4"):
         return [(name, operands)]
     vectors = [

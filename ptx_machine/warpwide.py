@@ -14,11 +14,21 @@ from functools import reduce
 
 import numpy as np
 
-from .formats import exact, rounded, tf32
+from .formats import exact, fp8_numbers, rounded, tf32
 from .warps import WARP
 
 LANE = np.arange(WARP, dtype=np.int64)
-WORD = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "f32": 1, "s32": 1}  # numbers in a register of 32 bits
+WORD = {
+    "f16": 2,
+    "bf16": 2,
+    "tf32": 1,
+    "s8": 4,
+    "u8": 4,
+    "e4m3": 4,
+    "e5m2": 4,
+    "f32": 1,
+    "s32": 1,
+}  # numbers in a register of 32 bits
 WIDEST = 16  # bytes that a thread moves at once
 
 
@@ -119,11 +129,45 @@ def numbers(words, kind):
         return words.view(np.float32 if kind == "f32" else np.int32).astype(np.float64)
     if kind in ("s8", "u8"):
         return words.view(kind.replace("s", "i")[0] + "1").astype(np.float64)
+    if kind in ("e4m3", "e5m2"):
+        return fp8_numbers(f"{kind}x2")[words.view(np.uint8)]
     return exact(words.view(np.float16 if kind == "f16" else np.uint16), kind)
 
 
-def multiply(kind, depth, sums):
-    """`mma.sync` of 16 x `depth` by `depth` x 8 numbers of type `kind`: a function of registers, each (warps, 32).
+def elect(taking):
+    """`elect.sync`: the first of those that take part, and whether a thread is that one."""
+    first = taking.argmax(axis=1)[:, None].astype(np.uint32)
+    return first, first == LANE
+
+
+def transposed(taking, words):
+    """`movmatrix`: a matrix of 8 x 8 numbers of 16 bits that a warp holds, by columns."""
+    return matrices(words.reshape(-1, 8, 4), True)[0]
+
+
+def multiply_doubles(rows, depth):
+    """`mma.sync` of rows x depth by depth x 8 numbers of float64, sums rounded as NumPy does.
+
+    Register r of A holds row n // 4 + 8 * (r % 2), or of 8 rows n // 4, and column n % 4 + 4 * (r // 2) of that row;
+    register r of B row n % 4 + 4 * r of column n // 4. Source: the manual, "Matrix Fragments for mma", those of .f64.
+    """
+    high, deep = rows // 8, depth // 4
+
+    def function(taking, *registers):
+        warps = len(taking)
+        a, b, c = np.split(np.stack(registers, axis=1), [high * deep, high * deep + deep], axis=1)
+        a = a.reshape(warps, deep, high, 8, 4).transpose(0, 2, 3, 1, 4).reshape(warps, rows, depth)
+        b = b.reshape(warps, deep, 8, 4).transpose(0, 1, 3, 2).reshape(warps, depth, 8)
+        product = (a @ b).reshape(warps, high, 8, 4, 2).transpose(0, 1, 4, 2, 3).reshape(warps, 2 * high, WARP)
+        return tuple((product + c).swapaxes(0, 1))
+
+    return function
+
+
+def multiply(kind, depth, sums, other=None):
+    """`mma.sync` of 16 x `depth` numbers of type `kind` by `depth` x 8 of type `other`, where that is another.
+
+    It is a function of registers, each (warps, 32).
 
     It takes who takes part, A's registers, B's and those of C: four of type `sums`, or two pairs of float16; it returns
     as many. Products and sums are exact to float64, and then rounded once: the manual leaves open how they are rounded.
@@ -138,7 +182,7 @@ def multiply(kind, depth, sums):
         warps = len(taking)
         a = stacked[0].reshape(warps, of_b, 2, 8, 4).transpose(0, 2, 3, 1, 4).reshape(warps, 16, -1)
         b = stacked[1].reshape(warps, of_b, 8, 4).transpose(0, 2, 1, 3).reshape(warps, 8, -1)
-        product = numbers(a, kind) @ numbers(b, kind).swapaxes(1, 2)
+        product = numbers(a, kind) @ numbers(b, other or kind).swapaxes(1, 2)
         # Registers 2 * r and 2 * r + 1 of C hold two neighbours of row n // 4 + 8 * r.
         product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 1, 4, 2, 3).reshape(warps, 4, WARP)
         if sums == "s32":

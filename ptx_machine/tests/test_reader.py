@@ -192,7 +192,7 @@ def test_what_moves_between_registers_and_memory(what):
         ("ld.global.f32 %f1, [%rs1];", "line 8 .*%rs1"),
         ("ld.global.f32 %f1, [%rd1+%rd2];", "line 8 "),
         ("atom.global.mul.u32 %r1, [%rd1], %r2;", "line 8 .*mul"),
-        ("red.global.add.f16x2 [%rd1], %r2;", "line 8 .*red"),
+        ("red.global.xor.f16x2 [%rd1], %r2;", "line 8 .*red"),
         ("add.u32 %r1, %r2;", "line 8 .*add.u32"),
         ("add.u32 %r1, %r2, %rd1;", "line 8 .*add.u32"),
         ("add.u32 %r1, %r2, elsewhere;", "line 8 .*elsewhere"),

@@ -156,8 +156,6 @@ def test_copies_are_counted_on_both_sides():
     [
         "cp.async.bulk.shared.global [%r4], [%rd1], 16, [%r5];",
         "cp.async.ca.shared.global [%r4], [%rd1], 12;",
-        "cp.async.mbarrier.arrive.shared.b64 [%r4];",
-        "mbarrier.init.shared.b64 [%r4], 1;",
     ],
 )
 def test_other_copies_are_refused(line):

@@ -5,11 +5,13 @@ stands once, behind the kernel: whoever calls it keeps its registers on a stack.
 function that it may mean.
 """
 
+import functools
 import re
 from collections import defaultdict
 from dataclasses import replace
 
-from .mathematics import MATHEMATICS
+from .library import TEXT
+from .mathematics import mathematics
 from .reader import NAME, Array, Instruction, Program, PTXError, int_of, read_text, renamed
 
 FUNCTIONS = 1 << 57  # addresses of functions
@@ -39,6 +41,7 @@ class Linking:
     """All functions of a text, and who calls whom."""
 
     def __init__(self, text):
+        text.functions = known() | text.functions
         self.text, self.all = text, text.functions | text.kernels
         self.addresses = {name: FUNCTIONS + 16 * number for number, name in enumerate(self.asked_for())}
         self.units, self.behind, self.calls = {}, [], 0
@@ -98,6 +101,8 @@ class Linking:
         whole = self.expanded(kernel)
         for name in sorted(self.again):
             self.place_behind(whole, self.text.functions[name])
+        if "cudaCGSynchronize" in self.reached(kernel):
+            whole.variables += read_text(TEXT).outside.variables
         named = {name for one in whole.code for operand in one.operands for name in NAME.findall(operand)}
         held = {name for array in (*outside.constant, *outside.variables) for _, _, name, *_ in array.addresses}
         whole.shared[:0] = [array for array in outside.shared if array.name in named | held]
@@ -162,9 +167,9 @@ class Linking:
             passed = theirs[0] if len(theirs) == 1 else "{" + ", ".join(theirs) + "}"
             wide = int(re.search(r"\d+", registers.get(ours, kind))[0])
             name = ("mov", f"{'b' if kind[0] == 'f' and kind != 'f32' and kind != 'f64' else kind[0]}{size}")
-            if size == 8 or (wide != size and loads):
+            if size == 8 or wide != size:
                 sign = "s" if kind[0] == "s" else "u"
-                name = ("cvt", f"{sign}{max(wide, 16) if loads else 16}", f"{sign if loads else 'u'}{size}")
+                name = ("cvt", f"{sign}{max(wide if loads else size, 16)}", f"{sign if loads else 'u'}{size}")
             moves.append(replace(one, name=name, operands=(ours, passed) if loads else (passed, ours)))
         return moves
 
@@ -217,7 +222,7 @@ class Linking:
             whole.code.append(replace(call, name=(BUILT_IN[name],), operands=()))
             return
         if name not in self.text.functions:
-            if name not in MATHEMATICS:
+            if name not in mathematics():
                 raise PTXError(f"line {call.line} of the PTX calls {name}, whose code is not in it.")
             self.mathematics(whole, call, caller, name, given, given_back)
             return
@@ -320,7 +325,7 @@ class Linking:
 
     def mathematics(self, whole, call, caller, name, given, given_back):
         """Append a function of NVIDIA's library that the text only declares."""
-        takes, gives, _ = MATHEMATICS[name]
+        takes, gives, _ = mathematics()[name]
         own = []
         for object_, kind in zip((*given, *given_back), (*takes, *gives), strict=False):
             register = f"{object_}.0"
@@ -338,6 +343,12 @@ class Linking:
         values = [register for register, kind in zip(taken, takes, strict=True) if kind != "p64"]
         whole.code.append(replace(call, name=("call", "mathematics", name), operands=(*results, *values)))
         whole.code += stores
+
+
+@functools.cache
+def known():
+    """The functions of `library`, by name."""
+    return read_text(TEXT).functions
 
 
 def arguments(call):

@@ -5,6 +5,7 @@ is a function of NumPy or of Python's `math`: on float64, and of float32 rounded
 in last bits. What is an instruction of PTX, too, is done as that is. Source: NVIDIA, "Libdevice User's Guide".
 """
 
+import functools
 import math
 
 import numpy as np
@@ -82,14 +83,17 @@ def erf_inverse(y):
     return x
 
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
+@functools.cache
+def gauss():
+    """Where Gauss's rule of 32 points takes a function between -1 and 1, and with which weights."""
+    return np.polynomial.legendre.leggauss(32)
 
 
 def integral(function, until, pieces):
     """Of a smooth function of arrays, from 0, by Gauss's rule in so many pieces."""
     edges = np.linspace(0, until, pieces + 1)
-    half = np.diff(edges)[:, None] / 2
-    return float((function(edges[:-1, None] + half * (1 + NODES)) * half * WEIGHTS).sum())
+    (nodes, weights), half = gauss(), np.diff(edges)[:, None] / 2
+    return float((function(edges[:-1, None] + half * (1 + nodes)) * half * weights).sum())
 
 
 def bessel_first(n, x):
@@ -255,7 +259,8 @@ def in_doubles(function, gives):
     return result
 
 
-def every():
+@functools.cache
+def mathematics():
     """All of them: {name: (types it takes, types it gives, function of arrays)}; "p64" is a pointer to a result."""
     found = {}
 
@@ -295,6 +300,3 @@ def every():
                 continue
             found[f"__nv_{name}"] = takes, (gives,), lambda *values, do=function: (do(*values),)
     return found
-
-
-MATHEMATICS = every()

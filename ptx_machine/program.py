@@ -15,7 +15,7 @@ import numpy as np
 from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
 from .linking import bytes_of, read_ptx
-from .mathematics import MATHEMATICS
+from .mathematics import mathematics
 from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
@@ -416,7 +416,7 @@ class Decoded:
     def call(self, instruction, what, texts):
         """What `linking` makes of calls: a stack for registers, and functions of mathematics."""
         if what == "mathematics":
-            takes, gives, function = MATHEMATICS[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
+            takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
             return Operation(instruction, "compute_both", "other float", function, to, of)

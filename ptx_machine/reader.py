@@ -20,7 +20,7 @@ STATEMENT = re.compile(
     r"|(?P<other>[^;{}]*(?:\{(?:[^{};]|\{[^{};]*\})*\}[^;{}]*)*;)"  # with braces around operands or values
 )
 FUNCTION = re.compile(
-    r"(?P<before>(?:\.\w+ )*?)\.(?P<what>entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$%]+)\s*"
+    r"(?P<before>(?:\.\w+ )*?)\.(?P<what>entry|func)\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$%.]+)\s*"
     r"(?:\((?P<takes>[^)]*)\))?(?P<limits>[^;{]*)(?P<end>[;{])"
 )
 LIMIT = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d, ]+)")

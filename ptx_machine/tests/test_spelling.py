@@ -166,6 +166,20 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "ld.param.f32 %f2,[r]; } mov.b32 %r2,%f2;",
         np.sqrt(np.arange(4, dtype=np.float32)).view(np.uint32).tolist(),
     ),
+    "a shuffle by LLVM's old name": (
+        ".extern .func (.param .align 4 .b8 r[8]) llvm.nvvm.shfl.sync.i32 (.param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e);",
+        "{ .param .b32 a; .param .b32 b; .param .b32 c; .param .b32 d; .param .b32 e; .param .align 4 .b8 r[8]; cvt.u64.u32 %rd3,%r1; "
+        "st.param.b32 [a],-1; st.param.b32 [b],1; st.param.b32 [c],%rd3; st.param.b32 [d],1; st.param.b32 [e],0; "
+        "call.uni (r), llvm.nvvm.shfl.sync.i32, (a, b, c, d, e); ld.param.b32 %r2,[r]; ld.param.b32 %r3,[r+4]; } mad.lo.u32 %r2,%r3,10,%r2;",
+        [0, 10, 11, 12],
+    ),
+    "Numba's atomics of floats": (
+        ".extern .func (.param .b32 r) ___numba_atomic_float_max (.param .b64 a, .param .b32 b);\n.shared .f32 s[1];",
+        "setp.eq.u32 %p1,%r1,0; @%p1 st.shared.f32 [s],1.0; bar.sync 0; mov.u64 %rd3,s; cvta.shared.u64 %rd3,%rd3; cvt.rn.f32.u32 %f1,%r1; "
+        "{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a],%rd3; st.param.f32 [b],%f1; "
+        "call (r), ___numba_atomic_float_max, (a, b); ld.param.f32 %f2,[r]; } bar.sync 0; ld.shared.u32 %r2,[s];",
+        [0x40400000] * 4,
+    ),
     "its second result behind a pointer": (
         ".extern .func (.param .b32 r) __nv_frexpf (.param .b32 a, .param .b64 p);",
         ".local .b32 e[1]; mov.u64 %rd3,e; cvta.local.u64 %rd3,%rd3; { .param .b32 a; .param .b64 p; .param .b32 r; "
@@ -224,3 +238,26 @@ def test_a_fault_of_what_the_kernel_uses_is_its_own():
         stored(".func f() { frobnicate!! ; ret; }", "call f;")
     with pytest.raises(PTXError, match="holds the address of nowhere, which this PTX has not"):
         stored(".global .u64 odd[1]={nowhere};", "ld.global.u32 %r2,[odd];")
+
+
+GRID = """.version 8.0
+.target sm_80
+.extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 a, .param .b32 b);
+.visible .entry k(.param .u64 o) {
+.reg .b32 %r<9>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1,[o]; mov.u32 %r1,%ctaid.x; mov.u32 %r3,%tid.x; mad.lo.u32 %r1,%r1,32,%r3; mul.wide.u32 %rd2,%r1,4;
+add.u64 %rd2,%rd1,%rd2; st.global.u32 [%rd2],%r1;
+TOGETHER
+xor.b32 %r4,%r1,127; mul.wide.u32 %rd3,%r4,4; add.u64 %rd3,%rd1,%rd3; ld.global.u32 %r5,[%rd3];
+TOGETHER
+st.global.u32 [%rd2],%r5; ret; }
+"""
+TOGETHER = "{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a],1; st.param.b32 [b],0; call (r), cudaCGSynchronize, (a,b); }"
+
+
+def test_a_grid_comes_together():
+    """Four blocks store, read what others stored, and store again; without it they race."""
+    given = [np.zeros(128, np.uint32)]
+    run = ptx_machine.run(GRID.replace("TOGETHER", TOGETHER), (4,), (32,), given)
+    assert run and run.arrays[0].tolist() == [*range(127, -1, -1)]
+    assert {one.kind for one in ptx_machine.run(GRID.replace("TOGETHER", ""), (4,), (32,), given).findings} == {"race"}

@@ -1,0 +1,106 @@
+"""Functions of NVIDIA's library: against Python's `math`, and against identities where that has none."""
+
+
+import math
+
+import numpy as np
+import pytest
+
+from ptx_machine.mathematics import mathematics
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def of(name, *values):
+    """What a function gives for one number each: the results, as Python's numbers."""
+    takes, _, function = mathematics()[f"__nv_{name}"]
+    dtypes = {"f": "f", "s": "i", "u": "u", "b": "u"}
+    kinds = [kind for kind in takes if kind != "p64"]
+    given = [
+        np.array([value], f"{dtypes[kind[0]]}{int(kind[1:]) // 8}") for kind, value in zip(kinds, values, strict=True)
+    ]
+    found = [one[0].item() for one in function(*given)]
+    return found[0] if len(found) == 1 else found
+
+
+IN_MATH = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "cbrt",
+]
+
+
+@pytest.mark.parametrize("name", IN_MATH)
+def test_as_math_has_them(name):
+    for value in (0.3, 0.9, 0.01) if name != "acosh" else (1.2, 3.0):
+        exact = getattr(math, name)(value)
+        assert math.isclose(of(name, value), exact, rel_tol=1e-15)
+        assert of(f"{name}f", value) == np.float32(getattr(math, name)(float(np.float32(value))))  # rounded once
+
+
+def test_others():
+    assert of("tgamma", 5.0) == 24 and math.isinf(of("tgamma", 0.0)) and math.isnan(of("tgamma", -2.0))
+    assert of("lgamma", 100.0) == math.lgamma(100) and of("hypot", 3.0, 4.0) == 5 and of("powi", 2.0, -3) == 0.125
+    assert of("frexp", 10.0) == [0.625, 4] and of("modf", -2.5) == [-0.5, -2.0] and of("ldexp", 0.5, 4) == 8
+    assert of("sincos", 1.0) == [math.sin(1), math.cos(1)] and of("sinpi", 1.0) == 0 and of("cospi", 0.5) == 0
+    for x, y in ((7.3, 2.0), (-7.3, 2.0), (7.3, -2.0), (5.0, 2.0), (3.0, 2.0)):
+        rest, many = of("remquo", x, y)
+        assert rest == math.remainder(x, y) and many == int(
+            math.copysign(round((x - rest) / y) % 8 if x * y > 0 else -round((x - rest) / y) % 8, x * y)
+        )
+    assert [of("round", x) for x in (0.5, -0.5, 2.5, 0.49999999999999994)] == [1, -1, 3, 0]
+    assert [of("ilogb", x) for x in (8.0, 0.0, math.inf)] == [3, -(2**31), 2**31 - 1] and of("logb", 0.75) == -1
+    assert of("hiloint2double", 0x3FF00000, 0) == 0x3FF0000000000000 and of("ffs", 12) == 3 and of("ffsll", 0) == 0
+    assert of("rhadd", 3, 4) == 4 and of("uhadd", 2**32 - 1, 2**32 - 1) == 2**32 - 1 and of("hadd", -3, 0) == -2
+    assert (
+        of("dadd_ru", 1.0, 1e-30) == math.nextafter(1, 2) and of("double2int_rn", 2.5) == 2 and of("mulhi", -1, 1) == -1
+    )
+
+
+def test_inverses():
+    for y in (1e-300, 1e-10, 0.2, 0.5, 0.9, 1.3, 1.7, 1.999):
+        assert math.isclose(math.erfc(of("erfcinv", y)), y, rel_tol=2e-13)
+        if y < 1:
+            assert math.isclose(math.erf(of("erfinv", y)), y, rel_tol=1e-15)
+            assert math.isclose(of("normcdf", of("normcdfinv", y)), y, rel_tol=1e-12)
+    assert math.isclose(of("erfcx", 19.9), of("erfcx", 20.1) * 20.1 / 19.9, rel_tol=1e-4)
+
+
+def test_bessels_functions():
+    """Tabulated values (Abramowitz and Stegun, tables 9.1 and 9.2), and the Wronskian J1 Y0 - J0 Y1 = 2 / (pi x)."""
+    assert math.isclose(of("j0", 1.0), 0.7651976865579666, rel_tol=1e-13)
+    assert math.isclose(of("y1", 1.0), -0.7812128213002887, rel_tol=1e-12)
+    for x in (0.01, 0.5, 3.0, 20.0, 150.0):
+        assert math.isclose(of("j1", x) * of("y0", x) - of("j0", x) * of("y1", x), 2 / (math.pi * x), rel_tol=1e-10)
+        for name in ("j", "y"):  # three neighbours
+            whole = of(f"{name}n", 2, x) + of(f"{name}0", x)
+            assert math.isclose(whole, 2 / x * of(f"{name}1", x), rel_tol=1e-8, abs_tol=1e-12)
+    assert of("y0", 0.0) == -math.inf and math.isnan(of("y0", -1.0))

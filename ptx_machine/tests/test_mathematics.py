@@ -1,6 +1,5 @@
 """Functions of NVIDIA's library: against Python's `math`, and against identities where that has none."""
 
-
 import math
 
 import numpy as np

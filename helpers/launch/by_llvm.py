@@ -6,6 +6,116 @@ import llvmlite.binding as llvm
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
+# Of the functions that NVIDIA's compiler knows by itself, and Numba asks for, LLVM has some under other names, and one
+# for each mode where NVIDIA's takes the mode as a number.
+RENAMED = {
+    "llvm.nvvm.match.all.sync.i32": "llvm.nvvm.match.all.sync.i32p",
+    "llvm.nvvm.match.all.sync.i64": "llvm.nvvm.match.all.sync.i64p",
+    "llvm.nvvm.match.any.sync.i64": "match_any_64",  # LLVM's own has had two types
+    "llvm.nvvm.shfl.sync.i32": "shfl_of_any_mode",
+    "llvm.nvvm.vote.sync": "vote_of_any_mode",
+}
+ADDED = """
+declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
+declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
+declare {i32, i1} @llvm.nvvm.shfl.sync.down.i32p(i32, i32, i32, i32)
+declare {i32, i1} @llvm.nvvm.shfl.sync.bfly.i32p(i32, i32, i32, i32)
+declare i1 @llvm.nvvm.vote.all.sync(i32, i1)
+declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
+declare i1 @llvm.nvvm.vote.uni.sync(i32, i1)
+declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
+
+define linkonce_odr {i32, i1} @shfl_of_any_mode(i32 %mask, i32 %mode, i32 %value, i32 %lane, i32 %clamp) #0 {
+    switch i32 %mode, label %idx [i32 1, label %up i32 2, label %down i32 3, label %bfly]
+idx:
+    %1 = call {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
+    ret {i32, i1} %1
+up:
+    %2 = call {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
+    ret {i32, i1} %2
+down:
+    %3 = call {i32, i1} @llvm.nvvm.shfl.sync.down.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
+    ret {i32, i1} %3
+bfly:
+    %4 = call {i32, i1} @llvm.nvvm.shfl.sync.bfly.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
+    ret {i32, i1} %4
+}
+
+define linkonce_odr {i32, i1} @vote_of_any_mode(i32 %mask, i32 %mode, i1 %holds) #0 {
+    switch i32 %mode, label %all [i32 1, label %any i32 2, label %uni i32 3, label %ballot]
+all:
+    %1 = call i1 @llvm.nvvm.vote.all.sync(i32 %mask, i1 %holds)
+    %2 = insertvalue {i32, i1} zeroinitializer, i1 %1, 1
+    ret {i32, i1} %2
+any:
+    %3 = call i1 @llvm.nvvm.vote.any.sync(i32 %mask, i1 %holds)
+    %4 = insertvalue {i32, i1} zeroinitializer, i1 %3, 1
+    ret {i32, i1} %4
+uni:
+    %5 = call i1 @llvm.nvvm.vote.uni.sync(i32 %mask, i1 %holds)
+    %6 = insertvalue {i32, i1} zeroinitializer, i1 %5, 1
+    ret {i32, i1} %6
+ballot:
+    %7 = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mask, i1 %holds)
+    %8 = insertvalue {i32, i1} zeroinitializer, i32 %7, 0
+    ret {i32, i1} %8
+}
+
+define linkonce_odr i32 @match_any_64(i32 %mask, i64 %value) #0 {
+    %1 = call i32 asm sideeffect "match.any.sync.b64 $0, $1, $2;", "=r,l,r"(i64 %value, i32 %mask) convergent
+    ret i32 %1
+}
+
+attributes #0 = { alwaysinline convergent nounwind }
+"""
+
+# NVIDIA's library has the synchronisation of a whole grid: the blocks count themselves, and wait for the last.
+ALL_BLOCKS = """
+module asm ".global .align 4 .u32 blocks_that_came;"
+declare void @llvm.nvvm.barrier0()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.z()
+
+define linkonce_odr i64 @cudaCGGetIntrinsicHandle(i32 %scope) {
+    ret i64 1
+}
+
+define linkonce_odr i32 @cudaCGSynchronize(i64 %handle, i32 %flags) #0 {
+    call void @llvm.nvvm.barrier0()
+    %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+    %y = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+    %z = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+    %xy = or i32 %x, %y
+    %thread = or i32 %xy, %z
+    %first = icmp eq i32 %thread, 0
+    br i1 %first, label %count, label %together
+count:
+    %bx = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+    %by = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
+    %bz = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.z()
+    %bxy = mul i32 %bx, %by
+    %blocks = mul i32 %bxy, %bz
+    %before = call i32 asm sideeffect "atom.add.acq_rel.gpu.global.u32 $0, [blocks_that_came], 1;", "=r"()
+    %round = udiv i32 %before, %blocks
+    %next = add i32 %round, 1
+    %all = mul i32 %next, %blocks
+    br label %wait
+wait:
+    %came = call i32 asm sideeffect "ld.acquire.gpu.global.u32 $0, [blocks_that_came];", "=r"()
+    %missing = icmp ult i32 %came, %all
+    br i1 %missing, label %wait, label %together
+together:
+    call void @llvm.nvvm.barrier0()
+    ret i32 0
+}
+
+attributes #0 = { convergent nounwind }
+"""
+
 
 @functools.cache
 def ready() -> None:
@@ -25,9 +135,9 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
     Raises RuntimeError for what is no text of LLVM's, or fits no GPU.
     """
     ready()
-    module = llvm.parse_assembly(modules[0])
-    for text in modules[1:]:
-        module.link_in(llvm.parse_assembly(text))
+    module = llvm.parse_assembly(in_llvms_names(modules[0]))
+    for text in (*modules[1:], ADDED):
+        module.link_in(llvm.parse_assembly(in_llvms_names(text)))
     module.triple = TRIPLE
     module.verify()
     target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=level)
@@ -41,3 +151,10 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
         builder.populate(passes)
         passes.run(module)
     return target.emit_assembly(module)
+
+
+def in_llvms_names(text: str) -> str:
+    """The text, with LLVM's names for what NVIDIA's compiler knows by itself."""
+    for name, llvms in RENAMED.items():
+        text = text.replace(f'@"{name}"', f'@"{llvms}"')
+    return text

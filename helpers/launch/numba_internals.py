@@ -4,6 +4,7 @@
 """
 
 import copy
+import ctypes
 import functools
 import inspect
 import linecache
@@ -20,7 +21,7 @@ import numpy as np
 
 import ptx_machine
 
-from . import no_gpu
+from . import by_llvm, no_gpu
 from .errors import KernelError, no_exit, quoted
 
 WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
@@ -237,12 +238,26 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
 
     `options`: what NVIDIA's compiler would take besides.
     """
-    from .by_llvm import compiled
-
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
-    texts = (modules,) if isinstance(modules, str) else tuple(modules)
-    return compiled(texts, WATCHED, arch.replace("compute_", "sm_")).encode()
+    texts = [modules] if isinstance(modules, str) else modules
+    if (texts_only := TEXTS_ONLY.get()) is not None:
+        texts_only.extend(texts)
+        return b""
+    return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
+
+
+# A list, within which LLVM's texts are left, and not compiled.
+TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
+
+
+def whole(texts: list[str]) -> tuple[str, ...]:
+    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
+    from numba.cuda.cudadrv import nvvm
+
+    texts = tuple(map(nvvm.llvm_replace, texts))
+    asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
+    return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
@@ -250,12 +265,10 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
     """
-    from .by_llvm import compiled
-
     refuse_linked(kernel)
     major, minor = no_gpu.CAPABILITY
-    texts = (with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs)
-    return compiled(tuple(texts), level, f"sm_{major}{minor}")
+    texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
+    return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
 
 
 # In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
@@ -292,6 +305,56 @@ def with_unset(text: str, chosen: frozenset) -> str:
 
     text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
     return TAKES_ZERO.sub(takes, text) if chosen else text
+
+
+RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
+
+
+@functools.cache
+def reshaping() -> tuple[str, ...]:
+    """LLVM's text of what Numba's `reshape` calls, made by Numba of a Python function."""
+    from numba import cuda, types
+
+    one, some, left = types.int64, types.CPointer(types.int64), []
+    signature = types.int32(one, some, some, one, some, some, one, types.int32)
+    here = TEXTS_ONLY.set(left)
+    try:
+        cuda.compile(reshaped, signature, device=True, abi="c", abi_info={"abi_name": RESHAPE}, cc=no_gpu.CAPABILITY)
+    finally:
+        TEXTS_ONLY.reset(here)
+    return tuple(left)
+
+
+def reshaped(rank, shape, strides, new_rank, new_shape, new_strides, itemsize, by_columns):
+    """Fill `new_strides` so that the same elements have the new shape. Returns 1; 0 if they would have to be copied.
+
+    Compiled for the device, where shapes and strides are pointers. `by_columns` is 0 always. The old axes make runs
+    without a gap, from the last axis on; the new ones must cut each run into equal pieces.
+    """
+    elements, asked = 1, 1
+    for i in range(rank):
+        elements *= shape[i]
+    for j in range(new_rank):
+        asked *= new_shape[j]
+        new_strides[j] = itemsize
+    if elements != asked:
+        return 0
+    if elements == 0:
+        return 1
+    i, step, left = rank, itemsize, 1  # the old axis that comes next, and what is left of its run
+    for j in range(new_rank - 1, -1, -1):
+        if left == 1 and new_shape[j] > 1:
+            while i > 0 and (left == 1 or shape[i - 1] == 1 or strides[i - 1] == left * step):
+                i -= 1
+                if left == 1 and shape[i] > 1:
+                    step = strides[i]
+                left *= shape[i]
+        if left % new_shape[j]:
+            return 0
+        new_strides[j] = step
+        step *= new_shape[j]
+        left //= new_shape[j]
+    return 1
 
 
 # A list, within which a launch leaves its kernel, and does not run it.
@@ -354,8 +417,9 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
 
 def refuse_another_type(kind, given, which: int) -> None:
     """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
-    same = kind.dtype == given.dtype and kind.ndim == given.ndim and kind.layout in ("A", given.layout)
-    if not same and given.ndim:
+    whole_numbers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
+    same = kind.dtype == given.dtype or (whole_numbers and kind.dtype.bitwidth == given.dtype.bitwidth)
+    if given.ndim and not (same and kind.ndim == given.ndim and kind.layout in ("A", given.layout)):
         raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")
 
 
@@ -449,14 +513,15 @@ class Arguments:
 
         hint = type(value).__name__ if hasattr(value, "to_device") and hasattr(value, "value") else ""  # cuda.In(array)
         value = value.value if hint else value
-        if isinstance(value, FakeCUDAArray):
+        if isinstance(value, FakeCUDAArray) and not isinstance(value._ary, np.void):
             return value._ary
-        if hasattr(value, "__cuda_array_interface__"):
+        if hasattr(value, "__cuda_array_interface__") and not isinstance(value, FakeCUDAArray):
             return no_gpu.array_at(value.__cuda_array_interface__)
-        if isinstance(value, np.void):
-            array = np.array([value])[0:1]
+        value = getattr(value, "_ary", value)
+        if isinstance(value, np.void):  # one record
+            array = np.array([value])
             if hint != "In":
-                self.after.append(lambda: value.__setitem__((), array[0]))
+                self.after.append(lambda: [value.__setitem__(name, array[0][name]) for name in array.dtype.names])
             return array
         array = to_device(value)._ary
         array.flags.writeable = value.flags.writeable or hint == "In"
@@ -617,6 +682,8 @@ def let_arrays_stay_here() -> None:
         return obj if isinstance(obj, fake) else fake(no_gpu.array_at(obj.__cuda_array_interface__))
 
     fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
+    fake.device_ctypes_pointer = property(lambda self: ctypes.c_void_p(no_gpu.interface(self._ary)["data"][0]))
+    fake.gpu_data = property(lambda self: self)
     fake._numba_type_ = property(lambda self: typed(self._ary))
     same = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
     mine = {name: getattr(devicearray, name) for name in same}
@@ -645,6 +712,8 @@ def typed(array):
     from numba.cuda.dispatcher import types
     from numba.cuda.simulator.kernelapi import numpy_support
 
+    if isinstance(array, np.void):
+        return numpy_support.from_dtype(array.dtype)
     repeated = 0 in array.strides and array.size
     layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
     return types.Array(numpy_support.from_dtype(array.dtype), array.ndim, "A" if repeated else layout)

@@ -235,6 +235,22 @@ print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
     assert said.strip() == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
 
 
+@simulator
+def test_plain_numba_runs_with_no_gpu():
+    """`test_without_gpu.py`, in a process where Numba is loaded for a GPU."""
+    environment = {name: value for name, value in devices.os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
+    command = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-o", "addopts=", "tests/launch/test_without_gpu.py"]
+    done = subprocess.run(
+        command,
+        env=environment | {"HELPERS_CUDA": "compiled"},
+        cwd=devices.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0 and "passed" in done.stdout and "skipped" not in done.stdout, done.stdout[-3000:]
+
+
 def test_no_other_file_reaches_inside_numba():
     """Names that begin with an underscore, and modules that Numba does not document."""
     inside = ("numba.cuda.simulator", "cudadecl", "FakeCUDA", "_get_kernel_context", "dispatcher.get_current")

@@ -1,0 +1,452 @@
+"""Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke.
+
+While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
+"""
+
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from helpers import cuda_kernel, devices
+from helpers.launch import KernelError, by_llvm, on_ptx
+from helpers.launch import numba_internals as hooks
+from numba import cuda, float32, int32
+
+pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs in Numba's simulator, or on a GPU")
+
+SIZE = 16
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit(device=True)
+def twice(x):
+    return 2 * x
+
+
+@pytest.fixture
+def drawn():
+    """Three arrays of 100 float32, the last all zero."""
+    rng = np.random.default_rng(1)
+    return *(rng.random(100, np.float32) for _ in range(2)), np.zeros(100, np.float32)
+
+
+# ----------------------------------------------------------------------------------------------------- compiling
+
+
+def test_llvm_makes_the_ptx_with_the_lines_of_the_source():
+    def multiply_and_add(a):
+        a[0] = a[0] * a[1] + a[2]
+
+    kernel = hooks.compiled_for(multiply_and_add, np.ones(3, np.float32))
+    text = hooks.text_of(kernel)
+    assert "LLVM NVPTX" in text, "nvvm.compile_ir is no longer what makes PTX of a kernel"
+    line = multiply_and_add.__code__.co_firstlineno + 1
+    assert re.search(rf"\.loc\s+\d+ {line}\b", text), "the option lineinfo no longer gives the source's lines"
+    assert "fma.rn.f32" in text, "LLVM's -nvptx-fma-level no longer makes one instruction of a product and a sum"
+    assert ".target sm_80" in text, "dispatcher.get_current_device no longer says what is compiled for"
+
+
+def test_each_access_to_an_array_is_kept_at_the_level_that_is_watched():
+    def twice_the_same(a, out):
+        out[0] = a[0]
+        cuda.syncthreads()
+        out[0] = a[0]
+
+    kernel = hooks.compiled_for(twice_the_same, np.ones(1, np.float32), np.ones(1, np.float32))
+    watched = hooks.text_of(kernel, hooks.WATCHED)
+    assert len(re.findall("ld.global|ld.f32|ld.b32", watched)) == 2 == len(re.findall(r"\bst\.", watched))
+
+
+def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):
+    function = cuda_kernel("naive").function
+    text = on_ptx.ptx_of(function)
+    made = by_llvm.compiled.cache_info().misses
+    assert on_ptx.ptx_of(function) == text and by_llvm.compiled.cache_info().misses == made
+    assert cuda_kernel("naive").function is function
+    on_ptx.ptx_of(function, hooks.COUNTED)
+    assert by_llvm.compiled.cache_info().misses == made + 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"lineinfo": True}, {"max_registers": 32}, {"fastmath": True}, {"inline": "always"}, {"debug": True, "opt": False}],
+)
+def test_the_decorators_options_are_taken(options, drawn):
+    a, b, out = drawn
+    cuda.jit(**options)(add.py_func)[1, 128](a, b, out)
+    assert np.array_equal(out, a + b)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "void(float32[:], float32[:], float32[:])",
+        (float32[:], float32[:], float32[:]),
+        [(float32[:], float32[:], float32[:]), (int32[:], int32[:], int32[:])],
+    ],
+)
+def test_signatures_are_compiled_where_they_stand(signature, drawn):
+    a, b, out = drawn
+    kernel = cuda.jit(signature)(add.py_func)
+    assert kernel.overloads, "a signature is no longer compiled by the decorator"
+    kernel[1, 128](a, b, out)
+    assert np.array_equal(out, a + b)
+
+
+def test_an_array_that_the_only_signature_does_not_fit_is_refused(drawn):
+    kernel = cuda.jit("void(float64[:], float64[:], float64[:])")(add.py_func)
+    with pytest.raises(TypeError, match=re.escape("argument 0 is array(float32, 1d, C); the kernel's signature says")):
+        kernel[1, 128](*drawn)
+    with pytest.raises(KernelError, match="float64"):
+        on_ptx.ptx_of(cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")(first_of_three))
+
+
+def first_of_three(A, B, C):
+    C[0, 0] = A[0, 0] + B[0, 0]
+
+
+def test_what_numba_refuses_is_told_in_numbas_words():
+    @cuda.jit
+    def no_such_name(A, B, C):
+        C[0, 0] = A.nonsense
+
+    with pytest.raises(KernelError, match="Unknown attribute 'nonsense'"):
+        on_ptx.ptx_of(no_such_name)
+
+
+def test_a_kernel_kept_on_the_disk_runs_in_another_process(tmp_path):
+    (tmp_path / "kept.py").write_text(
+        "import helpers, numpy as np\nfrom numba import cuda\n"
+        "@cuda.jit(cache=True)\ndef one(x):\n    x[cuda.grid(1)] = 1\n"
+        "x = np.zeros(8)\none[1, 8](x)\nprint(x.sum(), sum(one._cache_hits.values()))\n"
+    )
+    said = [
+        subprocess.run([sys.executable, "kept.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        for _ in range(2)
+    ]
+    assert [one.stdout.strip() for one in said] == ["8.0 0", "8.0 1"], said[1].stderr
+
+
+# ----------------------------------------------------------------------------------------------------- launching
+
+
+def test_a_launch_takes_grid_block_stream_and_shared_memory():
+    @cuda.jit
+    def turned(x):
+        held = cuda.shared.array(0, float32)
+        i = cuda.threadIdx.x
+        held[i] = x[i]
+        cuda.syncthreads()
+        x[i] = held[cuda.blockDim.x - 1 - i]
+
+    x = np.arange(64, dtype=np.float32)
+    turned[1, 64, cuda.stream(), 256](x)
+    assert np.array_equal(x, np.arange(64)[::-1]), "_Kernel.launch no longer gets a launch's bytes of shared memory"
+
+
+def test_forall_chooses_a_block(drawn):
+    a, b, out = drawn
+    add.forall(100)(a, b, out)
+    assert np.array_equal(out, a + b), "the context is no longer asked for a block's size"
+
+
+def test_numbers_tuples_records_and_complex_numbers_are_passed_as_numba_passes_them():
+    @cuda.jit
+    def mixed(records, pair, z, half, yes, small):
+        i = cuda.grid(1)
+        if yes and i < records.size:
+            records[i].x = pair[0] + z.imag + half
+            records[i].n = twice(pair[1]) + small
+
+    records = np.zeros(3, [("x", "f4"), ("n", "i4")])
+    mixed[1, 32](records, (np.float32(1.5), 4), 1 + 2j, np.float16(0.25), True, np.int8(-1))
+    assert records.tolist() == [(3.75, 7)] * 3
+
+
+def test_atomics_shuffles_and_votes():
+    @cuda.jit
+    def warpwide(x, total, seen, highest):
+        i = cuda.grid(1)
+        cuda.atomic.add(total, 0, x[i])
+        cuda.atomic.max(highest, 0, float(x[i]))
+        seen[i] = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 1)
+        if cuda.all_sync(0xFFFFFFFF, x[i] >= 0) and i == 0:
+            total[1] = cuda.ballot_sync(0xFFFFFFFF, True)
+
+    x, seen = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    total, highest = np.zeros(2, np.uint32), np.zeros(1)
+    warpwide[1, 32](x, total, seen, highest)
+    assert total.tolist() == [x.sum(), 0xFFFFFFFF] and np.array_equal(seen[:31], x[1:])
+    assert highest == 31, "nvvm.llvm_replace no longer gives Numba's atomics their code"
+
+
+def test_reshape_in_a_kernel_makes_a_view_or_refuses():
+    @cuda.jit(debug=True, opt=False)
+    def flat(A, out):
+        view = A.reshape(A.size)
+        i = cuda.grid(1)
+        if i < view.size:
+            out[i] = view[i]
+
+    A, out = np.arange(24.0).reshape(4, 6), np.zeros(24)
+    flat[1, 32](A, out)
+    assert np.array_equal(out, A.ravel()), "numba_attempt_nocopy_reshape is no longer what reshape calls"
+    with pytest.raises(Exception, match="reshape"):
+        flat[1, 32](cuda.to_device(A)[:, ::2], out)
+
+
+@pytest.mark.parametrize("made", [(4, 6), (2, 3, 4), (1, 24), (24, 1, 1), (2, 2, 6)])
+@pytest.mark.parametrize("cut", [np.s_[:], np.s_[:, :3], np.s_[::2], np.s_[:, ::2], np.s_[1:2]])
+def test_a_reshaped_view_has_numpys_strides(cut, made):
+    old = np.zeros((4, 6))[cut]
+    for view in (old, old.T):
+        expected = view.view()
+        try:
+            expected.shape = made
+        except (AttributeError, ValueError):
+            expected = None
+        strides = [0] * len(made)
+        fits = hooks.reshaped(view.ndim, view.shape, view.strides, len(made), made, strides, view.itemsize, 0)
+        assert bool(fits) == (expected is not None)
+        if fits:
+            assert [s for s, n in zip(strides, made) if n > 1] == [
+                s for s, n in zip(expected.strides, made) if n > 1
+            ]
+
+
+def test_all_blocks_wait_for_each_other():
+    @cuda.jit
+    def reversed_whole(x, out):
+        i = cuda.grid(1)
+        x[i] += 1
+        cuda.cg.this_grid().sync()
+        out[i] = x[x.size - 1 - i]
+
+    x, out = np.arange(128.0), np.zeros(128)
+    reversed_whole[4, 32](x, out)
+    assert np.array_equal(out, np.arange(1, 129)[::-1]), "cudaCGSynchronize is no longer what grid.sync() calls"
+
+
+def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
+    @cuda.jit
+    def too_far(x):
+        x[cuda.grid(1)] = 1  # one past the end
+
+    x = np.zeros(8, np.float32)
+    with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* behind the end of x\b.*\n.*one past"):
+        too_far[1, 9](x)
+    assert x.all(), "what the kernel stored before is there, as on a GPU"
+
+
+def test_a_race_is_an_error():
+    @cuda.jit
+    def reversed_in_a_hurry(x):
+        held = cuda.shared.array(64, float32)
+        i = cuda.threadIdx.x
+        held[i] = x[i]
+        x[i] = held[63 - i]
+
+    with pytest.raises(KernelError, match="race"):
+        reversed_in_a_hurry[1, 64](np.zeros(64, np.float32))
+
+
+def test_with_debug_a_kernel_raises_with_the_threads_place():
+    @cuda.jit(debug=True, opt=False)
+    def raises(x):
+        if cuda.threadIdx.x == 3:
+            raise ValueError("three")
+
+    with pytest.raises(ValueError, match=r"tid=\[0, 0, 3\] ctaid=\[0, 0, 0\]: three"):
+        raises[1, 8](np.zeros(1))
+
+
+def test_code_in_another_language_is_refused_in_words(tmp_path):
+    (tmp_path / "more.cu").write_text('extern "C" __device__ int f(int *r) { return 0; }')
+
+    @cuda.jit(link=[str(tmp_path / "more.cu")])
+    def linked(x):
+        x[0] = 1
+
+    with pytest.raises(KernelError, match="CUDA C.. is linked by NVIDIA's tools"):
+        linked[1, 1](np.zeros(1))
+
+
+def test_small_grids_are_no_reason_to_warn(drawn):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cuda.jit(add.py_func)[1, 1](*drawn)
+
+
+# ----------------------------------------------------------------------------------------------------- the host's side
+
+
+def test_arrays_of_the_device_are_copied_cut_and_turned(drawn):
+    a, b, _ = drawn
+    d_a, d_b = cuda.to_device(a), cuda.to_device(b)
+    d_out = cuda.device_array_like(d_a)
+    add[1, 128](d_a[::2], d_b[1::2], d_out[:50])
+    add[1, 128](d_a, d_b, d_out[50:])
+    assert np.array_equal(d_out.copy_to_host(), np.concatenate([a[::2] + b[1::2], (a + b)[:50]]))
+    d_out.copy_to_device(a)
+    host = np.empty(100, np.float32)
+    d_out.copy_to_host(host)
+    assert np.array_equal(host, a)
+    square = cuda.to_device(np.arange(4.0).reshape(2, 2))
+    assert np.array_equal(square.T.copy_to_host(), [[0, 2], [1, 3]])
+
+
+def test_two_parts_of_an_array_are_one_memory():
+    @cuda.jit
+    def shift(source, target):
+        i = cuda.grid(1)
+        if i == 0:
+            target[0] = source[0] + 1
+            target[1] = source[1] + 1
+
+    d = cuda.to_device(np.zeros(3))
+    shift[1, 1](d[:2], d[1:])
+    assert d.copy_to_host().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("made", ["pinned_array", "mapped_array", "managed_array", "device_array"])
+def test_each_kind_of_memory_can_be_given_to_a_kernel(made, drawn):
+    a, b, _ = drawn
+    out = getattr(cuda, made)(100, np.float32)
+    add[1, 128](a, b, out)
+    assert np.array_equal(out.copy_to_host() if hasattr(out, "copy_to_host") else out, a + b)
+
+
+def test_what_cuda_in_marks_is_not_copied_back(drawn):
+    a, b, out = drawn
+    add[1, 128](a, b, cuda.In(out))
+    assert not out.any()
+    add[1, 128](cuda.In(a), b, cuda.Out(out))
+    assert np.array_equal(out, a + b)
+
+
+def test_an_array_is_reached_by_its_cuda_array_interface(drawn):
+    class Foreign:
+        def __init__(self, array):
+            self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+    a, b, out = map(cuda.to_device, drawn)
+    add[1, 128](Foreign(a), b, cuda.as_cuda_array(Foreign(out)))
+    assert np.array_equal(out.copy_to_host(), drawn[0] + drawn[1])
+
+
+def test_streams_and_events_do_nothing_and_tell_no_time(drawn):
+    a, b, out = drawn
+    stream = cuda.stream()
+    begin, end = cuda.event(timing=True), cuda.event()
+    begin.record(stream)
+    with stream.auto_synchronize():
+        add[1, 128, stream](a, b, out)
+    end.record(stream)
+    end.synchronize()
+    cuda.synchronize()
+    assert np.isnan(cuda.event_elapsed_time(begin, end)), "how long the PTX machine takes is no time of a GPU"
+    assert isinstance(stream, type(cuda.default_stream())) and np.array_equal(out, a + b)
+
+
+def test_questions_about_the_device_are_answered_honestly(capsys):
+    assert cuda.is_available() and cuda.detect()
+    assert "No NVIDIA GPU" in capsys.readouterr().out
+    assert len(cuda.gpus) == len(cuda.list_devices()) == 1 and "no GPU" in repr(cuda.get_current_device())
+    assert cuda.get_current_device().compute_capability == (8, 0)
+    assert cuda.current_context().get_memory_info().total > 2**28
+    cuda.select_device(0)
+    with pytest.raises(ValueError, match="device 1: there is one device, number 0"):
+        cuda.select_device(1)
+
+
+# ----------------------------------------------------------------------------------------------------- the launch path
+
+
+def test_a_step_runs_compiled_by_the_one_launch_path():
+    k = cuda_kernel("tiled", TILE=16)
+    A, B = np.random.default_rng(2).random((2, 40, 40), np.float32)
+    assert k.device is devices.PTX_MACHINE and np.allclose(k(A, B), A @ B, rtol=1e-5)
+    assert "compiled, and run on the PTX machine" in repr(k)
+
+
+@pytest.mark.parametrize("first", ["import helpers\nfrom numba import cuda", "from numba import cuda\nimport helpers"])
+def test_numba_may_be_imported_before_helpers_or_after(first):
+    code = f"""
+{first}
+import os, numpy as np
+@cuda.jit
+def one(x):
+    x[cuda.grid(1)] = 1
+x = np.zeros(8)
+one[1, 8](x)
+print(x.sum(), os.environ.get("NUMBA_ENABLE_CUDASIM"))
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert said.stdout.split() == ["8.0", "None"], said.stderr
+
+
+# ----------------------------------------------------------------------------------------------------- reports of others
+
+
+def test_a_kernel_may_call_a_kernel():
+    """numba#9329: runs on a GPU, and not in the simulator."""
+
+    @cuda.jit
+    def add_one(a, b, out, i):
+        out[i] = a[i] + b[i]
+
+    @cuda.jit
+    def add_all(a, b, out):
+        i = cuda.grid(1)
+        if i < a.shape[0]:
+            add_one(a, b, out, i)
+
+    a, b, out = np.random.default_rng(3).random((3, 10))
+    add_all[1, 128](a, b, out)
+    assert np.array_equal(out, a + b)
+
+
+def test_slices_of_dynamic_shared_memory_are_apart():
+    """numba#5073: was [2, 2] on a GPU."""
+
+    @cuda.jit
+    def sliced(x):
+        memory = cuda.shared.array(0, dtype=int32)
+        first, second = memory[0:1], memory[1:2]
+        first[0] = 1
+        second[0] = 2
+        x[0], x[1] = first[0], second[0]
+
+    x = np.zeros(2, np.int32)
+    sliced[1, 1, 0, 8](x)
+    assert x.tolist() == [1, 2]
+
+
+def test_a_global_has_the_value_that_it_had_when_the_kernel_was_compiled():
+    """numba#3265: the simulator gave 9, a GPU 0."""
+    global SIZE
+
+    @cuda.jit("void(float64[:])")
+    def filled(array):
+        mine = cuda.local.array(16, float32)
+        for i in range(SIZE):
+            mine[i] = i
+        array[cuda.grid(1)] = mine[SIZE - 1]
+
+    SIZE, before = 10, SIZE
+    try:
+        d_array = cuda.to_device(np.zeros(32))
+        filled[1, 32](d_array)
+        assert set(d_array.copy_to_host()) == {15.0}
+    finally:
+        SIZE = before

@@ -163,6 +163,11 @@ def owner(array):
     return whole, array.ctypes.data - whole.ctypes.data
 
 
+def memory_of(array):
+    """What tells one array's memory from another's, whatever views there are of it: where it is, and how long."""
+    return array.ctypes.data, array.nbytes
+
+
 class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
@@ -229,7 +234,7 @@ class Launch:
                 if not whole.flags.c_contiguous:
                     raise ValueError(f"{name} is no C-contiguous array, and no view of one; np.ascontiguousarray.")
                 shown = value if value.flags.c_contiguous and value.nbytes == whole.nbytes else whole
-                held = first.setdefault(id(whole), [name, whole, False, shown])
+                held = first.setdefault(memory_of(whole), [name, whole, False, shown])
                 held[2] |= value.flags.writeable
                 self.views.setdefault(id(value), (value, whole, offset))
         placed = sorted(first.values(), key=lambda one: one[2])
@@ -238,7 +243,7 @@ class Launch:
         self.arrays += [whole for _, whole, _, _ in placed] + [np.zeros(size, np.uint8) for _, _, size in variables]
         self.shown = [*self.arrays[: len(constant)], *(shown for *_, shown in placed)]
         self.shown += self.arrays[len(self.shown) :]
-        self.number = {id(array): number for number, array in enumerate(self.arrays)}
+        self.number = {memory_of(array): number for number, array in enumerate(self.arrays)}
         given = [(name, GLOBAL * number, whole.nbytes) for number, (name, whole, *_) in enumerate(placed, 2)]
         self.memory = Memory(constant + given + variables)
         inputs = sum(not writable for _, _, writable, _ in placed)
@@ -252,7 +257,7 @@ class Launch:
         if array is None:
             return None
         whole, start = owner(array)
-        return self.memory.addresses[self.number[id(whole)]] + start + offset
+        return self.memory.addresses[self.number[memory_of(whole)]] + start + offset
 
     def set_variables(self, given):
         """Let the text's constants and variables hold what it says, or what is given. Raises ValueError."""
@@ -391,7 +396,7 @@ class Launch:
             findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source, *lines))
         arrays, stores = [], []
         for view, whole, offset in self.views.values():
-            start = int(self.memory.first[self.number[id(whole)]])
+            start = int(self.memory.first[self.number[memory_of(whole)]])
             held = self.memory.cells["u8"][start : start + whole.nbytes]
             arrays.append(np.ndarray(view.shape, view.dtype, held, offset, view.strides))
             stores.append(self.stores_to(view, whole, start, offset))

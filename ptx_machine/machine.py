@@ -94,7 +94,7 @@ class Blocks:
             self.arrived = {}
         self.stacks = {}  # {(function, bits, how deep): registers that a call of itself keeps}
         self.everyone, self.ready, self.waiting, self.meeting = everyone, {0: everyone}, {}, {}
-        self.aside, self.sure, self.aside_since = {}, True, 0
+        self.aside, self.sure, self.aside_since, self.returned = {}, True, 0, None
         self.first_look = 8 + self.lanes // 128  # turns until lanes that go round are looked at first
         self.turns, self.check_at, self.looked, self.polled, self.polls = 0, self.first_look, None, False, 0
 
@@ -108,10 +108,13 @@ class Blocks:
         launch = self.launch
         while True:
             if self.aside and (launch.changes != self.aside_since or not self.ready):
-                if launch.changes == self.aside_since and self.release():
-                    continue
-                if launch.changes == self.aside_since and (self.sure or not last):
-                    return "stuck"
+                # Those who only asked memory often may be about to come: they go on once before anybody is missed.
+                if launch.changes == self.aside_since and (self.sure or self.returned == launch.changes):
+                    if self.release():
+                        continue
+                    if self.sure or not last:
+                        return "stuck"
+                self.returned = launch.changes
                 self.come_back()
             if not self.ready and not self.release():
                 self.steps = self.unset = None  # they refer to these blocks, which would stay in memory

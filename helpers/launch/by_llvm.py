@@ -135,9 +135,9 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
     Raises RuntimeError for what is no text of LLVM's, or fits no GPU.
     """
     ready()
-    module = llvm.parse_assembly(in_llvms_names(modules[0]))
+    module = llvm.parse_assembly(as_llvm_takes_it(modules[0]))
     for text in (*modules[1:], ADDED):
-        module.link_in(llvm.parse_assembly(in_llvms_names(text)))
+        module.link_in(llvm.parse_assembly(as_llvm_takes_it(text)))
     module.triple = TRIPLE
     module.verify()
     target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=level)
@@ -153,8 +153,12 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
     return target.emit_assembly(module)
 
 
-def in_llvms_names(text: str) -> str:
-    """The text, with LLVM's names for what NVIDIA's compiler knows by itself."""
+def as_llvm_takes_it(text: str) -> str:
+    """The text, with LLVM's names for what NVIDIA's compiler knows by itself, and of what a debugger wants only lines.
+
+    On all of that, with debug=True, LLVM's back end may end the process.
+    """
+    text = text.replace("emissionKind: FullDebug", "emissionKind: DebugDirectivesOnly")
     for name, llvms in RENAMED.items():
         text = text.replace(f'@"{name}"', f'@"{llvms}"')
     return text

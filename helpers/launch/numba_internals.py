@@ -404,7 +404,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         run = ptx_machine.run(text, grid, block, given.flat, kernel=kernel.entry_name, names=names, shared=sharedmem)
     except ptx_machine.PTXError as error:
         raise KernelError(str(error)) from None
-    for array, left in zip(given.memory.values(), run.arrays, strict=True):
+    for array, left in zip(given.written(), run.arrays, strict=True):
         if array.flags.writeable:
             array[...] = left
     for write_back in given.after:
@@ -458,13 +458,12 @@ class Arguments:
 
     flat     for `ptx_machine.run`
     arrays   (which of the kernel's parameters, where in `flat`) of each array
-    memory   {address: the memory that arrays among them are parts of}
     after    what to call when the kernel has ended
     """
 
     def __init__(self, kernel):
         self.extensions = kernel.extensions
-        self.flat, self.arrays, self.memory, self.after = [], [], {}, []
+        self.flat, self.arrays, self.after = [], [], []
         self.which = -1
 
     def add(self, kind, value) -> None:
@@ -484,12 +483,12 @@ class Arguments:
             refuse_another_type(kind, typed(array), self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
-            flat += [0, 0, array.size, array.itemsize, self.part(array), *array.shape, *array.strides]
+            flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
         elif isinstance(kind, types.Record):
             self.arrays.append((self.which, len(flat)))
-            flat.append(self.part(self.on_device(value)))
+            flat.append(self.on_device(value))
         elif isinstance(kind, types.CPointer):
-            flat.append(self.part(*no_gpu.reached(int(value))) if value else 0)
+            flat.append(no_gpu.reached(int(value)) if value else 0)
         elif isinstance(kind, types.BaseTuple):
             for inner, one in zip(kind, value, strict=True):
                 add(inner, one)
@@ -502,10 +501,17 @@ class Arguments:
             flat.append(value.view(np.int64))
         elif isinstance(kind, types.Boolean):
             flat.append(bool(value))
+        elif kind == types.float16:
+            flat.append(int(np.float16(value).view(np.uint16)))
         elif isinstance(kind, (types.Integer, types.Float)):
             flat.append(np.array(value).astype(str(kind))[()])
         elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
             raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
+
+    def written(self):
+        """The arrays among them that `Run.arrays` tells of, in its order."""
+        arrays = (one[0] if isinstance(one, tuple) else one for one in self.flat)
+        return {id(one): one for one in arrays if isinstance(one, np.ndarray)}.values()
 
     def on_device(self, value):
         """The array of the device that an argument is, or is copied to, and back from when the kernel has ended."""
@@ -528,13 +534,6 @@ class Arguments:
         if hint != "In" and value.flags.writeable:
             self.after.append(functools.partial(np.copyto, value, array))
         return array
-
-    def part(self, array, start=0):
-        """What points to an array's first element, or some bytes further: (memory, bytes from its start)."""
-        owner = no_gpu.owner_of(array)
-        flat = owner if owner.flags.c_contiguous else owner.T
-        place = no_gpu.address(owner)
-        return self.memory.setdefault(place, flat), no_gpu.address(array) - place + start
 
 
 # ----------------------------------------------------------------------------- with no GPU: in the place of Numba's own

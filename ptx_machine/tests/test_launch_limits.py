@@ -52,6 +52,9 @@ def test_views_are_pointers_into_their_array():
         assert run.arrays[0].shape == view.shape and np.array_equal(run.arrays[0], view)
     run = ran([whole[0], whole[2]])
     assert run and run.arrays[1].tolist() == [0, 1, 2, 3] and run.stores[1].tolist() == [1] * 4 and whole[2, 0] == 8
+    columns = np.asfortranarray(whole)
+    run = ran([columns, columns[:, 2:]])
+    assert run and run.arrays[1].T.tolist() == [[0, 4, 8], [1, 7, 11]] == run.arrays[0].T[2:].tolist(), "one memory"
     (finding,) = ran([whole[2, 2:], np.zeros(4, np.float32)]).findings
     assert finding.kind == "out of bounds" and "0 bytes behind the end of argument 0" in finding.message
 

@@ -35,6 +35,13 @@ L: ld.volatile.global.u32 %r4, [%rd3+-4]; setp.eq.u32 %p3, %r4, 0; @%p3 bra L;
 G: add.u32 %r4, %r4, 1; st.volatile.global.u32 [%rd3], %r4;"""
 BACKWARDS = LOOK_BACK.replace("mul.wide", "sub.u32 %r7, %r9, %r2; sub.u32 %r2, %r7, 1; mul.wide")
 
+# A maximum by compare-and-swap, as Numba makes it, and a shuffle, for which all wait who have left the loop.
+HIGHEST = """
+ld.volatile.global.u32 %r3, [%rd1];
+L: setp.ge.u32 %p1, %r3, %r1; @%p1 bra S; atom.global.cas.b32 %r3, [%rd1], %r3, %r1; bra L;
+S: shfl.sync.down.b32 %r4|%p2, %r1, 1, 31, -1; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
+st.global.u32 [%rd3+4], %r4;"""
+
 
 def ran(body, grid, block, size=64, **more):
     return ptx_machine.run(KERNEL.format(body=body), (grid,), (block,), [np.zeros(size, np.uint32)], **more)
@@ -55,6 +62,11 @@ def test_a_flag_and_a_look_back_reach_their_end(monkeypatch):
         for body in (LOOK_BACK, BACKWARDS):
             run = ran(body, 20, 32)
             assert run and sorted(run.arrays[0][:20].tolist()) == list(range(1, 21))
+
+
+def test_a_shuffle_waits_for_threads_that_a_loop_keeps():
+    run = ran(HIGHEST, 1, 32)
+    assert run and run.arrays[0][:33].tolist() == [31, *range(1, 32), 31]
 
 
 def test_without_its_fences_a_lock_is_a_race():

@@ -239,7 +239,8 @@ print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
 def test_plain_numba_runs_with_no_gpu():
     """`test_without_gpu.py`, in a process where Numba is loaded for a GPU."""
     environment = {name: value for name, value in devices.os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
-    command = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-o", "addopts=", "tests/launch/test_without_gpu.py"]
+    alone = ["-q", "--noconftest", "-o", "addopts="]
+    command = [sys.executable, "-m", "pytest", *alone, "tests/launch/test_without_gpu.py"]
     done = subprocess.run(
         command,
         env=environment | {"HELPERS_CUDA": "compiled"},

@@ -1,7 +1,6 @@
 """Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
-import base64
 import contextlib
 import functools
 import json
@@ -15,7 +14,6 @@ from pathlib import Path
 from . import devices, files, stopping
 from .devices import DeviceError
 from .doctor import report
-from .jail import NoJail
 from .names import named, unknown
 from .terminal import print_plainly
 
@@ -26,7 +24,6 @@ LEFT = {  # by a command that was interrupted
 }
 FINISHES = {"tune": "What was found is compared with the defaults. Ctrl-C again ends that, too."}
 DIALECTS = ("CUDA", "OpenCL", "WebGPU")  # without `launch`, which needs Numba
-TRUST = "run what others wrote without a jail: it may then do all that you may"
 
 
 class Command(argparse.ArgumentParser):
@@ -218,42 +215,27 @@ def predict(command: Command) -> None:
 
 
 def progress(command: Command) -> None:
-    """Say which exercises are done, in a folder of students' notebooks."""
+    """Say which exercises are done, by the verdicts in a folder of students' notebooks; nothing in them runs."""
     command.add_argument("folder", type=folder, help="a folder for each student in it; or the notebooks of one")
     command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
-    command.add_argument("--trust", action="store_true", help=TRUST)
     given = command.given()
     if given.csv:
         files.try_writing(given.csv)
     from . import classroom
 
-    with counted("answers") as each:
-        found = classroom.progress(given.folder, each, given.trust)
+    found = classroom.progress(given.folder)
     print(found)
     if given.csv:
         files.replace_text(given.csv, found.csv())
 
 
 def board(command: Command) -> None:
-    """Rank the kernels of a class: the entries that page 16 wrote."""
+    """Rank the kernels of a class, by the entries that page 16 wrote; nothing in them runs."""
     command.add_argument("folder", type=folder, help="with the entry-*.json files in it, or in folders below")
-    command.add_argument(
-        "--again", action="store_true", help="before a prize: judge each source here, time again who leads"
-    )
-    command.add_argument("--trust", action="store_true", help=TRUST)
-    command.add_argument("--chart", metavar="FILE", help="draw it, as a PNG")
-    given = command.given()
-    if given.chart:
-        files.try_writing(given.chart)
+    place = command.given().folder
     from . import classroom
 
-    with counted("looked at") as each:
-        found = classroom.board(given.folder, given.again, each, given.trust)
-    print(found)
-    if given.chart:
-        from .classroom.ranking_chart import board_chart
-
-        Path(given.chart).write_bytes(base64.b64decode(board_chart(found).png))
+    print(classroom.board(place))
 
 
 COMMANDS = {do.__name__: do for do in (doctor, bench, tune, record, predict, progress, board)}
@@ -293,7 +275,7 @@ def main() -> None:
         except BrokenPipeError:  # who reads what it prints has had enough, as head has
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
             sys.exit(PIPE_CLOSED)
-        except (ValueError, MemoryError, OSError, ImportError, DeviceError, NoJail) as error:
+        except (ValueError, MemoryError, OSError, ImportError, DeviceError) as error:
             sys.exit(f"error: {error}")
         except RuntimeError as error:
             from .launch import KernelError

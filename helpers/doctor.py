@@ -4,13 +4,13 @@ import json
 import os
 import textwrap
 
-from . import devices, files, jail, needs
+from . import devices, files, needs
 from .terminal import print_plainly
 
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), jailer(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), *cache()]
 
 
 def row(what, found, used, why):
@@ -135,13 +135,6 @@ def blocks():
     why = "for page 18, on Linux: what a block compiler adds, with no GPU"
     add = f": {needs.remedy('blocks')}" * (len(there) < len(found))
     return row("block languages", ", ".join(there) or "none", len(there) == len(found), why + add)
-
-
-def jailer():
-    """What holds answers and entries that somebody else wrote."""
-    lacks = jail.lacking()
-    why = "holds what others wrote, for a teacher: progress and board --again"
-    return row("jail", "none" if lacks else "found", not lacks, f"{why}; {lacks}" if lacks else why)
 
 
 def cache():

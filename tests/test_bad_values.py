@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from page_18 import PAGE_18
 
 import helpers
 from helpers import clock, cuda_kernel, devices, instruments, judge, launch, many, opencl_kernel, pictures
-from helpers.classroom.homework import PAGE_18
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.devices import DeviceError
 from helpers.instruments import CompilerReport
@@ -291,10 +291,9 @@ def table():
         "streamed": (many.streamed, {"k": (CL, KERNEL), "budget": (10**7, {"10**15", "1.5"})}),
         "streamed k(A, B)": (many.streamed(CL, 10**7), {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
         "together": (many.together, {"kernels": ([CL], NOTHING), "size": (8, NOTHING)}),
-        "board": (classroom.board, {"folder": ("nowhere", FOLDER), "again": (False, FLAG), "each": (print, CALLED)}),
-        "progress": (classroom.progress, {"folder": ("nowhere", FOLDER), "each": (print, CALLED)}),
+        "board": (classroom.board, {"folder": ("nowhere", FOLDER)}),
+        "progress": (classroom.progress, {"folder": ("nowhere", FOLDER)}),
         "enter": (classroom.enter, {"k": (CL, KERNEL), "name": ("Ada", TEXT), "folder": (".", FOLDER)}),
-        "judge_source": (classroom.judge_source, {"label": ("00.1", NOTHING), "source": ("", TEXT)}),
     }
 
 
@@ -309,7 +308,7 @@ EXCUSED = {
     "pictures": "Film Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",
-    "classroom": "Board ClassTable EXERCISES Exercise NotEntered",
+    "classroom": "Board ClassTable EXERCISES NotEntered",
 }
 TRITON = {"kernel": (PAGE_18, NOTHING), **SIZED, "numbers": ("float32", NOTHING), "warps": (4, NOTHING)}
 TRITON |= {"stages": (3, NOTHING)} | {name: (16, NOTHING) for name in ("BM", "BN", "BK")}

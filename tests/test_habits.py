@@ -97,11 +97,9 @@ def test_no_two_test_files_have_one_name():
     assert [name for name, other in itertools.pairwise(names) if name == other] == []
 
 
-# Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. A learner's code
-# runs in a child (`homework.py`), or is the reader's own. (`child.py` unpickles what a kernel's own child has written,
-# and never what an errand's has.)
+# Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. (`child.py` reads
+# what a kernel's own child has written.)
 RUNS = {
-    "classroom/homework.py": ["exec"],
     "launch/cuda_source.py": ["exec"],
     "sandbox/_child.py": ["pickle.loads"],
     "sandbox/child.py": ["pickle.loads"],

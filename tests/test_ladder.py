@@ -10,7 +10,7 @@ import pytest
 
 import helpers
 from helpers import ladder
-from helpers.classroom.entries import SIZES
+from helpers.classroom.contest import SHAPE
 from helpers.devices import KINDS, Device
 from helpers.instruments import counts
 from helpers.launch import DIALECTS
@@ -247,7 +247,7 @@ def test_packed_keeps_its_sums_where_c_is_thin():
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize("units", [1, 2, 3, 16, 64, 128, 500])
 def test_patches_in_a_column_of_a_tile_at_the_shapes_of_page_16(units, width):
-    """Two at its low product, on any number of cores; at the contest's shapes more, on up to 128."""
+    """Two at its low product, on any number of cores; at the contest's shape more, on up to 128."""
     cpu = Device("OpenCL", "a CPU", "CPU", "", 4096, 256 << 10, None, None, width, units)
     step = ladder.STEPS["packed"]
 
@@ -256,7 +256,7 @@ def test_patches_in_a_column_of_a_tile_at_the_shapes_of_page_16(units, width):
         return p["BM"] // p["TM"]
 
     assert high(12, 8192, 256) == 2
-    assert units > 128 or min(high(*shape) for shape in SIZES.values()) > 2
+    assert units > 128 or high(*SHAPE) > 2
 
 
 def test_what_takes_over_for_one_column_is_no_rung():

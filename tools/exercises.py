@@ -1,12 +1,9 @@
 """Write teaching/exercises.md: all exercises of the course on one page, with their stubs and hints.
 
-And helpers/classroom/stubs.json: the answer in each stub, by which `progress` knows one that nobody has changed.
-
-python tools/exercises.py            write them
-python tools/exercises.py --check    change nothing; fail if they are not as they would be written
+python tools/exercises.py            write it
+python tools/exercises.py --check    change nothing; fail if it is not as it would be written
 """
 
-import json
 import re
 import sys
 
@@ -14,9 +11,7 @@ import notebooks
 from handout import LANGUAGES, title
 
 from helpers.classroom import EXERCISES
-from helpers.classroom.homework import answer_of
 
-STUBS = notebooks.ROOT / "helpers" / "classroom" / "stubs.json"
 FILE = notebooks.ROOT / "teaching" / "exercises.md"
 HEAD = "# All exercises\n\nMade by `python tools/exercises.py`; do not edit. Solutions are in the pages.\n"
 HINT = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
@@ -25,7 +20,7 @@ LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 
 def exercises() -> str:
     """The file's text."""
-    text, numbers = [HEAD], {exercise.cell: label for label, exercise in EXERCISES.items()}
+    text, numbers = [HEAD], {cell: label for label, cell in EXERCISES.items()}
     for path in notebooks.notebook_paths():
         page = notebooks.read(path)
         text.append(f"\n## {title(page)}\n")
@@ -45,16 +40,9 @@ def one(label, prompt, stub, after):
     return "\n".join([f"### {label}\n", prompt, f"\n```python\n{stub}\n```\n", *hints, ""])
 
 
-def stubs() -> str:
-    """The text of the file with all stubs."""
-    cells = {cell.id: cell.source for path in notebooks.notebook_paths() for cell in notebooks.read(path).cells}
-    answers = {label: answer_of(cells[e.cell], e.names) for label, e in EXERCISES.items() if e.cell in cells}
-    return json.dumps(answers, indent=1) + "\n"
-
-
 if __name__ == "__main__":
-    for file, made in ((FILE, exercises()), (STUBS, stubs())):
-        if "--check" not in sys.argv:
-            file.write_text(made, encoding="utf-8")
-        elif not file.exists() or file.read_text(encoding="utf-8") != made:
-            sys.exit(f"{file.relative_to(notebooks.ROOT)} is old; run: python tools/exercises.py")
+    made = exercises()
+    if "--check" not in sys.argv:
+        FILE.write_text(made, encoding="utf-8")
+    elif not FILE.exists() or FILE.read_text(encoding="utf-8") != made:
+        sys.exit(f"{FILE.relative_to(notebooks.ROOT)} is old; run: python tools/exercises.py")

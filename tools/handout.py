@@ -7,7 +7,7 @@
     python tools/handout.py --folder DIR             somewhere else
 
 A student's page has no outputs and no solutions. Its hints and stubs stay, and each stub gets a line with the number of
-its exercise, so that `python -m helpers progress` finds the answer whatever an editor does to the file.
+its exercise, so that `python -m helpers progress` finds its verdict whatever an editor does to the file.
 """
 
 import argparse
@@ -23,13 +23,13 @@ import nbformat
 import notebooks
 
 from helpers.classroom import EXERCISES
-from helpers.classroom.copies import MARK
+from helpers.classroom.standing import MARK
 
 FOLDER = notebooks.ROOT / "handout"
 TITLE = notebooks.SOLUTION
 TAG = "solution"  # of a paragraph that tells of a solution
 LINK = re.compile(r"\[([^\]]*)\]\((\d\d_\w+\.ipynb)\)")
-NUMBERS = {exercise.cell: label for label, exercise in EXERCISES.items()}
+NUMBERS = {cell: label for label, cell in EXERCISES.items()}
 MADE_HERE = ".made-by-handout"  # a file that says that a folder may be made anew
 
 README = """# Matmul ladder: hand-out

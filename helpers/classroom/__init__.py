@@ -1,13 +1,12 @@
-"""Who is how far, and whose kernel is fastest? Answers judged outside their notebooks; a contest and its board."""
+"""Who is how far, and whose kernel is fastest? The verdicts in a class's pages, as a table; a contest and its board."""
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "ranking": ["Board", "board"],
-        "entries": ["NotEntered", "enter"],
-        "homework": ["EXERCISES", "Exercise", "judge_source"],
+        "contest": ["Board", "NotEntered", "board", "enter"],
+        "exercises": ["EXERCISES"],
         "standing": ["ClassTable", "progress"],
     },
 )

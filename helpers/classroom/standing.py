@@ -1,24 +1,28 @@
-"""Who is where: every answer in a folder of students' notebooks, judged on this machine, as a table and as rows."""
+"""Who is where: the verdicts that a class's pages hold, read from their files, as a table and as rows.
+
+Nothing of a student's runs. A verdict is the text that the page printed when its cell was last run: whoever edits the
+file can type another, and it stays when the answer above it changes.
+"""
 
 import csv
 import io
 import os
 import re
-import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from .. import files, jail
-from ..judge import Report
+from .. import files
 from ..launch.given import takes
-from .copies import answers, pages_of
-from .homework import EXERCISES, Answer, answer_in, judge_answer, judge_apart
+from ..terminal import columns, padded
+from .exercises import EXERCISES
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
-ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]  # of two copies of a page, the better answer counts
+ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]  # of two copies of a page, the better verdict counts
+VERDICTS = {"✓": DONE, "✗": TRIED, "…": NOT_YET}  # what a line of a verdict begins with
+MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
+LARGEST = 20_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
 DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
@@ -27,6 +31,8 @@ FORMULA = re.compile(
 PACKED = re.compile(r"\.(zip|rar|7z|tar|tgz|gz|xz)$", re.IGNORECASE)
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
+NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
+LOST = "its code cell is not in the file, or is a cell of text now"
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class AnswerRow:
 
     Its texts are students' own, made fit for a line of a screen.
     state    "done", "tried", "not yet" or "unreadable"
-    verdict  what the check said first, "" for what is done
+    verdict  what the page says first, "" for what is done
     """
 
     student: str
@@ -84,47 +90,28 @@ class ClassTable:
         return text.getvalue()
 
 
-def columns(text):
-    """How many columns of a screen it takes: a Chinese sign takes two."""
-    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
-
-
-def padded(text, width):
-    """The text with blanks behind it, so that it takes `width` columns."""
-    return text + " " * (width - columns(text))
-
-
 def shorten(verdict):
     """The verdict, cut off where it would fill the screen."""
     return verdict if len(verdict) <= SHOWN else f"{verdict[: SHOWN - 1]}…"
 
 
 @takes
-def progress(folder: Path | str, each: Callable[[str], None] = lambda said: None, trust: bool = False) -> ClassTable:
-    """Judge every answer in a folder of students' notebooks, each answer that two students share once.
+def progress(folder: Path | str) -> ClassTable:
+    """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.
-    All of them are read before the first answer runs, and links are not followed. `each`: is told what is judged next,
-    whose exercise. `trust`: without the jail that keeps answers from this machine's files and network. Raises
-    FileNotFoundError where there is no such folder, NoJail where there is none, and no trust.
+    Links are not followed. Raises FileNotFoundError where there is no such folder.
     """
-    if not trust:
-        jail.refuse_without()
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
-    found = [one for path in notebooks_in(folder) for one in read(path, folder)]
-    empty = without_pages(folder, {row.student for row, _ in found})
-    known, best = {}, {}
-    for row, answer in found:
-        if answer is not None:
-            each(f"{row.student} {row.exercise}")
-            row = judged(row, answer, known, trust)
+    best = {}
+    for row in (row for path in notebooks_in(folder) for row in read(path, folder)):
         key = row.student, row.page, row.exercise
         if key not in best or ORDER.index(row.state) > ORDER.index(best[key].state):
             best[key] = row
     rows = list(best.values())
-    rows += [*lost(rows), *empty]
+    rows += [*lost(rows), *without_pages(folder, {row.student for row in rows})]
     return ClassTable(sorted(rows, key=lambda row: (row.student, row.page, row.exercise)))
 
 
@@ -143,16 +130,93 @@ def is_a_students(name):
     return not name.startswith(".") and name not in LEFT_OUT
 
 
+def read(path: Path, folder: Path) -> list[AnswerRow]:
+    """A row for each exercise in one notebook; where none can be read, a row that says so."""
+    inside = path.relative_to(folder)
+    student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
+    page = (re.match(r"\d\d", path.name) or "?")[0]
+
+    def row(page, label="", state=UNREADABLE, said=""):
+        return AnswerRow(student, page, label, state, said, str(inside))
+
+    try:
+        found = verdicts(path, folder)
+    except files.Refused as error:
+        return [row(page, said=str(error))]
+    if not found and page in {label[:2] for label in EXERCISES}:
+        return [row(page, said="no cell of an exercise is in it")]
+    return [row(label[:2], label, *verdict) for label, verdict in found.items()]
+
+
+def verdicts(path: Path, below: Path | None = None) -> dict[str, tuple[str, str]]:
+    """{number of the exercise: (state, what is said)} in a copy of a page. Raises `files.Refused` for what is none.
+
+    An exercise's cells are the one with its stub and the code cells that follow, up to the next prose. The last of
+    their verdicts counts. `below`: the folder that the file must lie in, as `files.read_others` has it.
+    """
+    found, label = {}, None
+    try:
+        for cell in files.read_json(path, LARGEST, "clear its outputs and save it again", below)["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
+                label = None
+            elif label := exercise_of(cell, source) or label:
+                found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
+    except files.Refused:
+        raise
+    except OSError as error:
+        raise files.Refused(f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise files.Refused(
+            "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"
+        ) from None
+    except ValueError:
+        why = "it is not JSON: perhaps it was cut off" if path.stat().st_size else "it is empty"
+        raise files.Refused(f"{why}; ask for it again") from None
+    except (LookupError, TypeError, AttributeError):
+        raise files.Refused("it is no notebook; ask for it again") from None
+    return found
+
+
+def exercise_of(cell: dict, source: str) -> str | None:
+    """The number of the exercise whose stub this cell is: by its id, or by the mark that outlives an editor's own ids.
+
+    None for any other cell.
+    """
+    cell_id = cell.get("id") or cell.get("metadata", {}).get("id")  # Colab keeps it there
+    marked = [line.strip().removeprefix(MARK).strip() for line in source.splitlines() if MARK in line]
+    return next((label for label in EXERCISES if EXERCISES[label] == cell_id or label in marked), None)
+
+
+def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
+    """(state, what is said first) of the verdict in a cell's outputs; None where there is none.
+
+    Of several, as for several wishes, one that is not met decides, and so does an error.
+    """
+    lines = []
+    for output in outputs:
+        if output["output_type"] == "error":
+            return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
+        text = output["text"] if output.get("name") == "stdout" else output.get("data", {}).get("text/plain", "")
+        lines += "".join(text).splitlines()
+    states = [VERDICTS.get(line[:1]) for line in lines]
+    for state in (TRIED, NOT_YET):
+        if state in states:
+            said, *below = lines[states.index(state) :]
+            kinds = [line for line in below[:1] if line.startswith("  ")]  # what is wrong stands below "✗ ... is wrong"
+            return state, " ".join((kinds or [said[1:]])[0].split())
+    return (DONE, "") if DONE in states else None
+
+
 def lost(rows: list[AnswerRow]) -> list[AnswerRow]:
     """A row for each exercise that is in none of a student's copies of its page."""
     there = {(row.student, row.exercise) for row in rows}
-    files = {(row.student, row.page): row.file for row in rows if row.exercise}
-    said = "its code cell is not in the file, or is a cell of text now, and no other cell gives its names a value"
+    pages = {(row.student, row.page): row.file for row in rows if row.exercise}
     return [
-        AnswerRow(student, page, exercise.label, UNREADABLE, said, file)
-        for (student, page), file in files.items()
-        for exercise in EXERCISES.values()
-        if exercise.page == page and (student, exercise.label) not in there
+        AnswerRow(student, page, label, UNREADABLE, LOST, file)
+        for (student, page), file in pages.items()
+        for label in EXERCISES
+        if label[:2] == page and (student, label) not in there
     ]
 
 
@@ -180,44 +244,3 @@ def held(place):
         return "; it is empty"
     packed = [name for name in names if PACKED.search(name)]
     return f", only {', '.join(names[:3])}; {'unpack ' + packed[0] if packed else 'ask for the .ipynb files'}"
-
-
-def read(path: Path, folder: Path) -> list[tuple[AnswerRow, Answer | Report | None]]:
-    """What is in one notebook, of which nothing is run: a row for each answer, still to be judged, and the answer.
-
-    Where no answer can be read, a row that says so, and None.
-    """
-    inside = path.relative_to(folder)
-    student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
-
-    def row(page, label="", said=""):
-        return AnswerRow(student, page, label, UNREADABLE, said, str(inside))
-
-    try:
-        found = answers(path, folder)
-    except files.Refused as error:
-        page = re.match(r"\d\d", path.name)
-        return [(row(page[0] if page else "?", said=str(error)), None)]
-    if not found:
-        return [(row(page, said="no cell of an exercise is in it"), None) for page in pages_of(path, ())]
-    return [
-        (row(EXERCISES[label].page, label), answer_in(label, cells, before)) for label, (cells, before) in found.items()
-    ]
-
-
-def judged(row: AnswerRow, answer: Answer | Report, known: dict, trust: bool) -> AnswerRow:
-    """The row with what is to be said of the answer. `known`: {(exercise, texts): Report}, which grows."""
-
-    def attempt(label, texts):
-        if (label, texts) not in known:
-            known[label, texts] = judge_apart(label, texts, row.student, trust)
-        return known[label, texts]
-
-    written = isinstance(answer, Answer)
-    report = judge_answer(row.exercise, answer, attempt) if written else answer
-    if report:
-        return replace(row, state=DONE)
-    first = report.findings[0]
-    if first.kind == "not yet":  # of a cell in which somebody has written it is none
-        return replace(row, state=TRIED if written else NOT_YET, verdict=" ".join(first.message.split()))
-    return replace(row, state=TRIED, verdict=first.in_a_line)

@@ -5,7 +5,7 @@ one was ahead in each of nine rounds, by a margin. Nine times the same side of a
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +38,8 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Whether the first is "ahead" or "behind"; "undecided" unless that held in each of `ROUNDS`, by `MARGIN`."""
-        if len(self.ratios) >= ROUNDS and min(self.ratios) > MARGIN:
-            return "ahead"
-        if len(self.ratios) >= ROUNDS and max(self.ratios) < 1 / MARGIN:
-            return "behind"
-        return "undecided"
+        """What `verdict_on` says of the ratios, of the first."""
+        return verdict_on(self.ratios)
 
     def __repr__(self):
         t, other = self.first, self.second
@@ -52,6 +48,18 @@ class Comparison:
             f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
             f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})"
         )
+
+
+def verdict_on(ratios: Sequence[float]) -> str:
+    """Say "ahead", "behind", or "undecided", which it is unless each of `ROUNDS` rounds says the same, by `MARGIN`.
+
+    `ratios`: for each round, how many times as fast the one is as the other.
+    """
+    if len(ratios) >= ROUNDS and min(ratios) > MARGIN:
+        return "ahead"
+    if len(ratios) >= ROUNDS and max(ratios) < 1 / MARGIN:
+        return "behind"
+    return "undecided"
 
 
 @takes

@@ -1,19 +1,16 @@
 """What a child process does: the job in its folder. `process` starts it; nothing else runs this."""
 
 import faulthandler
-import json
 import os
 import pickle
 import signal
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from ..launch import KernelError
 from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
 from .findings import Finding
-from .job import Errand
 
 WHERE = "where"  # the file in which a child writes, when it is asked, what its threads are doing
 SO_FAR = "so far"  # the file for the values of a task that yields them one by one
@@ -22,8 +19,7 @@ SO_FAR = "so far"  # the file for the values of a task that yields them one by o
 def main(folder: str) -> None:
     """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all.
 
-    The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it. What
-    comes of an errand is written as JSON, since it may run what somebody else wrote: to unpickle is to run.
+    The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it.
     """
     limit_this_process()
     if hasattr(faulthandler, "register"):  # not on Windows
@@ -31,21 +27,21 @@ def main(folder: str) -> None:
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
         leave_guards_out()  # the simulators watch the ends of the buffers themselves
-    value, findings, errand = None, [], isinstance(job, Errand)
+    value, findings = None, []
     try:
         value = job.task(job, **job.arguments)
         if isinstance(value, Iterator):
             yields, value = value, []
             for one in yields:
                 value.append(one)
-                leave(folder, SO_FAR, (value, []), errand)
+                leave(folder, SO_FAR, (value, []))
     except KernelError as error:
         findings = [Finding("does not compile", str(error))]
-    leave(folder, "answer", (value, findings), errand)
+    leave(folder, "answer", (value, findings))
 
 
-def leave(folder, name, answer, as_json):
+def leave(folder, name, answer):
     """Write the answer to that file, whole or not at all."""
     part = Path(folder, "part")
-    part.write_bytes(json.dumps(answer, default=asdict).encode() if as_json else pickle.dumps(answer))
+    part.write_bytes(pickle.dumps(answer))
     os.replace(part, Path(folder, name))

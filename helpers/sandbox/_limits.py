@@ -35,18 +35,15 @@ def limit_this_process() -> None:
             resource.setrlimit(number, (min(lowest), min(lowest)))
 
 
-def used_by(pid: int) -> tuple[float, float, int, int]:
+def used_by(pid: int) -> tuple[float, float, int]:
     """What a process has used so far; zeros once it is gone.
 
-    (seconds of its computing on all cores, those of what it has started, how many processes that is, how often it has
-    waited for something and gone on)
+    (seconds of its computing on all cores, those of what it has started, how many processes that is)
     """
-    below, waits = group_of(pid), 0
+    below = group_of(pid)
     with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        below |= {child.pid for child in process.children(recursive=True)}
-        waits = process.num_ctx_switches().voluntary
-    return cpu_seconds(pid), sum(map(cpu_seconds, below)), len(below), waits
+        below |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+    return cpu_seconds(pid), sum(map(cpu_seconds, below)), len(below)
 
 
 def group_of(leader):

@@ -1,11 +1,8 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-Whoever wants a child connects to its socket and sends a byte and one line of JSON. It answers in such lines: "pid" and
+Whoever wants a child connects to its socket and sends one line of JSON. It answers in such lines: "pid" and
 the child's process id, then, as often as it is asked to "look", "looked" and what the child has used, and last "status"
 and its exit status. A child whose asker is gone is ended. When standard input ends, so does it, with all children.
-
-A child in the jail cannot connect. It has lines, sockets over which it sends the server one end of a connection; what
-it asks for there goes into its own jail, whatever it says.
 """
 
 import gc
@@ -22,15 +19,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from .. import jail
 from ._child import main
 from ._limits import used_by
 
 IMPORTED = ("judge", "instruments")  # the rooms with tasks for a child
 PATIENCE = 10  # seconds for one line of an asker that has begun to send it
 LONGEST = 1_000_000  # bytes of it
-TOGETHER = 8  # children that a child in the jail may have at once
-LINES = "HELPERS_LINES"  # the variable that tells a child in the jail the numbers of its lines, as JSON
 
 
 def serve(listener: int, place: str) -> None:
@@ -49,7 +43,7 @@ class Server:
     """What waits for askers, for children that end, and for its own end; each event is a function to call."""
 
     def __init__(self, listener, place):
-        self.listener, self.place, self.children = listener, place, {}  # process id: the folder of its jail, or None
+        self.listener, self.place, self.children = listener, place, set()  # process ids
         self.events = selectors.DefaultSelector()
         self.await_(0, self.leave)
         self.await_(listener, self.accept)
@@ -66,55 +60,31 @@ class Server:
                     key.data()
 
     def accept(self):
-        """Somebody wants a child, and is none in the jail."""
+        """Somebody wants a child."""
         asker, _ = self.listener.accept()
         asker.settimeout(PATIENCE)
         self.await_(asker, partial(self.hear, asker))
 
     def hear(self, asker):
-        """Fork the child that is asked for, or take the line that comes with it, for children in that jail."""
+        """Fork the child that is asked for."""
         self.events.unregister(asker)
-        with suppress(OSError, ValueError):  # it is gone again
-            _, lines, *_ = socket.recv_fds(asker, 1, 2)
-            request = read_request(asker)
-            if "line" in request:
-                line = socket.socket(fileno=lines[0])
-                self.await_(line, partial(self.hear_inside, line, request["line"]))
-            else:
-                self.begin(asker, request, request["jail"], lines)
-                return
-        asker.close()
-
-    def hear_inside(self, line, folder):
-        """A child in that jail wants one of its own, or is gone."""
         try:
-            _, sent, *_ = socket.recv_fds(line, 1, 1)
-            asker = socket.socket(fileno=sent[0])
-        except (OSError, IndexError):
-            self.events.unregister(line)
-            line.close()
-            return
-        asker.settimeout(PATIENCE)
-        request = None
-        with suppress(OSError, ValueError, RecursionError):
-            request = read_request(asker)
-        if request is None or list(self.children.values()).count(folder) > TOGETHER:
+            request = json.loads(asker.makefile("rb").readline(LONGEST))
+        except (OSError, ValueError):  # it is gone again
             asker.close()
         else:
-            self.begin(asker, request, folder)
+            self.begin(asker, request)
 
-    def begin(self, asker, request, folder, lines=()):
-        """Fork a child, into the jail that has that folder, or into none. `lines`: file numbers, which it gets."""
+    def begin(self, asker, request):
+        """Fork a child."""
         pid = os.fork()
         if pid == 0:
             asker.close()  # who holds it could answer in the server's place
             self.forget()
-            do(request, folder, lines)
-        for line in lines:
-            os.close(line)
+            do(request)
         with suppress(OSError):  # the child does it, too; whoever is first, it is done before it may have to be ended
             os.setpgid(pid, pid)
-        self.children[pid] = folder
+        self.children.add(pid)
         place = os.pidfd_open(pid)
         self.await_(place, partial(self.report, place, pid, asker))
         self.await_(asker, partial(self.answer, pid, asker))
@@ -143,7 +113,7 @@ class Server:
 
     def report(self, place, pid, asker):
         """The child has ended."""
-        del self.children[pid]
+        self.children.remove(pid)
         self.events.unregister(place)
         os.close(place)
         end(pid)  # others of its group may be left
@@ -162,11 +132,6 @@ class Server:
         sys.exit()
 
 
-def read_request(asker):
-    """What is asked for, from the one line of JSON that says it."""
-    return json.loads(asker.makefile("rb").readline(LONGEST))
-
-
 def tell(asker, word, value):
     """Send the asker one line, if it is still there."""
     with suppress(OSError):
@@ -179,21 +144,16 @@ def end(pid):
         os.killpg(pid, signal.SIGKILL)
 
 
-def do(request, folder, lines):
-    """In the child: become what a new process would be, in the jail or not, do the job, and end."""
+def do(request):
+    """In the child: become what a new process would be, do the job, and end."""
     status = 1
     try:
         os.setpgid(0, 0)  # so that it can be ended with whatever it starts
-        if folder:
-            jail.enter(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for stream, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
         os.environ.clear()
         os.environ.update(request["environment"])
-        os.environ.pop(LINES, None)
-        if lines:
-            os.environ[LINES] = json.dumps(dict(zip(request["lines"], lines, strict=True)))
         tempfile.tempdir = None  # it was found by the variables of the server
         os.chdir(request["directory"])
         sys.path[:] = request["path"]

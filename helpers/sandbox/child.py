@@ -4,26 +4,23 @@ OpenCL kernels run under Oclgrind, CUDA kernels in Numba's simulator with `watch
 """
 
 import ast
-import math
 import os
 import pickle
 import re
-import shutil
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import devices, files, jail, ladder
+from .. import devices, ladder
 from ..launch import Kernel
 from ..launch.cuda_source import TEXT, came_as_text
 from ..launch.numba_internals import plain_function
 from ._child import SO_FAR, WHERE
 from .findings import Finding
-from .job import Errand, Job, packed, portable
+from .job import Job, packed, portable
 from .oclgrind import OCLGRIND, oclgrind_environment
 from .process import start, start_server
 from .progress import ProgressBar
@@ -35,38 +32,6 @@ STILL = 60  # seconds that a child may go without computing: on a busy machine i
 LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
 MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
 READ = 64_000_000  # bytes of what it leaves in a file
-LARGEST = 1_000_000  # bytes of the answer of an errand
-
-
-class Purse:
-    """The seconds of computing that this process and all children which it asks for have together; `spent`: so far."""
-
-    def __init__(self, seconds: float = math.inf):
-        self.seconds, self.of_children, self.start, self.own = seconds, 0.0, time.monotonic(), time.process_time()
-
-    @property
-    def spent(self) -> float:
-        """Its own, by the wall's clock where a driver computes on many cores, and its children's."""
-        return min(time.process_time() - self.own, time.monotonic() - self.start) + self.of_children
-
-    @property
-    def left(self) -> float:
-        """What is left."""
-        return max(0.0, self.seconds - self.spent)
-
-
-PURSE = Purse()
-
-
-@contextmanager
-def allow(seconds: float) -> Iterator[None]:
-    """Within it, this process and all children that it asks for have so many seconds."""
-    global PURSE
-    before, PURSE = PURSE, Purse(seconds)
-    try:
-        yield
-    finally:
-        PURSE = before
 
 
 @dataclass(frozen=True)
@@ -163,58 +128,25 @@ def where(child, folder: Path) -> tuple:
     return ()
 
 
-def apart(task: Callable, what: str, seconds: float, trust: bool = False, **arguments: object) -> Outcome:
-    """Call task(errand, **arguments) in a child process in the jail, with CUDA simulated. Returns an `Outcome`.
-
-    It is for what somebody else wrote. `what`: what a progress bar calls it. `seconds`: as for `in_child`. `trust`:
-    without the jail. The task returns what JSON can hold. Raises NoJail where there is none, and no trust.
-    """
-    if not trust:
-        jail.refuse_without()
-    prepare(True, not trust)
-    if devices.nvidia_tool("ptxas"):
-        prepare(False, not trust)  # the task may have a kernel tried; its children come from these servers, too
-    with folder_of_a_stranger() as folder:
-        environment = child_environment(True, None if trust else jail.environment(folder))
-        return work(folder, environment, Errand(task, arguments), what, seconds, jailed=not trust)
-
-
-@contextmanager
-def folder_of_a_stranger() -> Iterator[Path]:
-    """A new folder, which goes with whatever is in it then: folders a thousand deep, or some that nobody may list."""
-    name = tempfile.mkdtemp(prefix="apart-")
-    try:
-        yield Path(name)
-    finally:
-        with suppress(RecursionError):
-            shutil.rmtree(name, ignore_errors=True)
-        if os.name == "posix" and os.path.exists(name):
-            subprocess.run(["chmod", "-R", "u+rwx", name], capture_output=True)
-            subprocess.run(["rm", "-rf", name], capture_output=True)
-
-
-def work(folder, environment, job, what, seconds, oclgrind=False, jailed=False):
+def work(folder, environment, job, what, seconds, oclgrind=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    errand, left = isinstance(job, Errand), PURSE.left
-    said = PURSE.seconds if left < seconds else seconds  # what is left for this child is no number for a learner
-    seconds = min(seconds, left)
-    with start(folder, environment, jailed) as child:
-        stopped = wait_patiently(what, child, seconds, errand, said)
-        if stopped and stopped.kind == "hang" and not errand:
+    with start(folder, environment) as child:
+        stopped = wait_patiently(what, child, seconds)
+        if stopped and stopped.kind == "hang":
             stopped = replace(stopped, lines=where(child, folder))
     log = "" if stopped else read_text(folder / "oclgrind.log")
     if (folder / "answer").exists() and not stopped:
-        return Outcome(*read_answer(folder / "answer", errand), log, oclgrind, read_text(folder / "out"))
+        return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
     last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
     crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
-    so_far = read_answer(folder / SO_FAR, errand)[0] if (folder / SO_FAR).exists() else None
+    so_far = read_answer(folder / SO_FAR)[0] if (folder / SO_FAR).exists() else None
     return Outcome(so_far, [stopped or crash], log, oclgrind)
 
 
-def prepare(simulated: bool, jailed: bool = False) -> None:
+def prepare(simulated: bool) -> None:
     """Get ready, meanwhile, for a child that simulates or compiles: the first one waits seconds for its packages."""
-    start_server(child_environment(simulated, jail.environment("") if jailed else None), jailed)
+    start_server(child_environment(simulated))
 
 
 def refuse_unbuilt(k: object) -> None:
@@ -224,10 +156,10 @@ def refuse_unbuilt(k: object) -> None:
         raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
 
 
-def child_environment(simulated, variables=None):
-    """Those environment variables, by default this process's, and what its children need beside them."""
+def child_environment(simulated):
+    """This process's environment variables, and what its children need beside them."""
     return dict(
-        variables or os.environ,
+        os.environ,
         PYTHONPATH=devices.python_path(),
         PYOPENCL_NO_CACHE="1",  # a child that is ended while it holds the cache's lock would leave it locked
         OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
@@ -235,15 +167,9 @@ def child_environment(simulated, variables=None):
     )
 
 
-def read_answer(path, errand):
-    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read.
-
-    What came of an errand is JSON, which somebody else may have written.
-    """
+def read_answer(path):
+    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
     try:
-        if errand:
-            value, findings = files.read_json(path, LARGEST, "an answer is a few kB")
-            return value, [Finding(str(f["kind"]), str(f["message"])) for f in findings]
         value, findings = pickle.loads(path.read_bytes())
         return value, findings
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
@@ -258,31 +184,27 @@ def read_text(path):
     return ""
 
 
-def wait_patiently(what, child, seconds, errand=False, said=None):
+def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
     It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
     all for so long, or for `STILL` seconds where that is longer: what another process takes of the machine does not
-    count. `said`: the seconds that it had together with the children before it, where `seconds` are only what is left
-    of them. A driver on many cores computes more than one second in a second; then the wall's clock counts. A child on
-    an errand may wait for one that it has asked a server for, and looks after it as this function does; that counts as
-    moving, for `LONGER` times as long. Nor may it start more processes than a job needs.
+    count. A driver on many cores computes more than one second in a second; then the wall's clock counts. Nor may it
+    start more processes than a job needs.
     """
     start, still = time.monotonic(), max(seconds, STILL)
     moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, (own, below, others, waits) = time.monotonic(), child.look()
+            now, (own, below, others) = time.monotonic(), child.look()
             if others > MOST:
                 return Finding("too many processes", f"it started {others} processes, and was stopped")
-            if (seen := (own, below, waits * errand)) != last:
+            if (seen := (own, below)) != last:
                 last, moved = seen, now
             computed = max(computed, own + below)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
-                PURSE.of_children += seconds
-                return Finding("hang", f"it still ran after {seconds if said is None else said:.0f} s of computing")
+                return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
             progress.update(spent, "of computing")
-    PURSE.of_children += spent
     return None

@@ -46,15 +46,6 @@ def portable(k):
     return k.source if plain is None or came_as_text(k.function) or not k.own else plain
 
 
-@dataclass(frozen=True)
-class Errand:
-    """A task for a child process that is about no one kernel: it calls task(errand, **arguments)."""
-
-    task: Callable
-    arguments: dict
-    device: str = ""  # any: what runs there uses the machine's own devices
-
-
 class Pickler(cloudpickle.CloudPickler):
     """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled for a GPU, they cannot be packed.
 
@@ -80,8 +71,8 @@ def jit_again(function, device):
     return cuda.jit(function, device=device)
 
 
-def packed(job: object) -> bytes:
-    """The job, or whatever says what to run, as bytes.
+def packed(job: Job) -> bytes:
+    """The job as bytes.
 
     Raises TypeError when a learner's function uses something that cannot travel.
     """

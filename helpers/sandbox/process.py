@@ -3,8 +3,6 @@
 Importing the packages takes most of a child's time. On Linux a server process does it once and forks a child for each
 job, and those children ask the same server for children of their own; elsewhere each child is a new process. Either way
 a child works in a folder: it reads "job" there and writes "answer", and what it prints goes to "out" and "err".
-
-Children in the jail are forked from servers of their own, which know none of this process's variables.
 """
 
 import atexit
@@ -20,9 +18,7 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .. import jail
 from ._limits import used_by
-from ._server import LINES
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server waits with
 STARTING = 120  # seconds within which a server has imported everything
@@ -33,22 +29,19 @@ LOCK = threading.Lock()
 
 
 @contextmanager
-def start(folder: Path, environment: dict, jailed: bool = False):
+def start(folder: Path, environment: dict):
     """A child that does the job in that folder under those environment variables; it is ended when the context is.
 
-    `jailed`: that folder is its jail. The child has `look()`, what `used_by` says of it, `stand()`, which lets it write
-    where its threads are, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status,
-    negative for a signal.
+    The child has `look()`, what `used_by` says of it, `stand()`, which lets it write where its threads are,
+    `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative for a signal.
     """
     child = None
-    with suppress(OSError, ValueError, KeyError):  # where no server can be had
+    with suppress(OSError, ValueError):  # where no server can be had
         try:
-            child = Forked(folder, environment, jailed) if FORKS else None
+            child = Forked(folder, environment) if FORKS else None
         except ConnectionError:  # the server was ended from outside, and its socket is left
-            socket_of(environment, jailed).unlink(missing_ok=True)
-            child = Forked(folder, environment, jailed)
-    if child is None and jailed:
-        raise jail.NoJail("no process could be started for the jail; is this machine out of memory or processes?")
+            socket_of(environment).unlink(missing_ok=True)
+            child = Forked(folder, environment)
     child = child or NewProcess(folder, environment)
     try:
         yield child
@@ -56,20 +49,20 @@ def start(folder: Path, environment: dict, jailed: bool = False):
         child.end()
 
 
-def start_server(environment: dict, jailed: bool = False) -> None:
+def start_server(environment: dict) -> None:
     """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
-    if FORKS and LINES not in os.environ:
+    if FORKS:
         with suppress(OSError):  # then children are new processes
-            server_for(environment, jailed)
+            server_for(environment)
 
 
-def server_for(environment, jailed):
+def server_for(environment):
     """The socket of the server for children under those variables. Raises OSError where none can be had.
 
     The server is a process that has imported the helpers, and forks a child for each request that comes to its socket.
     """
     with LOCK, socket.socket(socket.AF_UNIX) as listener:
-        place = socket_of(environment, jailed)
+        place = socket_of(environment)
         if place.exists():
             return place
         new = f"{place}.{os.getpid()}"
@@ -82,7 +75,7 @@ def server_for(environment, jailed):
             stdin=subprocess.PIPE,  # its end is the server's
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=environment | (dict.fromkeys(jail.IN_FOLDER, os.devnull) if jailed else {}),
+            env=environment,
             pass_fds=[listener.fileno()],
             start_new_session=True,  # an interrupt is meant for this process
         )
@@ -91,65 +84,30 @@ def server_for(environment, jailed):
     return place
 
 
-def socket_of(environment, jailed=False):
+def socket_of(environment):
     """Where the server listens that has imported the packages of this Python under those variables.
 
     The folder is that of this process's ancestors, if they have one: a child that has a kernel tried shares theirs.
     """
     if not os.path.isdir(os.environ.get(FOLDER, "")):
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
-    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"], jailed
+    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"]
     return Path(os.environ[FOLDER], hashlib.sha256(repr(packages).encode()).hexdigest()[:16])
-
-
-def connected(environment, jailed):
-    """A socket to the server for children under those variables; from within the jail by a line."""
-    if LINES in os.environ:
-        line = json.loads(os.environ[LINES])[environment["NUMBA_ENABLE_CUDASIM"]]
-        here, there = socket.socketpair()
-        with there, socket.socket(fileno=os.dup(line)) as server:
-            socket.send_fds(server, [b"\n"], [there.fileno()])
-        return here
-    server = socket.socket(socket.AF_UNIX)
-    try:
-        server.connect(str(server_for(environment, jailed)))
-    except BaseException:
-        server.close()
-        raise
-    return server
-
-
-def lines_into(folder, environment):
-    """{value of NUMBA_ENABLE_CUDASIM: a line, for a child in that jail, to the server of it}, of those that run."""
-    lines = {}
-    for simulated in ("0", "1"):
-        variables = environment | {"NUMBA_ENABLE_CUDASIM": simulated}
-        if socket_of(variables, True).exists():
-            lines[simulated], there = socket.socketpair()
-            with there, connected(variables, True) as server:
-                socket.send_fds(server, [b"\n"], [there.fileno()])
-                server.sendall(json.dumps({"line": str(folder)}).encode() + b"\n")
-    return lines
 
 
 class Forked:
     """A child that the server has forked."""
 
-    def __init__(self, folder, environment, jailed):
-        self.status, self.heard = None, b""
-        self.server, lines = connected(environment, jailed), {}
+    def __init__(self, folder, environment):
+        self.status, self.heard, self.server = None, b"", socket.socket(socket.AF_UNIX)
+        request = {
+            "folder": str(folder),
+            "environment": {FOLDER: os.environ.get(FOLDER, "")} | environment,
+            "directory": os.getcwd(),
+            "path": sys.path,
+        }
         try:
-            lines = lines_into(folder, environment) if jailed else {}
-            request = {
-                "folder": str(folder),
-                "jail": str(folder) if jailed else None,
-                "lines": list(lines),
-                "environment": {FOLDER: os.environ.get(FOLDER, "")} | environment,
-                "directory": str(folder) if jailed else os.getcwd(),
-                "path": sys.path,
-            }
-            if LINES not in os.environ:
-                socket.send_fds(self.server, [b"\n"], [line.fileno() for line in lines.values()])
+            self.server.connect(str(server_for(environment)))
             self.server.sendall(json.dumps(request).encode() + b"\n")
             self.pid = self.said("pid", STARTING)
             if self.pid is None or self.pid <= 1:
@@ -157,9 +115,6 @@ class Forked:
         except BaseException:  # without an asker, the child is ended
             self.server.close()
             raise
-        finally:
-            for line in lines.values():
-                line.close()
 
     def said(self, word, seconds):
         """What the server sends behind that word; None if that takes longer. Raises ValueError for another word."""
@@ -184,8 +139,8 @@ class Forked:
         """What `used_by` says of it."""
         with suppress(OSError, ValueError):
             self.server.sendall(b"look\n")
-            return self.said("looked", STARTING) or (0.0, 0.0, 0, 0)
-        return 0.0, 0.0, 0, 0
+            return self.said("looked", STARTING) or (0.0, 0.0, 0)
+        return 0.0, 0.0, 0
 
     def stand(self):
         """Let it write where its threads are."""
@@ -205,8 +160,6 @@ class Forked:
         """End it, if it has not ended, and whatever it started."""
         with suppress(ProcessLookupError, PermissionError):  # a child that has ended may have left others behind
             os.killpg(self.pid, signal.SIGKILL)
-        with suppress(OSError):  # from within the jail no signal goes out, but the server ends what nobody asks for
-            self.server.shutdown(socket.SHUT_WR)
         self.wait(STARTING)
         self.server.close()
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.classroom.homework import keeps_budgets
 from helpers.judge import ANSWERS, check_answer
 from helpers.ladder import ceil_div
 
@@ -538,30 +537,3 @@ def test_an_answer_that_ends_python_is_a_finding():
 def test_an_unknown_exercise_lists_the_exercises():
     with pytest.raises(ValueError, match="there are: multiply_adds"):
         check_answer("sector", len)
-
-
-@pytest.mark.parametrize("choice", [(128, 64, 32), (64, 128, 32), (96, 85, 32), (96, 80, 32)])
-def test_sizes_within_the_budgets_of_page_05_are_right(choice):
-    assert keeps_budgets(dict(zip(("BM", "BN", "TM"), choice, strict=True)))
-
-
-@pytest.mark.parametrize(
-    "choice, said",
-    [
-        (dict(BM=64, BN=64, TM=16), "33,554,432 loads"),
-        (dict(BM=64, BN=64, TM=32), "33,554,432 loads"),
-        (dict(BM=128, BN=64, TM=16), "512 threads"),
-        (dict(BM=128, BN=64, TM=64), "64 sums"),
-        (dict(BM=128, BN=128, TM=32), "512 threads"),
-        (dict(BM=128, BN=128, TM=64), "64 sums"),
-        (dict(BM=256, BN=32, TM=32), "37,748,736 loads"),
-        (dict(BM=128, BN=62, TM=32), "26,214,400 loads"),
-        (dict(BM=128, BN=64), "a dict of BM, BN and TM"),
-        (dict(BM=128, BN=64, TM=32, BK=64), "a dict of BM, BN and TM"),
-        ((128, 64, 32), "a dict of BM, BN and TM"),
-        ({}, "a dict of BM, BN and TM"),
-    ],
-)
-def test_sizes_beyond_the_budgets_of_page_05_are_named(choice, said):
-    report = keeps_budgets(choice)
-    assert not report and said in repr(report)

@@ -15,16 +15,16 @@ from helpers.sandbox.child import in_child, wait_patiently
 class Clock:
     """A machine of one's own: each look at the child takes a second, of which the child computes a share."""
 
-    def __init__(self, share, ends_after=None, others=0, others_share=0.0, waits=False):
+    def __init__(self, share, ends_after=None, others=0, others_share=0.0):
         self.now, self.share, self.ends_after = 0.0, share, ends_after
-        self.others, self.others_share, self.waits = others, others_share, waits
+        self.others, self.others_share = others, others_share
 
     def wait(self, seconds):
         self.now += 1
         return self.ends_after is not None and self.now * (self.share or 1) >= self.ends_after
 
     def look(self):
-        return self.now * self.share, self.now * self.others_share, self.others, int(self.now) * self.waits
+        return self.now * self.share, self.now * self.others_share, self.others
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,10 @@ def test_what_a_child_has_started_computes_for_it(monkeypatch, share, ended, by)
     assert (wait_patiently("a kernel", clock, 60) is None) == ended and clock.now == pytest.approx(by, abs=1)
 
 
-@pytest.mark.parametrize("errand, ends_after, ended, by", [(1, 300, 1, 300), (0, 300, 0, 60), (1, None, 0, 1200)])
-def test_an_errand_may_wait_for_a_child_that_a_server_forked_but_not_for_ever(
-    monkeypatch, errand, ends_after, ended, by
-):
-    clock = Clock(share=0.0, ends_after=ends_after, waits=True)
+def test_a_child_that_hardly_computes_is_not_waited_for_for_ever(monkeypatch):
+    clock = Clock(share=0.01)
     monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    found = wait_patiently("a kernel", clock, 60, bool(errand))
-    assert (found is None) == bool(ended) and clock.now == pytest.approx(by, abs=1)
+    assert wait_patiently("a kernel", clock, 60).kind == "hang" and clock.now == 60 * children.LONGER
 
 
 @pytest.mark.parametrize("crowd, stopped", [(children.MOST, False), (children.MOST + 1, True)])
@@ -90,20 +86,16 @@ def test_computing_is_counted_in_seconds_of_this_process():
     while time.process_time() - start < 0.3:
         pass
     assert 0.2 < used_by(os.getpid())[0] - before < 0.6
-    assert used_by(2**22 + 1) == (0.0, 0.0, 0, 0)
+    assert used_by(2**22 + 1) == (0.0, 0.0, 0)
 
 
-UNREADABLE = [
-    *((False, answer) for answer in (b"", pickle.dumps((list("many"), []))[:20], b"no", pickle.dumps(1))),
-    *((True, answer) for answer in (b"", b"{}", b"[1, [2]]", b"[" * 9999, pickle.dumps((1, [])))),
-    (True, b"[1, []]" + b" " * children.LARGEST),
-]
+UNREADABLE = [b"", pickle.dumps((list("many"), []))[:20], b"no", pickle.dumps(1)]
 
 
-@pytest.mark.parametrize("errand, answer", UNREADABLE)
-def test_an_answer_that_cannot_be_read_is_a_crash(errand, answer, tmp_path):
+@pytest.mark.parametrize("answer", UNREADABLE)
+def test_an_answer_that_cannot_be_read_is_a_crash(answer, tmp_path):
     (tmp_path / "answer").write_bytes(answer)
-    value, findings = children.read_answer(tmp_path / "answer", errand)
+    value, findings = children.read_answer(tmp_path / "answer")
     assert value is None and [f.kind for f in findings] == ["crash"]
     assert "cannot be read" in findings[0].message
 

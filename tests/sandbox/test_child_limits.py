@@ -8,8 +8,8 @@ import time
 import psutil
 import pytest
 
-from helpers import check, cuda_kernel
-from helpers.sandbox import apart, process
+from helpers import check, cuda_kernel, opencl_kernel
+from helpers.sandbox import in_child, process
 
 KERNEL = """
 import os
@@ -39,7 +39,7 @@ def test_a_bomb_in_a_kernel_costs_a_verdict(kind):
         assert "MemoryError" in report.findings[0].message
 
 
-def leave_an_orphan(errand):
+def leave_an_orphan(job):
     """A task that ends at once, and leaves a process behind that would run for ever."""
     pid = os.fork()
     if pid == 0:
@@ -48,7 +48,7 @@ def leave_an_orphan(errand):
     return pid
 
 
-def limits_here(errand):
+def limits_here(job):
     import resource
 
     return [resource.getrlimit(n)[0] for n in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)]
@@ -58,7 +58,7 @@ def limits_here(errand):
 @pytest.mark.parametrize("forks", [True, False] if process.FORKS else [False], ids=lambda f: "forked" if f else "new")
 def test_what_a_child_leaves_behind_is_ended(monkeypatch, forks):
     monkeypatch.setattr(process, "FORKS", forks)
-    pid = apart(leave_an_orphan, "a test", 30, trust=True).value
+    pid = in_child(opencl_kernel("naive"), leave_an_orphan, 30).value
     for _ in range(100):  # init reaps it
         if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
             return
@@ -68,7 +68,7 @@ def test_what_a_child_leaves_behind_is_ended(monkeypatch, forks):
 
 @posix
 def test_a_child_has_limits_and_this_process_has_none_of_them():
-    data, file, core = apart(limits_here, "a test", 30, trust=True).value
+    data, file, core = in_child(opencl_kernel("naive"), limits_here, 30).value
     assert 0 < data <= 12 * 2**30 and file == 2**30 and core == 0
     import resource
 

@@ -7,15 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
 from helpers import devices, opencl_kernel
-from helpers.sandbox import Errand, Job, apart, in_child, prepare, process
+from helpers.sandbox import Job, in_child, process
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.job import packed
 from helpers.sandbox.process import start_server
@@ -119,27 +117,6 @@ def test_two_children_at_once_come_from_one_server(tmp_path):
 @forks
 def test_a_forked_child_does_not_look_for_garbage_in_what_its_server_imported():
     assert in_child(opencl_kernel("naive"), frozen).value > 10_000
-
-
-def servers_below(errand):
-    """A task: the server that it was forked from, and the server that a child of its own is forked from, by dialect."""
-    found = [os.getppid()]
-    for simulated in (True, False):
-        environment = child_environment(simulated)
-        with tempfile.TemporaryDirectory() as name:
-            (Path(name) / "job").write_bytes(packed(Errand(sleep_on, {"seconds": 1000})))
-            with process.start(Path(name), environment) as child:
-                found.append(psutil.Process(child.pid).ppid())
-    return found
-
-
-@forks
-def test_a_child_of_a_child_comes_from_the_servers_that_are_there_already():
-    """To import the packages takes seconds, and a class has many answers."""
-    prepare(simulated=False)
-    servers = {psutil.Process(pid).pid for pid in (apart(servers_below, "a test", 60, trust=True).value)}
-    first, own, compiling = apart(servers_below, "a test", 60, trust=True).value
-    assert first == own != compiling and servers == {own, compiling}
 
 
 @forks

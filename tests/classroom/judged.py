@@ -20,21 +20,23 @@ TEXTS = {"10.1": "mine"}  # where it is not the name of what says "your turn"
 
 
 def verdict(label, answer):
-    """(state, what its cell shows) for the solution with those edits, or with that text in the place of the stub's."""
+    """(state, what its cell shows) for the solution with those edits, or for that text, in the exercise's own cell."""
     stub, solution = BOTH[label]
     if isinstance(answer, dict):
         for old, new in answer.items():
             assert old in solution, old
             solution = solution.replace(old, new)
-        return shown(label, solution)
+        if not (own := parsed(solution)):
+            return shown(label, solution)
+        answer = "\n".join(ast.unparse(statement) for statement in own if binds(statement))
     stubs = ast.parse(stub).body
-    if not any(binds(statement) for statement in parsed(answer)):
+    if not any(map(binds, parsed(answer))):
         turn = [s for s in stubs if "your turn" in ast.get_source_segment(stub, s) and binds(s)]
         answer = f'{TEXTS.get(label) or binds(turn[0]).pop()} = """{answer}"""'
-    mine = set().union(*(binds(statement) for statement in parsed(answer)))
+    mine = set().union(*map(binds, parsed(answer)))
     at = next(n for n, statement in enumerate(stubs) if binds(statement) & mine)
-    pieces = [ast.unparse(statement) for statement in stubs if not binds(statement) & mine]
-    return shown(label, "\n".join([*pieces[:at], answer, *pieces[at:]]))
+    pieces = ["" if binds(s) and binds(s) <= mine else ast.unparse(s) for s in stubs]
+    return shown(label, "\n".join([*pieces[: at + 1], answer, *pieces[at + 1 :]]))
 
 
 def parsed(text):

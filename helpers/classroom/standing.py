@@ -20,9 +20,10 @@ from .exercises import EXERCISES
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
 ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]  # of two copies of a page, the better verdict counts
+LABELS = {cell: label for label, cell in EXERCISES.items()}
 VERDICTS = {"✓": DONE, "✗": TRIED, "…": NOT_YET}  # what a line of a verdict begins with
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
-LARGEST = 20_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
+LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
 DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
@@ -179,13 +180,15 @@ def verdicts(path: Path, below: Path | None = None) -> dict[str, tuple[str, str]
 
 
 def exercise_of(cell: dict, source: str) -> str | None:
-    """The number of the exercise whose stub this cell is: by its id, or by the mark that outlives an editor's own ids.
+    """The number of the exercise whose stub this cell is: by its mark, or by its id. None for any other.
 
-    None for any other cell.
+    The mark outlives an editor that gives cells ids of its own.
     """
-    cell_id = cell.get("id") or cell.get("metadata", {}).get("id")  # Colab keeps it there
-    marked = [line.strip().removeprefix(MARK).strip() for line in source.splitlines() if MARK in line]
-    return next((label for label in EXERCISES if EXERCISES[label] == cell_id or label in marked), None)
+    if MARK in source:
+        marked = (line.strip().removeprefix(MARK).strip() for line in source.splitlines() if MARK in line)
+        if label := next((number for number in marked if number in EXERCISES), None):
+            return label
+    return LABELS.get(str(cell.get("id") or cell.get("metadata", {}).get("id")))  # Colab keeps it there
 
 
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:

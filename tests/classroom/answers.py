@@ -550,7 +550,8 @@ def panel_step(me, k0, k1, left, top):
         "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},
         "mad": {"fma(b_reg[j], a_reg, acc[i][j])": "mad(a_reg, b_reg[j], acc[i][j])"},
         "another rung": """
-my_source = opencl_kernel("tiled").source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
+my_source = opencl_kernel("tiled").source
+my_source = my_source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
 my_rung = opencl_kernel(my_source, like="tiled", TILE=4)
 """,
     },

@@ -208,7 +208,7 @@ HOSTILE = {
     "odd data": (page_of("", [{"output_type": "display_data", "data": []}]), "it is no notebook; ask for it again"),
     "empty": ("", "it is empty; ask for it again"),
     "deep": ("[" * 100_000, "it is not JSON: perhaps it was cut off; ask for it again"),
-    "huge": (" " * (LARGEST + 1), "a file of 20 MB: clear its outputs and save it again"),
+    "huge": (" " * (LARGEST + 1), "a file of 10 MB: clear its outputs and save it again"),
     "bytes": (b"\xff\xfe\x00", "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"),
     "another page": ('{"cells": []}', "no cell of an exercise is in it"),
 }

@@ -100,7 +100,8 @@ def test_without_mpi_one_line_says_what_adds_it(lacks, monkeypatch, capsys):
     if lacks == "mpiexec":
         monkeypatch.setattr(devices, "mpiexec", lambda: None)
     else:
-        monkeypatch.setattr(devices, "version", {"mpi4py": None}.get)
+        version = devices.version
+        monkeypatch.setattr(devices, "version", lambda name: None if name == "mpi4py" else version(name))
     with pytest.raises(RunFailed, match=r"^MPI is not installed\. .*\bmany\b"):
         mpirun(2, "-c", "")
     assert many.have("MPI") == (False,) and capsys.readouterr().out == f"{needs.lack('engines')}\n"
@@ -209,6 +210,7 @@ def test_a_line_that_is_shown_for_a_terminal_does_what_it_says(line, tmp_path):
     for name, X in zip("AB", (A, B), strict=True):
         np.save(tmp_path / "FOLDER" / f"{name}.npy", X)
     (tmp_path / "hosts").write_text("one.cluster\ntwo.cluster\n")  # both are this machine: fork in place of ssh
+    (tmp_path / ".venv").symlink_to(sys.prefix)
     bins = [str(Path(program).parent) for program in (sys.executable, devices.mpiexec())]
     paths = dict(PATH=os.pathsep.join([*bins, os.environ["PATH"]]), PYTHONPATH=devices.python_path())
     command = shlex.split(re.sub(r"-n \d+", "-n 4", re.sub(r"-ppn \d+", "-ppn 2", line)))

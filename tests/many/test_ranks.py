@@ -127,6 +127,12 @@ def test_a_rank_that_is_killed_ends_all():
     assert not left_running()
 
 
+def test_a_rank_that_leaves_without_a_word_is_noticed():
+    """MPICH's Hydra was reported to lose such a status (pmodels/mpich 7057)."""
+    with pytest.raises(RunFailed, match=r"exit status is 3"):
+        mpirun(2, "-c", "from mpi4py import MPI; import os; os._exit(3)", limit=60)
+
+
 def test_a_run_without_end_is_ended():
     with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: it had not ended after 1 s, which is its limit="):
         mpirun(2, "-c", "while True: pass", limit=1)

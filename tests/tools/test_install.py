@@ -336,14 +336,3 @@ def test_main_says_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["install.py"])
     assert install.main() == 1
     assert capsys.readouterr().err == "Not installed: no space.\n"
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-@pytest.mark.parametrize("python, installs", [(sys.executable, False), ("/gone/python3", True)])
-def test_make_lab_installs_again_where_the_python_of_its_venv_is_gone(python, installs, tmp_path):
-    """So after an upgrade of the system's Python, though the stamp says that all is installed."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").symlink_to(python)
-    (tmp_path / "lab.stamp").touch()
-    shown = subprocess.run(["make", "-n", "lab", f"VENV={tmp_path}"], cwd=ROOT, capture_output=True, text=True)
-    assert ("tools/install.py" in shown.stdout) == installs and "tools/lab.py" in shown.stdout, shown

@@ -30,13 +30,18 @@ def verdict(label, answer):
             return shown(label, solution)
         answer = "\n".join(ast.unparse(statement) for statement in own if binds(statement))
     stubs = ast.parse(stub).body
-    if not any(map(binds, parsed(answer))):
+    if not names_of(answer) & names_of(stub):  # the text of a kernel's part, Python or not
         turn = [s for s in stubs if "your turn" in ast.get_source_segment(stub, s) and binds(s)]
         answer = f'{TEXTS.get(label) or binds(turn[0]).pop()} = """{answer}"""'
-    mine = set().union(*map(binds, parsed(answer)))
-    at = next(n for n, statement in enumerate(stubs) if binds(statement) & mine)
-    pieces = ["" if binds(s) and binds(s) <= mine else ast.unparse(s) for s in stubs]
-    return shown(label, "\n".join([*pieces[: at + 1], answer, *pieces[at + 1 :]]))
+    mine, rest, pieces = names_of(answer), parsed(answer), []
+    for n, statement in enumerate(stubs):
+        if not binds(statement) & mine:
+            pieces.append(statement)
+            continue
+        later = bound(stubs[n + 1 :])
+        while rest and (binds(statement) & bound(rest) or not later & bound(rest)):
+            pieces.append(rest.pop(0))
+    return shown(label, "\n".join(map(ast.unparse, pieces)))
 
 
 def parsed(text):
@@ -46,22 +51,33 @@ def parsed(text):
     return []
 
 
+def names_of(text):
+    """The names that the statements of a text give a value."""
+    return bound(parsed(text))
+
+
+def bound(statements):
+    return set().union(*map(binds, statements))
+
+
 def binds(statement):
     """The names that a statement outside functions gives a value."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return {one.asname or one.name for one in statement.names}
+    if isinstance(statement, ast.For):  # it counts
+        return set()
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def above(label, source):
     """The statements of the page that the cell needs, of the cells down to its stub: of all of a page only those."""
     tree, found = ast.parse(source), []
-    wanted = names_in(tree) - set().union(*map(binds, tree.body))
+    wanted = names_in(tree) - bound(tree.body)
     for cell in reversed(cells_down_to(label)):
         for statement in reversed(ast.parse(cell).body):
-            if binds(statement) & wanted and not isinstance(statement, ast.For):
+            if binds(statement) & wanted:
                 wanted |= names_in(statement)
                 found.insert(0, ast.unparse(statement))
     return "\n".join(found)

@@ -34,7 +34,7 @@ def test_a_product_is_right_at_ragged_shapes_and_at_whole_tiles(numbers, shape):
 FAULTS = {
     "no mask along K": ("(row < M) & (k[None, :] < K)", "row < M", "out of bounds", "behind the end of A"),
     "no mask along M": ("(row < M) & (k[None, :] < K)", "k[None, :] < K", "out of bounds", "behind the end of A"),
-    "no mask of the store": ("mask=(row < M) & (col < N))\n", "mask=row < M)\n", "race", "writes C["),
+    "no mask of the store": ("mask=(row < M) & (col < N))", "mask=row < M)", "race", "writes C["),
     "a wrong stride": ("k[:, None] * N + col", "k[:, None] * (N - 1) + col", "wrong numbers", "is outside the bound"),
     "the last tile left out": ("range(0, K, BK)", "range(0, K - BK, BK)", "wrong numbers", "is outside the bound"),
     "sums begun anew": ("tl.dot(a, b, acc,", "tl.dot(a, b, acc * 0,", "wrong numbers", "is outside the bound"),

@@ -617,6 +617,15 @@ class Blocks:
         for to, result in zip(op.to, matrices(rows, op.function), strict=True):
             self.write(to, index, result.reshape(-1))
 
+    def store_matrices(self, op, number, lanes):
+        """`stmatrix`: thread n of a warp names row n % 8 of matrix n // 8, and gives a word of each matrix."""
+        index, given = self.index(lanes), op.of[1:]
+        words = np.stack([self.full(one, lanes, index).reshape(-1, WARP) for one in given], axis=1)
+        rows = matrices(words.reshape(-1, 8, 4), op.function)[0].reshape(-1, 4)
+        naming = lanes[self.slots[lanes] % WARP < 8 * len(given)]
+        cells, place = self.reach(replace(op, act="store", of=op.of[:1]), number, naming, rows)
+        cells[place] = rows
+
     def move_fragment(self, op, number, lanes):
         """`wmma.load` and `wmma.store`: each thread moves its part of a matrix, some numbers of a line at a time."""
         index, thread = self.index(lanes), self.slots[lanes] % WARP

@@ -88,7 +88,7 @@ ATOMIC = {
     "inc": lambda before, most: before + 1 if before < most else 0,
     "dec": lambda before, most: before - 1 if 0 < before <= most else most,
 }
-WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "movmatrix", "elect", "mma", "wmma")  # and bar.warp
+WARP_WIDE = ("shfl", "vote", "match", "redux", "ldmatrix", "stmatrix", "movmatrix", "elect", "mma", "wmma")
 BARRIER_VOTES = {  # of how many of a block's threads it holds, and of how many there are
     ("popc", "u32"): lambda many, every: many,
     ("and", "pred"): lambda many, every: many == every,
@@ -355,6 +355,8 @@ class Decoded:
             )
             does = negated.function
             return replace(negated, instruction=instruction, function=lambda *values: does(*values[:-1], ~values[-1]))
+        if name[0] == "selp" and texts[-1].startswith("!"):
+            return self.step(instruction, name, (texts[0], texts[2], texts[1], texts[3][1:]))
         if name[0] == "setp" and "|" in texts[0]:
             function, of, _ = operation(instruction)
             to = self.operands(re.split(r"\s*\|\s*", texts[0]), ("pred", "pred"))
@@ -599,14 +601,16 @@ class Decoded:
                 raise LookupError
             to, of = (self.operands((text,), name[3:]) for text in texts[:2])
             return step("across", REDUCTIONS[name[2]], to, of, texts[2])
-        if name[0] == "ldmatrix" and name[1:3] == ("sync", "aligned") and name[-1] == "b16":
+        if name[0] in ("ldmatrix", "stmatrix") and name[1:3] == ("sync", "aligned") and name[-1] == "b16":
             words = set(name[3:-1]) - {"shared", "shared::cta"}  # a generic address names a place of shared memory, too
             many = {"x1": 1, "x2": 2, "x4": 4}.get(next((word for word in words if word[0] == "x"), ""), 0)
-            to = vector(texts[0])
-            if words - {"trans", f"x{many}"} != {"m8n8"} or len(to) != many:
+            place, held = texts if name[0] == "stmatrix" else reversed(texts)
+            if words - {"trans", f"x{many}"} != {"m8n8"} or len(vector(held)) != many:
                 raise LookupError
-            (of, offset), to = self.address(texts[1]), self.operands(to, ("b32",) * many)
-            return step("load_matrices", "trans" in words, to, (of,), kind="shared load", type="b32", size=4,
+            (where, offset), held = self.address(place), self.operands(vector(held), ("b32",) * many)
+            does = "load" if name[0] == "ldmatrix" else "store"
+            to, of = (held, (where,)) if does == "load" else ((), (where, *held))
+            return step(f"{does}_matrices", "trans" in words, to, of, kind=f"shared {does}", type="b32", size=4,
                         space="shared", offset=offset, width=16)  # fmt: skip
         if name[:3] == ("mma", "sync", "aligned") and name[4:6] == ("row", "col") and name[6:] == ("f64",) * 4:
             rows, _, depth = (

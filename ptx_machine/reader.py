@@ -34,7 +34,7 @@ OPERAND = re.compile(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+")
 REGISTERS = re.compile(r"\.reg\s*(?:\.v(?P<vector>[24])\s*)?\.(?P<type>\w+)\s+(?P<names>[%\w$<>, ]+)$")
 PARAMETER = re.compile(r"\.param\b.*?(?P<name>[\w$%]+)\s*(?:\[\d*\])?$")
 INSTRUCTION = re.compile(r"(?:@\s*(?P<negated>!?)\s*(?P<guard>[%\w$]+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)$")
-PLACE = re.compile(r"\.loc (?P<file>\d+) (?P<line>\d+)")
+PLACE = re.compile(r"\.loc (\d+) (\d+)(?: (\d+))?(?:.*\binlined_at (\d+) (\d+) (\d+))?")  # twice file, line and column
 NAME = re.compile(r"(?<![\w$%@.])[%$A-Za-z_][\w$%@.]*")  # of a register, label, array or parameter, in an operand
 PLACES = {"shared": "shared", "local": "local", "const": "constant", "global": "variables"}  # in a `Program`
 
@@ -131,9 +131,12 @@ class Text:
 def read_text(text: str) -> Text:
     """All of a text. What is not known in it is kept as a fault of the function or array that it belongs to."""
     kernels, functions, outside, reading, source, target = {}, {}, Program("", {}, {}, False), None, 0, ""
+    lines = {}  # {place of any file: line of the first file, which is the kernel's own, or 0}
     for line, kind, statement in statements(text):
         if place := PLACE.match(statement):
-            source = int(place["line"]) if place["file"] == "1" else 0  # the first file is the kernel's own
+            here, caller = place.group(1, 2, 3), place.group(4, 5, 6)
+            own = here if here[0] == "1" else caller
+            source = lines[here] = int(own[1]) if own[0] == "1" else lines.get(caller, 0)
         elif kind == "line":
             target = statement.replace(",", " ").split()[1] if statement.startswith(".target") else target
         elif kind == "head":
@@ -196,9 +199,17 @@ def parameters(text):
 
 
 def declare(program, statement, line):
-    """Take the declaration of an array into the program; anything else is left out."""
+    """Take the declaration of an array into the program; anything else is left out.
+
+    One that is `.extern` and stands in the same text as well is one array.
+    """
     if array := ARRAY.match(statement):
-        getattr(program, PLACES[array["space"]]).append(declared(array, line))
+        made, arrays = declared(array, line), getattr(program, PLACES[array["space"]])
+        same = [one for one in arrays if one.name == made.name]
+        if same and "extern" not in array["before"]:
+            arrays.remove(same[0])
+        if not same or "extern" not in array["before"]:
+            arrays.append(made)
 
 
 # ------------------------------------------------------------------------------------------ numbers

@@ -91,6 +91,7 @@ ROWS = {  # group: rows (forms, operands of each, checked against); [a|b] is a c
         ("set.[eq|ltu].f16.f16", "h,h,h", MANUAL),
         ("set.[eq|ltu].[f16x2|u32].f16x2", "r,r,r", MANUAL),
         ("selp.[b16|b32|b64|f32|f64]", "d,a,b,p", NUMPY),
+        ("selp.[s32|u32]", "d,a,b,!p", "what an RTX 3090 gave, as published"),
         ("slct.[u32|f32|b64].s32", "D,A,B,r", NUMPY),
     ],
     "Conversions": [
@@ -144,6 +145,7 @@ ROWS = {  # group: rows (forms, operands of each, checked against); [a|b] is a c
         ("activemask.b32", "r", MANUAL),
         ("elect.sync", "r|p,-1", MANUAL),
         ("ldmatrix.sync.aligned.m8n8.x1[|.trans].shared.b16", "{r},[r]", MANUAL),
+        ("stmatrix.sync.aligned.m8n8.x1[|.trans].shared.b16", "[r],{r}", MANUAL),
         ("movmatrix.sync.aligned.m8n8.trans.b16", "r,r", MANUAL),
         ("mbarrier.init.shared.b64", "[r],32", MANUAL),
         ("mbarrier.arrive[|.expect_tx].shared.b64", "q,[r],1", MANUAL),

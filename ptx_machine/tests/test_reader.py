@@ -126,6 +126,21 @@ def test_lines_of_the_source_are_kept_for_the_kernels_own_file():
     ]
 
 
+@pytest.mark.parametrize(
+    "places, line",
+    [
+        (".loc 1 7 3, function_name $name, inlined_at 1 30 5", 7),  # of the kernel's own file
+        (".loc 2 9 3, function_name $name+4, inlined_at 1 30 5", 30),
+        (".loc 2 9 3, function_name $name, inlined_at 1 30 5\n.loc 3 4 1, function_name $name, inlined_at 2 9 3", 30),
+        (".loc 3 4 1, function_name $name, inlined_at 2 9 3", 0),
+    ],
+)
+def test_what_is_inlined_from_another_file_has_the_line_that_calls_it(places, line):
+    text = KERNEL.replace("BODY", f"{places}\nst.global.u32 [%rd1+4], 5;")
+    run = ptx_machine.run(text, (1,), (1,), [np.zeros(1, np.int32)])
+    assert [one.source for one in run.findings] == [line]
+
+
 MOVES = {  # what a thread does, and what the bytes at its pointer are then
     "halves of a register": (
         "mov.u32 %r1, 0x89ABCDEF; mov.b32 {%rs1, %rs2}, %r1; mov.b32 %r2, {%rs2, %rs1}; st.global.u32 [%rd1], %r2;",

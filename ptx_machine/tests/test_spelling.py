@@ -118,6 +118,11 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "mad.lo.u32 %r2,%r2,1000,%r3;",
         [99097] * 4,
     ),
+    "declared before it is there": (
+        ".extern .global .b32 g[2];\n.global .u64 where[1]={generic(g)};\n.global .b32 g[2]={1, 42};\n.extern .global .b32 g[2];",
+        "ld.global.u64 %rd3,[where]; ld.global.u32 %r2,[%rd3+4];",
+        [42] * 4,
+    ),
     "parts of an address": (
         ".global .b32 g[2]={1, 42};\n.global .b8 where[8]={0xFF(g),0xFF00(g),0xFF0000(g),0xFF000000(g),0xFF00000000(g),"
         "0xFF0000000000(g),0xFF000000000000(g),0xFF00000000000000(g)};",

@@ -339,6 +339,40 @@ def test_matrices_are_loaded_as_the_manual_has_it(many, transposed):
     assert {one.kind for one in run.findings} == {"race"}
 
 
+@pytest.mark.parametrize("many", [1, 2, 4])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_matrices_are_stored_as_the_manual_has_it(many, transposed):
+    """Thread n names row n % 8 of matrix n // 8; it gives elements 2 * (n % 4) and the next of row n // 4 of each."""
+    rng = np.random.default_rng(7)
+    rows = rng.permutation(32)  # where the row goes that thread n names
+    given = rng.permutation(1 << 16)[: 32 * 2 * many].astype(np.uint16).reshape(32, 2 * many)
+    words = np.concatenate([given.view(np.uint32), rows[:, None].astype(np.uint32)], axis=1)
+    body = f"""
+        mov.u32 %r10, tile;
+        shl.b32 %r11, %r{many}, 4;
+        add.s32 %r11, %r10, %r11;
+        shl.b32 %r12, %r50, 4;
+        add.s32 %r12, %r10, %r12;
+        mov.u32 %r13, 0;
+        st.shared.v4.b32 [%r12], {{%r13, %r13, %r13, %r13}};
+        bar.sync 0;
+        stmatrix.sync.aligned.m8n8.x{many}{".trans" * transposed}.shared.b16
+            [%r11], {{{", ".join(f"%r{n}" for n in range(many))}}};
+        bar.sync 0;
+        ld.shared.v4.b32 {{%r20, %r21, %r22, %r23}}, [%r12];"""
+    run, got = together(body, words, 4, ".shared .align 16 .b8 tile[512];")
+    assert run
+    expected = np.zeros((32, 8), np.uint16)
+    for matrix in range(many):
+        whole = given[:, 2 * matrix : 2 * matrix + 2].reshape(8, 8)
+        expected[rows[8 * matrix : 8 * matrix + 8]] = whole.T if transposed else whole
+    assert np.array_equal(got, expected.view(np.uint32))
+    store = next(one for one in run.requests if one.text.startswith("stmatrix"))
+    assert (store.memory, store.act, store.bytes) == ("shared", "store", many * 128) and store.instructions == 1
+    run, _ = together(body.replace("bar.sync 0;\n        ld", "ld"), words, 4, ".shared .align 16 .b8 tile[512];")
+    assert {one.kind for one in run.findings} == {"race"}
+
+
 def test_a_warp_that_is_not_whole_multiplies_no_matrices():
     words = np.zeros((32, 10), np.uint32)
     body = """
@@ -359,6 +393,7 @@ def test_a_warp_that_is_not_whole_multiplies_no_matrices():
         "mma.sync.aligned.m16n8k8.row.col.f32.f64.f64.f32 {%r0}, {%r1}, {%r2}, {%r3}",
         "ldmatrix.sync.aligned.m8n16.x1.shared.b16 {%r0}, [%r1]",
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r1]",
+        "stmatrix.sync.aligned.m16n8.x1.shared.b8 [%r1], {%r0}",
         "shfl.sync.left.b32 %r0, %r1, 1, 31, -1",
         "shfl.down.b32 %r0, %r1, 1, 31",
         "redux.sync.mul.u32 %r0, %r1, -1",

@@ -99,7 +99,7 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
         (["bench", "--size", "0"], "1 or more"),
-        (["bench", "--size", "1000000"], "Multiply a block of rows"),
+        (["bench", "--size", "1000000"], "Choose smaller sizes"),
         (["bench", "--json", "no/such/folder/x.json"], "No such file"),
         (["bench", "--dialect", "openCL2"], "unknown dialect 'openCL2'. Do you mean OpenCL?"),
         (["bench", "--rounds", "0"], "rounds=0 does not do; give a whole number from 1 to 1000."),

@@ -16,6 +16,7 @@ from .reader import NAME, Array, Instruction, Program, PTXError, int_of, read_te
 
 FUNCTIONS = 1 << 57  # addresses of functions
 DEEPEST = 64  # calls of a function within calls of it
+read_once = functools.lru_cache(maxsize=8)(read_text)  # for the next kernel of the same text
 BUILT_IN = {"vprintf": "nop", "__assertfail": "trap", "__assert_fail": "trap"}  # no text is printed
 PLACE = re.compile(r"\[\s*(?P<name>[\w$%.@]+)\s*(?:\+\s*(?P<offset>\w+))?\s*\]")
 
@@ -25,7 +26,7 @@ def read_ptx(text: str, kernel: str | None = None) -> Program:
 
     Raises PTXError, with the line, for what it cannot read, and where it does not hold that kernel.
     """
-    whole = read_text(text)
+    whole = read_once(text)
     kernels = whole.kernels
     if not kernels:
         raise PTXError("this PTX has 0 kernels: no function in it is an .entry.")

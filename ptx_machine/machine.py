@@ -356,49 +356,52 @@ class Blocks:
             self.arrived.setdefault(int(self.barrier[lane]), []).append(self.done(lane, now))
         return lanes
 
-    def release_named(self):
-        """The same as `release`, for barriers with numbers: those pass for which enough threads have come."""
-        lanes = self.everyone[:0]
-        for some in self.waiting.values():
-            lanes = self.merged(lanes, some)
-        at, alive = self.barrier[lanes], self.how_many_stay()
+    def complete(self, lanes):
+        """Where those who wait, `lanes`, have all come whom their barrier waits for; bool (n,)."""
+        alive = self.how_many_stay()
+        if not self.launch.program.named:
+            here = np.bincount(self.block_of[lanes], minlength=self.blocks.size)
+            return (here == alive)[self.block_of[lanes]]
+        at = self.barrier[lanes]
+        come = self.how_many_came(at)
+        return come[at] >= np.where(self.expected[lanes], self.expected[lanes], alive[self.block_of[lanes]])
+
+    def how_many_came(self, at):
+        """How many threads have come to each barrier, where `at` says at which they wait; int64."""
         come = np.bincount(at, minlength=self.blocks.size * BARRIERS)
         for barrier, clocks in self.arrived.items():
             come[barrier] += len(clocks)
-        wanted = np.where(self.expected[lanes], self.expected[lanes], alive[self.block_of[lanes]])
-        full = come[at] >= wanted
-        if not full.any():
-            first = min(self.waiting)
-            lane = self.waiting[first][0]
-            barrier, block = self.barrier[lane], self.block_of[lane]
-            text = (
-                f"{come[barrier]} of {self.expected[lane] or alive[block]} threads have come to barrier "
-                f"{barrier % BARRIERS} of block {self.spell_block(block)}, and no more do"
-            )
-            self.launch.find("divergent barrier", first, text, lanes.size)
-            full[:] = True
-        now, passing = self.launch.tick(min(self.waiting)), {}
-        going = np.zeros(self.lanes, bool)
-        going[lanes[full]] = True
-        for barrier in np.unique(at[full]).tolist():
+        return come
+
+    def look_for_missing_named(self):
+        """Find that nobody else comes to a barrier with a number."""
+        first = min(self.waiting)
+        lanes = self.waiting[first]
+        barrier, block = self.barrier[lanes[0]], self.block_of[lanes[0]]
+        some = np.concatenate([*self.waiting.values()])
+        text = (
+            f"{self.how_many_came(self.barrier[some])[barrier]} of "
+            f"{self.expected[lanes[0]] or self.how_many_stay()[block]} threads have come to barrier "
+            f"{barrier % BARRIERS} of block {self.spell_block(block)}, and no more do"
+        )
+        self.launch.find("divergent barrier", first, text, some.size)
+
+    def pass_named(self, lanes, now):
+        """Let lanes know what their barriers order, where these have numbers."""
+        at, alive = self.barrier[lanes], self.how_many_stay()
+        for barrier in np.unique(at).tolist():
             some = lanes[at == barrier]
             block = barrier // BARRIERS
-            if some.size == (self.launch.threads if self.expected[some[0]] else alive[block]):  # a whole block
+            wanted = int(self.expected[some[0]])
+            if some.size == (self.launch.threads if wanted else alive[block]):  # a whole block
                 self.passed[some] = now
                 self.launch.order.together(int(self.blocks[block]))
             else:
                 arrived = self.arrived.get(barrier, [])
-                many = int(wanted[at == barrier][0]) - some.size  # those who came again came for the next time
+                many = (wanted or alive[block]) - some.size  # those who came again came for the next time
                 done = [*arrived[:many], *(self.done(lane, now) for lane in some.tolist())]
                 self.arrived[barrier] = arrived[many:]
                 self.launch.order.together(int(self.blocks[block]), self.threads[some].tolist(), done)
-            self.rounds[some] += 1
-        for number, some in list(self.waiting.items()):
-            passing[number], left = some[going[some]], some[~going[some]]
-            del self.waiting[number]
-            self.arrive(self.waiting, number, left)
-        self.pass_by(passing)
-        return True
 
     def how_many_stay(self):
         """How many threads of each block have not left; (blocks,) int64."""
@@ -421,32 +424,45 @@ class Blocks:
     def release(self):
         """No lane can go on: let those at barriers pass, and look whether threads are missing there.
 
-        Returns whether any lane waited.
+        Where threads step aside, barriers that nobody is missing at come first. Returns whether any lane waited.
         """
-        if self.meeting:
-            number = min(self.meeting)
-            lanes = self.meeting.pop(number)
-            text = f"{self.who(lanes[0])} waits here for threads of its warp that do not come"
-            self.launch.find("divergent barrier", number, text, lanes.size)
-            self.arrive(self.ready, number + 1, lanes)
-            return True
-        if not self.waiting:
+        if not self.waiting and not self.meeting:
             return False
-        if self.launch.program.named:
-            return self.release_named()
+        lanes, named = self.everyone[:0], self.launch.program.named
+        for some in self.waiting.values():
+            lanes = self.merged(lanes, some)
+        full = None if lanes.size == self.staying and not named else self.complete(lanes)  # None: all of them
+        if full is not None and not full.any():
+            full = None
+            if self.meeting:
+                number = min(self.meeting)
+                lanes = self.meeting.pop(number)
+                text = f"{self.who(lanes[0])} waits here for threads of its warp that do not come"
+                self.launch.find("divergent barrier", number, text, lanes.size)
+                self.arrive(self.ready, number + 1, lanes)
+                return True
+            if named:
+                self.look_for_missing_named()
         passing, now = self.waiting, self.launch.tick(min(self.waiting))
         self.waiting = {}
-        lanes = self.everyone[:0]
-        for some in passing.values():
-            lanes = self.merged(lanes, some)
-        if len(passing) > 1 or lanes.size < self.staying:
-            self.look_for_missing(passing)
-        self.pass_by(passing)
-        self.passed[lanes] = now
+        if full is not None and not full.all():
+            going = np.zeros(self.lanes, bool)
+            going[lanes[full]] = True
+            for number, some in passing.items():
+                passing[number] = some[going[some]]
+                self.arrive(self.waiting, number, some[~going[some]])
+            lanes = lanes[full]
+        if named:
+            self.pass_named(lanes, now)
+        else:
+            if len(passing) > 1 or lanes.size < self.staying:
+                self.look_for_missing(passing)
+            self.passed[lanes] = now
+            if self.launch.program.orders:
+                for block in np.unique(self.block_of[lanes]):
+                    self.launch.order.together(int(self.blocks[block]))
         self.rounds[lanes] += 1
-        if self.launch.program.orders:
-            for block in np.unique(self.block_of[lanes]):
-                self.launch.order.together(int(self.blocks[block]))
+        self.pass_by(passing)
         return True
 
     def look_for_missing(self, passing):

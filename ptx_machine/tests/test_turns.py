@@ -42,6 +42,13 @@ L: setp.ge.u32 %p1, %r3, %r1; @%p1 bra S; atom.global.cas.b32 %r3, [%rd1], %r3, 
 S: shfl.sync.down.b32 %r4|%p2, %r1, 1, 31, -1; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
 st.global.u32 [%rd3+4], %r4;"""
 
+# The first thread of each block waits for the block before, the others for that thread; blocks stand at two barriers.
+IN_A_ROW = """
+setp.ne.u32 %p1, %r1, 0; setp.eq.or.u32 %p1, %r2, 0, %p1; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2;
+@%p1 bra S;
+L: atom.global.add.u32 %r3, [%rd3+-4], 0; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;
+S: WAIT; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 ret; atom.global.add.u32 %r4, [%rd3], 1;"""
+
 
 def ran(body, grid, block, size=64, **more):
     return ptx_machine.run(KERNEL.format(body=body), (grid,), (block,), [np.zeros(size, np.uint32)], **more)
@@ -62,6 +69,12 @@ def test_a_flag_and_a_look_back_reach_their_end(monkeypatch):
         for body in (LOOK_BACK, BACKWARDS):
             run = ran(body, 20, 32)
             assert run and sorted(run.arrays[0][:20].tolist()) == list(range(1, 21))
+
+
+@pytest.mark.parametrize("wait", ["bar.sync 0", "bar.warp.sync -1", "bar.sync 1, 64"])
+def test_who_waits_beside_a_thread_that_asks_for_a_flag_is_not_missed(wait):
+    run = ran(IN_A_ROW.replace("WAIT", wait), 4, 64)
+    assert run and run.arrays[0][:4].tolist() == [1, 1, 1, 1], run
 
 
 def test_a_shuffle_waits_for_threads_that_a_loop_keeps():

@@ -559,6 +559,7 @@ class NVVM:
 def stand_in() -> None:
     """Put what this file and `no_gpu` have in the place of NVIDIA's compiler and driver, once in a process."""
     let_llvm_compile()
+    let_arrays_be_aligned()
     let_unset_show()
     let_ptx_machine_run()
     let_arrays_stay_here()
@@ -586,6 +587,47 @@ def let_llvm_compile() -> None:
         begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
     dispatcher.CUDADispatcher.__init__ = begin_with_lines
+
+
+def let_arrays_be_aligned() -> None:
+    """Let the target that is built into Numba take `alignment` of shared and local arrays, as numba-cuda does."""
+    from numba import cuda
+    from numba.cuda import cudadecl, cudaimpl
+
+    if "alignment" in inspect.signature(cudaimpl._generic_array).parameters:
+        return
+    types, of_two = cudadecl.types, cudadecl.Cuda_array_decl.generic
+
+    def generic(self):
+        typed_as = of_two(self)
+
+        def typer(shape, dtype, alignment=None):
+            if alignment is None or isinstance(alignment, types.IntegerLiteral):
+                return typed_as(shape, dtype)
+
+        return typer
+
+    cudadecl.Cuda_array_decl.generic = generic
+
+    def aligned(make, array_of):
+        def lowered(context, builder, sig, args):
+            array = make(context, builder, sig.replace(args=sig.args[:2]), args[:2])
+            array_of(builder).align = sig.args[2].literal_value
+            return array
+
+        return lowered
+
+    def shared(builder):
+        return builder.module.globals[f"_cudapy_smem_{cudaimpl._unique_smem_id}"]
+
+    def local(builder):
+        made = [one for one in builder.function.entry_basic_block.instructions if one.name.startswith(LOCAL_ARRAY)]
+        return max(made, key=lambda one: int(one.name.removeprefix(LOCAL_ARRAY).lstrip(".") or 0))
+
+    for make, key, kinds in list(cudaimpl.registry.functions):
+        if key in (cuda.shared.array, cuda.local.array):
+            array_of = shared if key == cuda.shared.array else local
+            cudaimpl.lower(key, *kinds, types.IntegerLiteral)(aligned(make, array_of))
 
 
 def let_unset_show() -> None:

@@ -401,6 +401,42 @@ print(x.sum(), os.environ.get("NUMBA_ENABLE_CUDASIM"))
     assert said.stdout.split() == ["8.0", "None"], said.stderr
 
 
+WITHOUT_NUMBA_CUDA = """
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "NumbaCudaFinder"]
+import numpy as np, numba
+from helpers import cuda_kernel
+from helpers.launch import numba_internals as hooks
+from numba import cuda, float32
+assert cuda.__file__.startswith(numba.__path__[0]), cuda.__file__
+
+@cuda.jit
+def backwards(x):
+    odd = cuda.shared.array(3, float32)
+    held = cuda.shared.array(4, float32, alignment=16)
+    mine = cuda.local.array((2, 2), float32, alignment=8)
+    i = cuda.threadIdx.x
+    odd[i % 3], held[i] = 0, x[i]
+    cuda.syncthreads()
+    mine[1, 1] = held[3 - i]
+    x[i] = mine[1, 1]
+
+x = np.arange(4, dtype=np.float32)
+backwards[1, 4](x)
+assert x.tolist() == [3, 2, 1, 0], x
+assert ".align 16 .b8 _cudapy_smem_2[16]" in hooks.text_of(hooks.compiled_for(backwards, x))
+A, B = np.random.default_rng(1).random((2, 16, 16), np.float32)
+assert np.allclose(cuda_kernel("vectorized")(A, B), A @ B, rtol=1e-5)
+print("all right")
+"""
+
+
+def test_numbas_own_target_runs_where_numba_cuda_is_missing():
+    """As on macOS, for which numba-cuda has no wheels. It knows no alignment by itself."""
+    said = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA_CUDA], capture_output=True, text=True, timeout=600)
+    assert said.stdout == "all right\n", said.stderr
+
+
 # ---------------------------------------------------------------------------------------------------- reports of others
 
 

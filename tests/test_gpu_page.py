@@ -106,6 +106,7 @@ def judged(chromium, bare):
             f"""async ([one, stages]) => {{
                 {IMPORTS}
                 const gpu = await run.Gpu.open();
+                gpu.seconds = 200; // a busy machine is no fault of a kernel
                 try {{ return await judge.check(gpu, one, async () => {{}}, stages ?? undefined); }}
                 catch (error) {{ return {{ findings: [{{ kind: error.kind ?? String(error), ...error.detail }}] }}; }}
                 finally {{ gpu.close(); }}

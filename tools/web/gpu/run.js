@@ -3,7 +3,7 @@
 // Behind each matrix, inside its buffer, lies a guard: WebGPU clamps what reaches beyond a buffer, and would hide it.
 export const GUARD = 1 << 16;
 export const CANARY = Math.fround(-6.2831853e37); // what C is full of before a launch; no sum of ours is so large
-const SECONDS = 10; // that any wait may take; browsers end a GPU's process that is busy for longer
+const SECONDS = 10; // that a wait may take, by default; browsers end a GPU's process that is busy for longer
 const ROUNDS = 20000; // of one loop, in a check: no loop of a kernel needs so many at the sizes that are checked
 const LONGEST = 0.1; // seconds a launch, at most: so says the size that is chosen
 const LARGEST = 4096; // three such matrices fit the least that a buffer holds anywhere
@@ -71,6 +71,7 @@ export class Gpu {
   constructor(adapter, device) {
     const { vendor, architecture, description, isFallbackAdapter } = adapter.info ?? {};
     this.device = device;
+    this.seconds = SECONDS;
     this.name = description || [vendor, architecture].filter(Boolean).join(" ");
     this.software = isFallbackAdapter ?? /swiftshader|llvmpipe/i.test(this.name);
     this.clock = device.features.has("timestamp-query") ? "stamps" : "wall";
@@ -85,7 +86,7 @@ export class Gpu {
   }
 
   /** What the promise brings; Trouble if the device is lost first, or the time is over: then the device goes, too. */
-  async settled(promise, seconds = SECONDS) {
+  async settled(promise, seconds = this.seconds) {
     let timer;
     const late = new Promise((_, refuse) => {
       timer = setTimeout(() => refuse(new Trouble("slow", { seconds })), 1000 * seconds);

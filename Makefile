@@ -33,7 +33,7 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=judge, or ROOM=judge/sums.py
 	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
 
-# Without Kernel Tuner, which wants NumPy 2: so the oldest NumPy is tested.
+# Without the extras: so the oldest versions of what the course itself needs are tested.
 lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks in both dialects, page 02
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q uv

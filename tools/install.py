@@ -27,11 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOCK = ROOT / ".venv.lock"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-GIGABYTES = 2.1  # the extra `lab` on Linux x86-64, unpacked; elsewhere it is less
+GIGABYTES = 1.8  # the extra `lab` on Linux x86-64, unpacked; elsewhere it is less
 SPEAKS_EVERY = 5  # seconds
 # What each extra brings, and the megabytes that it downloads on Linux x86-64.
 EXTRAS = {
-    "lab": ("JupyterLab, and all that the pages need but what follows", 540),
+    "lab": ("JupyterLab, and all that the pages need but what follows", 470),
     "cuda13": ("NVIDIA's compiler, for pages 07, 09, 10, 17 and 18, and what Numba needs of an NVIDIA GPU", 220),
     "cuda12": ("the same, for a driver older than CUDA 13", 220),
     "many": ("MPI and Dask, for page 15", 18),

@@ -3,9 +3,9 @@
     python tools/sizes.py           a line for each page
     python tools/sizes.py 03 04     those whose names begin so
 
-Words are those of the prose, without hints, solutions' paragraphs and addresses; code is counted in cells and lines,
-without the set-up cell and solutions; brackets are sentences or asides in round brackets; pages are references to other
-pages of the course.
+Words are those of the prose, without hints, solutions' paragraphs, blocks of code and addresses; code is counted in
+cells and lines, without the set-up cell and solutions; brackets are sentences or asides in round brackets; pages are
+references to other pages of the course.
 """
 
 import re
@@ -33,7 +33,7 @@ WORDS = 18_000  # of pages 00 to 16 together, at most
 def size_of(notebook, number: str) -> Size:
     """The `Size` of a notebook with that number, such as "03"."""
     prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    prose = re.sub(r"<details>.*?</details>", "", prose, flags=re.DOTALL)
+    prose = re.sub(r"<details>.*?</details>|^```.*?^```", "", prose, flags=re.DOTALL | re.MULTILINE)
     prose = re.sub(r"!?\[!\[[^\]]*\]\([^)]*\)\]\([^)]*\)", "", prose)  # badges
     linked = re.sub(r'\]\(([^)"]*)[^)]*\)', lambda found: f"] {found[1]} ", prose)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose)

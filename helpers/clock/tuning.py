@@ -1,40 +1,46 @@
 """Looks for a step's best parameters on this machine, within a budget of seconds.
 
-The space and its restrictions are in `ladder`. OpenCL kernels are built, checked and timed by Kernel Tuner, CUDA
-kernels by a short loop; both go through the space in the same order. What seems best is then timed against the
-defaults, in turns, and kept only if that comparison's verdict is "ahead".
+The ladder says which values are worth trying, and which points can run. `search` goes through them, in every dialect
+alike. The fastest point is then timed against the defaults, in turns, and kept only if that comparison says "ahead".
 """
 
 import functools
+import random
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import ladder
-from ..devices import Device
-from ..ladder import Step
+from ..judge.reference import wrong_for
 from ..launch import dialect as dialect_called
-from ..launch import kept, sizes
+from ..launch import draw, kept, sizes
 from ..launch.given import takes
 from ..sandbox import ProgressBar
+from . import timing
 from .contests import Comparison, compare
-from .kernel_tuner import search_with_kernel_tuner
-from .search import Tried, search_with_a_loop
+from .timing import measure
 
-SEARCHING = 0.7  # of the budget; the rest is for timing the best few in turns
-FINALISTS = 3  # at most, while the budget lasts
+SEARCHING = 0.7  # of the budget; the rest is for the fastest point against the defaults, in turns
+POINT_SECONDS = 0.1  # of launches that a point's rate is the median of
+Tried = tuple[dict, float | None, str]  # parameters, GFLOP/s or None, and then why it failed
 
 
 @dataclass(frozen=True)
 class Tuning:
     """What a search found.
 
+    step        the name of the step
+    dialect     the name of the dialect
     size        (M, N, K) of the product
-    best        the parameters to use: the winner's, or the defaults
-    tried       a tuple of (parameters, GFLOP/s, or None and then why it failed), in order, the defaults first
-    legal       points of the space that can run on the device
-    comparison  the winner against the defaults, in turns; None if it came to none
+    best        the parameters to use: those of the fastest point where it was ahead, else the defaults
+    default     the parameters that the step has on this device where none are given
+    tried       a tuple of (parameters, GFLOP/s, or None and then why it failed), in order
+    legal       points that can run on the device, the defaults among them
+    seconds     what the search and the comparison took
+    comparison  the fastest point against the defaults, in turns; None where it came to none
+    interrupted True where Ctrl-C cut the search or the comparison short
     found_on    the date of an earlier search that this one found in the cache, and did not repeat
     not_kept    why `parameters="tuned"` will not find what this search did; "" where it will
     """
@@ -43,7 +49,8 @@ class Tuning:
     dialect: str
     size: tuple[int, int, int]
     best: dict
-    tried: tuple = ()
+    default: dict
+    tried: tuple[Tried, ...] = ()
     legal: int = 0
     seconds: float = 0.0
     comparison: Comparison | None = None
@@ -59,47 +66,36 @@ class Tuning:
         return rates
 
     def __repr__(self):
-        text = f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "
+        lines = [f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "]
         if self.found_on:
-            kept_there = f"\n  kept      {ladder.spell(self.best)}\n  To search again, add again=True."
-            return f"{text}searched on {self.found_on}{kept_there}"
+            lines[0] += f"searched on {self.found_on}"
+            lines += [f"kept      {ladder.spell(self.best)}", "To search again, add again=True."]
+            return "\n  ".join(lines)
         failed = [(p, why) for p, rate, why in self.tried if rate is None]
-        text += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
-        text += f", {len(failed)} failed" * bool(failed) + ", interrupted" * self.interrupted
+        lines[0] += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+        lines[0] += (f", {len(failed)} failed" if failed else "") + (", interrupted" if self.interrupted else "")
         if failed:
             p, why = failed[0]
-            text += f"\n  failed    first with {ladder.spell(p)}: {why or 'no reason was given'}"
-        default = self.tried[0][0] if self.tried else self.best
-        text += f"\n  defaults  {ladder.spell(default)}"
-        if failed and len(failed) == len(self.tried):
-            text += "\n  No point ran and was right, the defaults included: nothing was found, and nothing is kept."
-        elif self.best == default:
-            text += "\n  Nothing was ahead of the defaults in every round. They stay."
-        else:
-            won, ratios = self.comparison, self.comparison.ratios
-            text += f"\n  best      {ladder.spell(self.best)}"
-            text += f"\n  in turns  {won.first.gflops:.3g} against {won.second.gflops:.3g} GFLOP/s, "
-            text += f"{won.ratio:.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
-        return text + f"\n  not kept: {self.not_kept}" * bool(self.not_kept)
+            lines.append(f"failed    first with {ladder.spell(p)}: {why or 'no reason was given'}")
+        lines += [f"defaults  {ladder.spell(self.default)}", *self.outcome()]
+        if self.not_kept:
+            lines.append(f"not kept: {self.not_kept}")
+        return "\n  ".join(lines)
 
-
-SEARCHES = {"CUDA": search_with_a_loop, "OpenCL": search_with_kernel_tuner, "WebGPU": search_with_a_loop}
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is searched: a step's parameters, on a device, for one size. `legal`: the points that can run there."""
-
-    rung: Step
-    dialect: str
-    device: Device
-    size: tuple[int, int, int]
-    default: dict
-    legal: list
-
-    def build(self, p: dict):
-        """The kernel with those parameters."""
-        return dialect_called(self.dialect).build(self.rung.name, **p)
+    def outcome(self) -> list[str]:
+        """The lines that say which point was the fastest, and what came of it."""
+        fastest = fastest_of(self.tried)
+        if fastest is None:
+            return ["No point ran and was right. Nothing was found, and nothing is kept."]
+        if fastest == self.default:
+            return ["fastest   the defaults. They stay."]
+        lines, c = [f"fastest   {ladder.spell(fastest)}"], self.comparison
+        if c is None:
+            return [*lines, "It was not compared with the defaults, so these stay."]
+        range_of_ratios = f"{c.ratio:.2f} times ({min(c.ratios):.2f} to {max(c.ratios):.2f})"
+        lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {range_of_ratios}")
+        kept_one = "It was ahead in every round" if c.verdict == "ahead" else f"It was {c.verdict}: the defaults stay"
+        return [*lines, f"{kept_one}."]
 
 
 @takes
@@ -113,9 +109,10 @@ def tune(
 ) -> Tuning:
     """Search for the step's best parameters on this machine, and keep them for `parameters="tuned"`. Returns `Tuning`.
 
-    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take. `space`:
-    {parameter: values} in place of the ladder's. What an earlier call found for that size is returned at once, unless
-    `again` is true. Interrupted, it times the best so far against the defaults; interrupted again, it keeps these.
+    `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
+    it may take. `space`: {parameter: values} in place of the ladder's and the defaults' values. `again`: whether to
+    search although the cache has what an earlier call found for that size; without it, that is returned at once.
+    Interrupted, it times the fastest so far against the defaults; interrupted again, it keeps these.
     Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
@@ -131,25 +128,39 @@ def tune(
     stored = {} if again or space is not None else kept.entry(rung, device, source)
     if stored.get("size") == list(size):
         date = str(stored.get("date", "an unknown day"))
-        return Tuning(step, one.name, size, stored["parameters"], found_on=date)
-    legal = ladder.points(rung, device, space)
+        return Tuning(step, one.name, size, stored["parameters"], default, found_on=date)
+    if space is None:
+        space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
+    points = [default, *(p for p in ladder.points(rung, device, space) if p != default)]
     one.build(step).refuse(*size)
-    start = time.perf_counter()
-    task = Task(rung, one.name, device, size, default, legal)
-    tried, interrupted = search(task, start, seconds)
-    best, comparison, cut = finals(task, tried, start + seconds, interrupted)
-    interrupted, took = interrupted or cut, time.perf_counter() - start
-    not_kept = ""
-    if any(rate is not None for _, rate, _ in tried):
-        ratio = round(comparison.ratio, 3) if comparison else None
+    build, start = functools.partial(one.build, rung.name), time.perf_counter()
+    with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as progress:
+
+        def each(tried):
+            best = max((rate or 0 for _, rate, _ in tried), default=0)
+            progress.update(time.perf_counter() - start, f"| {len(tried)} points, best {best:.3g} GFLOP/s")
+
+        rate = rates(build, size, default.get("INPUT", "float32"))
+        tried, interrupted = search(points, rate, start + SEARCHING * seconds, each)
+    fastest, comparison = fastest_of(tried), None
+    try:
+        if fastest not in (None, default):
+            comparison = compare(build(**fastest), build(**default), size)
+    except KeyboardInterrupt:
+        interrupted = True
+    took, not_kept = time.perf_counter() - start, ""
+    ahead = comparison is not None and comparison.verdict == "ahead"
+    best = fastest if ahead else default
+    if fastest:
+        ratio = round(comparison.ratio, 3) if ahead else None
         about = dict(date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
         try:
             kept.remember(rung, device, source, best, size, **about)
         except OSError as error:  # what was found is worth more than the file
             not_kept = str(error)
             warn_once(kept.path_of(rung, device).parent)
-    about = dict(legal=len(legal) + (default not in legal), interrupted=interrupted, not_kept=not_kept)
-    return Tuning(step, one.name, size, best, tuple(tried), seconds=took, comparison=comparison, **about)
+    about = dict(seconds=took, comparison=comparison, interrupted=interrupted, not_kept=not_kept)
+    return Tuning(step, one.name, size, best, default, tuple(tried), len(points), **about)
 
 
 @functools.cache
@@ -158,30 +169,53 @@ def warn_once(folder: Path) -> None:
     warnings.warn(f"what was found is not kept: {folder} cannot be written", stacklevel=3)
 
 
-def search(task: Task, start: float, seconds: float) -> tuple[list[Tried], bool]:
-    """What was tried in the search's share of the seconds since `start`, and whether it was interrupted."""
-    with ProgressBar(f"tuning {task.rung.name}", round(seconds), patience=0) as progress:
+def rates(build: Callable, size: tuple[int, int, int], inputs: str) -> Callable:
+    """Make the function that `search` calls: parameters -> GFLOP/s. It raises ValueError where the numbers are wrong.
 
-        def each(tried):
-            best = max((rate or 0 for _, rate, _ in tried), default=0)
-            progress.update(time.perf_counter() - start, f"| {len(tried)} points, best {best:.3g} GFLOP/s")
+    `build`: parameters -> a kernel. `size`: (M, N, K). `inputs`: the type that the kernel rounds A and B to.
+    """
+    A, B = draw(*size)
+    wrong = wrong_for(A, B, inputs)
+    time.sleep(timing.IDLE_SECONDS)  # the threads of NumPy's library spin for a while
 
-        return SEARCHES[task.dialect](task, start + SEARCHING * seconds, each)
+    def rate(p):
+        k = build(**p)
+        if wrong(k(A, B)).any():
+            raise ValueError("wrong numbers")
+        return measure(k, size, min(POINT_SECONDS, timing.LONG_ENOUGH), idle=False).gflops
+
+    return rate
 
 
-def finals(task: Task, tried: list[Tried], until: float, interrupted: bool) -> tuple[dict, Comparison | None, bool]:
-    """The best of those tried, or the defaults, its `Comparison` with them, and whether an interrupt cut this short."""
-    good = sorted((entry for entry in tried if entry[1]), key=lambda entry: -entry[1])
-    good = [p for p, _, _ in good[: FINALISTS + 1] if p != task.default][:FINALISTS]
-    won, cut = [], False
+def search(points: list[dict], rate: Callable, until: float, each: Callable) -> tuple[list[Tried], bool]:
+    """Try points until the time is over: by turns any one, and one that differs in one parameter from the best so far.
+
+    `points`: the defaults first; these are tried when half of the points, or half of the time, is behind, since the
+    first moments of a search are like no others. `rate`: parameters -> GFLOP/s, or an exception, which says why not.
+    `until`: a time of `time.perf_counter`. `each` is called with what was tried so far.
+    Returns what was tried, one point at least, and whether Ctrl-C ended it.
+    """
+    default, left, tried = points[0], random.sample(points[1:], len(points) - 1), []
+    middle, default_waits = (time.perf_counter() + until) / 2, True
     try:
-        for p in good[: 1 if interrupted else FINALISTS]:
-            comparison = compare(task.build(p), task.build(task.default), task.size)
-            if comparison.verdict == "ahead":
-                won.append((comparison.ratio, p, comparison))
-            if time.perf_counter() > until:
-                break
+        while (left or default_waits) and (not tried or time.perf_counter() < until):
+            if default_waits and (len(left) <= len(points) // 2 or time.perf_counter() >= middle):
+                p, default_waits = default, False
+            else:
+                best = fastest_of(tried) or default
+                near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
+                p = near[0] if near and len(tried) % 2 else left[0]
+                left.remove(p)
+            try:
+                tried.append((p, rate(p), ""))
+            except Exception as error:  # a point may ask too much of a device in ways that only its driver knows
+                tried.append((p, None, str(error).strip().partition("\n")[0]))
+            each(tried)
     except KeyboardInterrupt:
-        cut = True
-    best, comparison = max(won, key=lambda entry: entry[0])[1:] if won else (task.default, None)
-    return best, comparison, cut
+        return tried, True
+    return tried, False
+
+
+def fastest_of(tried: list[Tried]) -> dict | None:
+    """The parameters of the point with the highest rate; None where no point ran and was right."""
+    return max((entry for entry in tried if entry[1]), key=lambda entry: entry[1], default=(None,))[0]

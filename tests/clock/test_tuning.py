@@ -1,26 +1,24 @@
 """The search for parameters, and the cache that keeps what it found."""
 
-import dataclasses
 import errno
+import functools
 import os
 import random
 import sys
+import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pyopencl as cl
 import pytest
 
 from helpers import cuda_kernel, devices, files, forget_tuned, ladder, measure_ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.contests import ROUNDS
-from helpers.clock.kernel_tuner import search_with_kernel_tuner, spanned
-from helpers.clock.search import LAUNCHES, go_through, order, search_with_a_loop
-from helpers.launch import DIALECTS, KernelError, kept
+from helpers.clock.tuning import rates, search
+from helpers.launch import DIALECTS, kept
 from helpers.launch.resolve import Dialect
 
-search = sys.modules["helpers.clock.search"]
 DEVICE = devices.opencl_device()
 TILED = ladder.STEPS["tiled"]
 SMALL = dict(size=48, seconds=30, space={"TILE": (4, 8)})
@@ -35,7 +33,10 @@ def own_cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def rounds(monkeypatch):
-    """Set how the finalists fare against the defaults, with no clock; the last ratio is that of all further rounds."""
+    """Set how the fastest point fares against the defaults, with no clock; the last ratio is that of further rounds.
+
+    The smaller its tiles, the faster is a point.
+    """
 
     def set_ratios(*ratios):
         def compared(first, second, size):
@@ -46,57 +47,77 @@ def rounds(monkeypatch):
             return Comparison(*t, (*ratios, *ratios[-1:] * (ROUNDS - len(ratios))))
 
         monkeypatch.setattr(tuning, "compare", compared)
+        by_tile = lambda k, *_, **__: types.SimpleNamespace(gflops=100 - k.parameters["TILE"])  # noqa: E731
+        monkeypatch.setattr(tuning, "measure", by_tile)
 
     return set_ratios
 
 
-def test_every_point_comes_once_the_defaults_first_and_neighbours_of_the_best_by_turns():
-    legal = ladder.points(ladder.STEPS["register_1d"], DEVICE)
-    default, best = legal[5], legal[40]
-    random.seed(5)  # an order in which the best still has neighbours left
-    tried, turns = [], []
-    random.seed(1)  # in some orders all of the best point's neighbours come before it
-    for p in order(legal, default, tried):
-        turns.append(len(tried) % 2 and sum(p[name] != best[name] for name in p) == 1)
-        tried.append((p, 2.0 if p == best else 1.0, ""))
-    points = [p for p, *_ in tried]
-    assert points[0] == default and sorted(map(str, points)) == sorted(map(str, legal))
-    after = points.index(best) + 1
-    neighbours = [p for p in legal if sum(p[name] != best[name] for name in p) == 1]
-    odd = [points[i] for i in range(after, len(points)) if i % 2]
-    left = [p for p in neighbours if points.index(p) >= after]
-    assert all(p in neighbours for p in odd[: len([p for p in odd if p in left])]) and any(turns[after:])
-    even = [points[i] for i in range(after, len(points)) if i % 2 == 0]  # while neighbours are left, any point
-    assert not all(p in neighbours for p in even[: max(1, len(left) // 2)])
+def searched(points, rate, seconds=1e9):
+    """What `search` tried, and whether it was interrupted."""
+    return search(points, rate, time.perf_counter() + seconds, lambda tried: None)
+
+
+def neighbours(p, q):
+    """Whether two points differ in one parameter."""
+    return sum(p[name] != q[name] for name in p) == 1
+
+
+def test_every_point_comes_once_and_every_second_one_is_a_neighbour_of_the_best():
+    points, best = [{"a": a, "b": b} for a in range(6) for b in range(6)], {"a": 4, "b": 2}
+    random.seed(2)  # an order in which the best comes while neighbours of it are left
+    tried, interrupted = searched(points, lambda p: 2.0 if p == best else 1.0)
+    came = [p for p, *_ in tried]
+    assert not interrupted and sorted(map(str, came)) == sorted(map(str, points))
+    after, left = came.index(best) + 1, [p for p in points[1:] if neighbours(p, best)]
+    odd = [i for i in range(after, len(came)) if i % 2 and came[i] != points[0]]
+    left = [p for p in left if came.index(p) >= after]
+    assert len(left) >= 4 and sum(neighbours(came[i], best) for i in odd[: len(left)]) >= len(left) - 2
+    even = [came[i] for i in range(after, len(came)) if i % 2 == 0]  # while neighbours are left, any point
+    assert not all(neighbours(p, best) for p in even[:4])
+
+
+@pytest.mark.parametrize("seconds, place, count", [(1e9, 17, 36), (20, 10, 20), (0, 0, 1)])
+def test_the_defaults_come_when_half_of_the_points_or_of_the_time_is_behind(seconds, place, count, monkeypatch):
+    points, seen = [{"a": a} for a in range(36)], []
+    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: len(seen)))  # a second a point
+    tried, _ = search(points, lambda p: 1.0, seconds, seen.append)
+    assert [p for p, *_ in tried].index(points[0]) == place and len(tried) == count
 
 
 def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
     tried = [
         ({"a": 1, "b": b, "c": c}, rate, "") for b, c, rate in ((2, 1, 5.0), (2, 2, 7.0), (2, 3, 6.0), (3, 1, None))
     ]
-    found = tuning.Tuning("tiled", "OpenCL", (8, 8, 8), {}, tried=tuple(tried), legal=4, seconds=1.0)
+    found = tuning.Tuning("tiled", "OpenCL", (8, 8, 8), {}, {}, tried=tuple(tried), legal=4, seconds=1.0)
     assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
 def test_a_point_that_failed_without_a_word_is_told():
     tried = (({"TILE": 4}, None, ""), ({"TILE": 8}, 2.0, ""))
     found = tuning.Tuning(
-        "tiled", "OpenCL", (7, 8, 9), {"TILE": 4}, tried=tried, legal=5, seconds=1.6, interrupted=True
+        "tiled", "OpenCL", (7, 8, 9), {"TILE": 4}, {"TILE": 4}, tried=tried, legal=5, seconds=1.6, interrupted=True
     )
     assert repr(found).splitlines() == [
         "tiled (OpenCL), 7 x 8 x 9: 2 of 5 points tried in 2 s, 1 failed, interrupted",
         "  failed    first with TILE=4: no reason was given",
         "  defaults  TILE=4",
-        "  Nothing was ahead of the defaults in every round. They stay.",
+        "  fastest   TILE=8",
+        "  It was not compared with the defaults, so these stay.",
     ]
 
 
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     rounds(1.5, 1.2, 1.35)
     found = tune("tiled", **SMALL)
-    assert found.tried[0][0] == TILED.defaults_for(DEVICE) and len(found.tried) == found.legal == 3
+    assert TILED.defaults_for(DEVICE) == found.default and len(found.tried) == found.legal == 3
     assert all(rate > 0 and why == "" for _, rate, why in found.tried)
-    assert found.best["TILE"] in (4, 8) and "in turns" in repr(found) and "1.35 times (1.20 to 1.50)" in repr(found)
+    assert found.best == {"TILE": 4} and repr(found).splitlines()[1:] == [
+        f"  defaults  {ladder.spell(found.default)}",
+        "  fastest   TILE=4",
+        "  in turns  0.000221 against 0.000111 GFLOP/s, 1.35 times (1.20 to 1.50)",
+        "  It was ahead in every round.",
+    ]
     assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
     assert opencl_kernel("tiled").parameters == TILED.defaults_for(DEVICE)
     assert opencl_kernel("tiled", parameters="tuned", TILE=16).parameters == {"TILE": 16}
@@ -109,14 +130,14 @@ def test_what_was_not_ahead_in_every_round_by_more_than_equal_kernels_are_is_not
     rounds(*ratios)
     found = tune("tiled", **SMALL)
     assert found.best == TILED.defaults_for(DEVICE)
-    assert "Nothing was ahead of the defaults in every round" in repr(found)
+    assert "fastest   TILE=4" in repr(found) and "It was undecided: the defaults stay." in repr(found)
     assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
 
 
 def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(rounds, monkeypatch):
     rounds(1.5)
     first = tune("tiled", **SMALL)
-    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda *_: pytest.fail("it searched"))
+    monkeypatch.setattr(tuning, "search", lambda *_: pytest.fail("it searched"))
     second = tune("tiled", size=48)
     assert second.best == first.best and second.tried == () and "searched on 20" in repr(second)
     for again in (dict(size=48, again=True), dict(size=49), dict(size=48, space={"TILE": (4,)})):
@@ -124,142 +145,120 @@ def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(
             tune("tiled", **again)
 
 
-@pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
-def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(search, monkeypatch):
+def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(monkeypatch):
     right = DIALECTS["OpenCL"].source_of("tiled")
     # With tiles of 8, one element of C is wrong, and there is no kernel at all with tiles of 16.
     sums = "float acc = TILE == 8 && row == 1 && col == 2;\n#if TILE == 16\n    no such thing;\n#endif"
     planted = right.replace("float acc = 0.0f;", sums)
     assert planted != right
     monkeypatch.setattr(Dialect, "source_of", lambda self, name: planted)
-    legal = [{"TILE": n} for n in (4, 8, 16)]
-    task = tuning.Task(TILED, "OpenCL", DEVICE, (40, 33, 17), legal[0], legal)
-    tried, interrupted = search(task, float("inf"), lambda tried: None)
+    rate = rates(functools.partial(opencl_kernel, "tiled"), (40, 33, 17), "float32")
+    tried, interrupted = searched([{"TILE": n} for n in (4, 8, 16)], rate)
     outcome = {p["TILE"]: (rate, why) for p, rate, why in tried}
     assert not interrupted and outcome[4][0] > 0 and outcome[8] == (None, "wrong numbers")
     assert outcome[16][0] is None and outcome[16][1] not in ("", "wrong numbers")
+    assert tuning.fastest_of(tried) == {"TILE": 4}
 
 
 def test_a_point_that_failed_is_never_the_best_so_far(monkeypatch):
-    monkeypatch.setattr(search, "random", types.SimpleNamespace(shuffle=lambda points: None))
-    legal, tried, rates = [{"a": a, "b": b} for a in range(3) for b in range(3)], [], iter([None, 0.5, None])
-    for p in order(legal, legal[0], tried):
-        tried.append((p, next(rates, None), ""))
-    assert [tuple(p.values()) for p, *_ in tried[:4]] == [(0, 0), (0, 1), (0, 2), (1, 1)]  # beside (0, 1)
-    assert sorted(map(str, order(legal, legal[0], []))) == sorted(map(str, legal))
+    monkeypatch.setattr(tuning, "random", types.SimpleNamespace(sample=lambda points, count: list(points)))
+    points, found = [{"a": a, "b": b} for a in range(4) for b in range(4)], iter([None, 0.5, None])
+    tried, _ = searched(points, lambda p: next(found, None))
+    assert [tuple(p.values()) for p, *_ in tried[:4]] == [(0, 1), (0, 2), (0, 3), (1, 2)]  # beside (0, 2)
 
 
-def test_what_came_of_each_point_is_noted_until_the_time_is_over(monkeypatch):
-    legal, clock, seen = [{"TILE": n} for n in range(8)], iter([9.0, 10.0, 10.5]), []
-    monkeypatch.setattr(search, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
+def test_what_came_of_each_point_is_noted():
+    points, seen = [{"TILE": n} for n in range(3)], []
 
-    def attempt(p):
-        if p == legal[2]:
-            return 3.0, ""
+    def rate(p):
+        if p == points[0]:
+            return 3.0
         raise RuntimeError(" too much\nof\nit ")
 
-    tried, interrupted = go_through(legal, legal[2], attempt, 10.0, lambda tried: seen.append(len(tried)))
-    assert tried[0] == (legal[2], 3.0, "") and [entry[1:] for entry in tried[1:]] == [(None, "too much")] * 2
+    tried, interrupted = search(points, rate, time.perf_counter() + 1e9, lambda tried: seen.append(len(tried)))
+    outcome = {p["TILE"]: entry for p, *entry in tried}
+    assert outcome == {0: [3.0, ""], 1: [None, "too much"], 2: [None, "too much"]}
     assert seen == [1, 2, 3] and interrupted is False
 
 
 def test_an_interruption_ends_the_search_with_what_was_tried():
-    legal, rates = [{"TILE": n} for n in range(8)], iter([3.0])
-    tried, interrupted = go_through(
-        legal, legal[2], lambda p: (next(rates, None) or stop(), ""), float("inf"), lambda tried: None
-    )
-    assert tried == [(legal[2], 3.0, "")] and interrupted is True
+    found = iter([3.0])
+    tried, interrupted = searched([{"TILE": n} for n in range(8)], lambda p: next(found, None) or stop())
+    assert [rate for _, rate, _ in tried] == [3.0] and interrupted is True
 
 
 def stop():
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kind, together", [("GPU", 50), ("CPU", 1)])
-def test_the_loop_times_a_gpus_launches_in_batches(kind, together, monkeypatch):
-    seen, given = [], []
-
-    class Work:
-        """Each launch takes a millisecond, by the device's own clock; every third a little less."""
-
-        def launch(self):
-            return self.timed(1)
-
-        def timed(self, launches):
-            seen.append(launches)
-            return 0.001 if len(seen) % 3 else 0.000995
-
-        def download(self):
-            return "C"
-
-    kernel = types.SimpleNamespace(upload=lambda *operands: given.append(operands) or Work())
-    monkeypatch.setattr(tuning.Task, "build", lambda self, p: {4: kernel}[p["TILE"]])
-    monkeypatch.setattr(search, "wrong_for", lambda A, B, _: given.append((A, B)) or (lambda C: np.array(C != "C")))
-    device = dataclasses.replace(DEVICE, kind=kind)
-    task = tuning.Task(TILED, "CUDA", device, (50, 200, 100), {"TILE": 4}, [{"TILE": 4}])
-    [(_, rate, why)], _ = search_with_a_loop(task, float("inf"), lambda tried: None)
-    assert seen[-LAUNCHES:] == [together] * LAUNCHES and (rate, why) == (pytest.approx(2.0), "")
-    assert [X.shape for X in given[0]] == [(50, 100), (100, 200)] and given == [given[0]] * 2
-
-
-@pytest.mark.parametrize("search", [search_with_kernel_tuner, search_with_a_loop])
 @pytest.mark.parametrize("won", [True, False])
-def test_an_interruption_keeps_the_best_so_far_if_it_wins(search, won, monkeypatch, rounds):
+def test_an_interruption_keeps_the_fastest_so_far_if_it_wins(won, monkeypatch, rounds):
     rounds(1.5 if won else 0.5)
-    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
 
-    class Interrupting:
+    class Interrupting(Bar):
         def update(self, done, note):
             if note.startswith("| 3 "):
-                raise KeyboardInterrupt
+                stop()
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-    monkeypatch.setattr(tuning, "ProgressBar", lambda *_, **__: Interrupting())
-    monkeypatch.setattr(np, "median", lambda times, real=np.median: real(times) * random.random())
+    monkeypatch.setattr(tuning, "ProgressBar", Interrupting)
     found = tune("tiled", size=48, seconds=60, space={"TILE": (2, 4, 8, 16)})
     assert found.interrupted and len(found.tried) == 3 and ", interrupted" in repr(found)
-    rates = {str(p): rate for p, rate, _ in found.tried if p != found.tried[0][0]}
-    assert found.best == found.tried[0][0] if not won else rates[str(found.best)] == max(rates.values())
+    fastest = {"TILE": min(p["TILE"] for p, *_ in found.tried)}
+    assert found.best == (fastest if won else found.default)
     assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
 
 
-def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(monkeypatch):
-    seen = []
+class Bar:
+    """A bar that notes what it is told."""
 
-    class Bar:
-        def __init__(self, *what, **how):
-            seen.append((what, how))
+    def __init__(self, *what, **how):
+        self.seen = SEEN
+        SEEN[:] = [(what, how)]
 
-        def update(self, done, note):
-            seen.append((done, note))
+    def update(self, done, note):
+        self.seen.append((done, note))
 
-        def __enter__(self):
-            return self
+    def __enter__(self):
+        return self
 
-        def __exit__(self, *_):
-            pass
+    def __exit__(self, *_):
+        pass
 
-    def search(task, until, each):
-        assert until == 107.0  # seven tenths of the budget
+
+SEEN = []
+
+
+def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(rounds, monkeypatch):
+    rounds(1.0)
+
+    def search(points, rate, until, each):
+        assert until == 107.0 and points == [{"TILE": 32}, {"TILE": 4}, {"TILE": 8}]  # seven tenths of the budget
         each([({"TILE": 4}, None, "why")])
         each([({"TILE": 4}, None, "why"), ({"TILE": 8}, 31.26, "")])
-        return ["found"], False
+        return [({"TILE": 8}, 31.26, "")], False
 
     monkeypatch.setattr(tuning, "ProgressBar", Bar)
-    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: 103.0))
-    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", search)
-    task = tuning.Task(TILED, "OpenCL", DEVICE, (8, 8, 8), {"TILE": 4}, [])
-    assert tuning.search(task, 100.0, 10) == (["found"], False)
-    assert seen == [
+    clock = types.SimpleNamespace(perf_counter=lambda: 100.0, sleep=lambda seconds: None, strftime=time.strftime)
+    monkeypatch.setattr(tuning, "time", clock)
+    monkeypatch.setattr(tuning, "search", search)
+    found = tune("tiled", size=48, seconds=10, space={"TILE": (4, 8, 32)})
+    assert found.tried == (({"TILE": 8}, 31.26, ""),)
+    assert [
         (("tuning tiled", 10), dict(patience=0)),
-        (3.0, "| 1 points, best 0 GFLOP/s"),
-        (3.0, "| 2 points, best 31.3 GFLOP/s"),
-    ]
+        (0.0, "| 1 points, best 0 GFLOP/s"),
+        (0.0, "| 2 points, best 31.3 GFLOP/s"),
+    ] == SEEN
+
+
+@pytest.mark.parametrize("step", ["register_1d", "register_2d", "packed"])
+def test_the_defaults_and_their_values_are_in_each_space(step, monkeypatch):
+    """So a neighbour of the defaults, too, can be tried."""
+    given = []
+    monkeypatch.setattr(tuning, "search", lambda points, *_: (given.extend(points), ([], False))[1])
+    found = tune(step, size=64)
+    assert given[0] == found.default and found.legal == len(given) == len(set(map(str, given)))
+    beside = [p for p in given if neighbours(p, given[0])]
+    assert "BK" in {name for p in beside for name in p if p[name] != given[0][name]}
 
 
 def test_the_budget_ends_the_search():
@@ -304,7 +303,7 @@ def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, m
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
-    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", lambda *_: pytest.fail("it searched"))
+    monkeypatch.setattr(tuning, "search", lambda *_: pytest.fail("it searched"))
     with pytest.raises(ValueError, match=says):
         tune(**arguments)
 
@@ -314,12 +313,6 @@ def test_the_simulator_has_no_speed_to_tune_for():
     with pytest.raises(ValueError, match="in the simulator there is no speed to tune for"):
         tune("tiled", "CUDA")
     assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["simulator"]
-
-
-def test_a_missing_kernel_tuner_is_said_with_the_remedy(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "kernel_tuner", None)
-    with pytest.raises(KernelError, match="pip install kernel_tuner"):
-        tune("tiled", **SMALL)
 
 
 def test_the_way_back():
@@ -343,35 +336,40 @@ def test_another_word_than_tuned_is_refused(build):
 
 def test_the_first_reason_is_told_where_points_fail(rounds, monkeypatch):
     right = DIALECTS["OpenCL"].source_of("tiled")
-    monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("tiled(", "other("))
+    monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("acc = 0.0f", "acc = 1.0f"))
     found = tune("tiled", **SMALL)
     assert len(found.tried) == 3 and "3 of 3 points tried" in repr(found) and ", 3 failed" in repr(found)
-    default = ladder.spell(TILED.defaults_for(DEVICE))
-    assert f"failed    first with {default}: 'tiled' was not found" in repr(found)
-    assert "No point ran and was right" in repr(found) and "Nothing beat the defaults" not in repr(found)
+    assert f"failed    first with {ladder.spell(found.tried[0][0])}: wrong numbers" in repr(found)
+    assert repr(found).endswith("\n  No point ran and was right. Nothing was found, and nothing is kept.")
     assert kept.read(kept.path_of(TILED, DEVICE)) == {}, "defaults that failed are nothing to keep"
 
 
 def test_a_point_that_fails_is_told_beside_a_winner(rounds, monkeypatch):
     rounds(1.5)
-    search = tuning.SEARCHES["OpenCL"]
+    search = tuning.search
 
-    def with_a_failure(task, until, each):
-        tried, interrupted = search(task, until, each)
+    def with_a_failure(*given):
+        tried, interrupted = search(*given)
         return [*tried, ({"TILE": 64}, None, "too large for this driver")], interrupted
 
-    monkeypatch.setitem(tuning.SEARCHES, "OpenCL", with_a_failure)
+    monkeypatch.setattr(tuning, "search", with_a_failure)
     said = repr(tune("tiled", **SMALL))
     assert ", 1 failed" in said and "first with TILE=64: too large for this driver" in said and "in turns" in said
 
 
-def test_an_interrupt_while_the_finalists_compete_is_an_interrupt(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tuning, "compare", interrupted)
+def test_an_interrupt_in_the_second_contest_is_an_interrupt(rounds, monkeypatch):
+    rounds(1.5)
+    monkeypatch.setattr(tuning, "compare", lambda *_: stop())
     found = tune("tiled", **SMALL)
     assert found.interrupted and found.best == TILED.defaults_for(DEVICE)
+    assert "It was not compared with the defaults, so these stay." in repr(found)
+
+
+def test_defaults_that_are_the_fastest_stay_without_a_second_contest(rounds, monkeypatch):
+    rounds(1.5)
+    monkeypatch.setattr(tuning, "compare", lambda *_: pytest.fail("compared with themselves"))
+    found = tune("tiled", size=48, space={"TILE": (64,)})
+    assert found.best == found.default and repr(found).endswith("\n  fastest   the defaults. They stay.")
 
 
 @pytest.mark.parametrize("problem", ["full", "no folder"])
@@ -415,15 +413,3 @@ def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(round
         found = threads.submit(tune, "tiled", **SMALL).result()
     assert seen == {before} and (os.getcwd(), sys.stdout) == before
     assert [p["TILE"] for p, rate, _ in found.tried if rate is None] == [8] and os.listdir() == []
-
-
-def test_kernel_tuner_has_room_for_every_point():
-    """It tries no more points than its space has."""
-    from kernel_tuner.searchspace import Searchspace
-
-    for step in ladder.steps("OpenCL"):
-        rung = ladder.STEPS[step]
-        legal = ladder.points(rung, devices.opencl_device(None, tuple(rung.defaults)))
-        found = Searchspace(spanned(legal), [], 1)
-        assert {tuple(p.values()) for p in legal} <= {point[:-2] for point in found.list}
-        assert found.param_names == [*legal[0], "block_size_x", "block_size_y"]

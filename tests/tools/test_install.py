@@ -109,7 +109,7 @@ def test_no_builds_for_intels_macs(empty, monkeypatch):
 
 def test_too_little_space_is_said_before_anything_is_written(empty, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda where: types_free(1.4e9))
-    with pytest.raises(install.Failed, match=r"takes 2.1 GB in .*\.venv, and 1.4 GB are free"):
+    with pytest.raises(install.Failed, match=r"takes 1.8 GB in .*\.venv, and 1.4 GB are free"):
         install.refuse_what_cannot_work()
     assert not (empty / ".venv").exists()
     (empty / ".venv").mkdir()  # an install that goes on needs less

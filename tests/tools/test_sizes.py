@@ -15,7 +15,8 @@ def test_words_brackets_and_other_pages_are_those_of_the_prose():
     text = (
         '# 04 · Tiles\n\n[![A badge](x.svg)](https://a.b/c d)\n\nFour [words](glossary.md#word "a word") `k = 0` here '
         "(an aside) and `f(a, b)`; see page 03, pages 09 and 07, and [page 03](03_coalescing.ipynb).\n\n"
-        "<details><summary>A hint</summary>Not (at all) page 12.</details>\n\n```python\nsizes = [4, 16]  # no words, and no page 16\n```"
+        "<details><summary>A hint</summary>Not (at all) page 12.</details>\n\n"
+        "```python\nsizes = [4, 16]  # no words, and no page 16\n```"
     )
     size = size_of(page(v4.new_markdown_cell(text)), "04")
     assert (size.words, size.brackets, size.pages) == (22, 1, 3)

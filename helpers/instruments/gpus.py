@@ -1,23 +1,11 @@
-"""GPUs that the course predicts for. Nothing here was measured by us; each number has its source.
-
-What a multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities", and NVIDIA's cuda_occupancy.h.
-Multiprocessors, lanes, clocks and memory: NVIDIA's data sheets and the white papers of Volta, Turing, A100, GA102, Ada
-and Hopper, whose drawings show 4 or 8 load/store units in each quarter of a multiprocessor.
-`latency`, `l1_bytes` and `l2_bytes`: Luo and others, arXiv 2402.13499 (RTX 4090, A100, and H800, whose chip is the
-H100's); Jia and others, arXiv 1804.06826 (V100) and 1903.07486 (T4); github.com/markdewing/AI_kernels (V100's latency).
-The RTX 3070 and 3090, the A6000 and the A10 have no figures there: they are given the A100's latency, and 128 bytes.
-`round_cycles`: the T4's shared memory gave 57.6 bytes a cycle, half of a round (arXiv 1903.07486).
-`sustained`: cuBLAS at 4096, as published beside ladders, those of `published.py` and others.
-`matrix`: the dense tensor rates of the same data sheets and white papers, with float32 sums, over the clock and the
-multiprocessors: 125 TFLOPS (V100), 65 (T4), 312 and 156 in TF32 (A100), 71 and 35.6 (RTX 3090), 154.8 and 77.4 (A6000),
-125 and 62.5 (A10), 121 and 60 (L4), 165.2 and 82.6 (RTX 4090). GeForce cards do half with float32 sums. A warp's own
-products reach 62.9 % of the H100's peak of 989 at 1.83 GHz on average: Luo and others, arXiv 2402.13499 and 2501.12084.
-"""
+"""GPUs that the course predicts for, listed in gpus.toml with the source of each number, and what they keep at once."""
 
 import contextlib
 import math
 import re
-from dataclasses import dataclass, field, replace
+import tomllib
+from dataclasses import dataclass, field
+from importlib import resources
 
 from ptx_machine import WARP
 
@@ -25,8 +13,6 @@ from .. import devices
 from ..ladder import ceil_div
 from ..launch.given import takes
 from ..names import named
-
-KB, MB = 1024, 1024**2
 
 
 @dataclass(frozen=True)
@@ -61,14 +47,14 @@ class GPU:
     fma_lanes: int
     load_lanes: int
     l1_bytes: float
-    l2_bytes: float | None
     l2_size: int
     bytes_per_s: float
     latency: int
-    sustained: float | None
     warps: int
     blocks: int
     shared_bytes: int
+    l2_bytes: float | None = None
+    sustained: float | None = None
     shared_piece: int = 128
     reserved_bytes: int = 1024
     round_cycles: int = 1
@@ -81,29 +67,12 @@ class GPU:
         return 2 * self.sms * self.fma_lanes * self.clock
 
 
-# `matrix` of each: of TF32 half as many as of 16 bits.
-AMPERE, GEFORCE, WORKSTATION = ({"float16": many, "bfloat16": many, "tf32": many / 2} for many in (1024, 256, 512))
-HOPPER = {of: 0.629 * 2 * many for of, many in AMPERE.items()}  # what a warp's own products reach of it
-MATRIX = {"V100": {"float16": 512}, "T4": {"float16": 512}, "A100": AMPERE, "H100": HOPPER, "H200": HOPPER}
-MATRIX |= {name: GEFORCE for name in ("RTX 3070", "RTX 3090", "RTX 4080", "RTX 4090")}
-MATRIX |= {name: WORKSTATION for name in ("A6000", "A10", "L4")}
-GPUS = {
-    gpu.name: replace(gpu, matrix=MATRIX[gpu.name])
-    for gpu in [
-        GPU("T4", "sm_75", 40, 1.59e9, 64, 16, 58.8, 19.9, 4 * MB, 320e9, 434, 0.52, 32, 16, 64 * KB, 256, 0, 2),
-        GPU("V100", "sm_70", 80, 1.53e9, 64, 32, 108.3, 17.6, 6 * MB, 900e9, 460, 0.91, 64, 32, 96 * KB, 256, 0),
-        GPU("A100", "sm_80", 108, 1.41e9, 64, 32, 106.8, 18.6, 40 * MB, 2039e9, 466, 0.97, 64, 32, 164 * KB),
-        GPU("RTX 3070", "sm_86", 46, 1.725e9, 128, 16, 128, None, 4 * MB, 448e9, 466, 0.64, 48, 16, 100 * KB),
-        GPU("RTX 3090", "sm_86", 82, 1.695e9, 128, 16, 128, None, 6 * MB, 936e9, 466, 0.69, 48, 16, 100 * KB),
-        GPU("A6000", "sm_86", 84, 1.8e9, 128, 16, 128, None, 6 * MB, 768e9, 466, 0.60, 48, 16, 100 * KB),
-        GPU("A10", "sm_86", 72, 1.695e9, 128, 16, 128, None, 6 * MB, 600e9, 466, 0.42, 48, 16, 100 * KB),
-        GPU("L4", "sm_89", 58, 2.04e9, 128, 16, 121.2, None, 48 * MB, 300e9, 541, None, 48, 24, 100 * KB),
-        GPU("RTX 4080", "sm_89", 76, 2.505e9, 128, 16, 121.2, None, 64 * MB, 717e9, 541, 0.70, 48, 24, 100 * KB),
-        GPU("RTX 4090", "sm_89", 128, 2.52e9, 128, 16, 121.2, 13.3, 72 * MB, 1008e9, 541, 0.60, 48, 24, 100 * KB),
-        GPU("H100", "sm_90", 132, 1.98e9, 128, 32, 124.1, 29.9, 50 * MB, 3350e9, 479, 0.77, 64, 32, 228 * KB),
-        GPU("H200", "sm_90", 132, 1.98e9, 128, 32, 124.1, 29.9, 50 * MB, 4800e9, 479, None, 64, 32, 228 * KB),
-    ]
-}
+def read_toml(name: str) -> dict:
+    """What the TOML file of that name beside this one holds."""
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+GPUS = {name: GPU(name=name, **figures) for name, figures in read_toml("gpus.toml").items()}
 
 
 def in_words(names: list[str]) -> str:

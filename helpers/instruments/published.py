@@ -1,4 +1,4 @@
-"""Ladders that others measured and published, to hold the model against: float32, GFLOP/s, M = N = K = 4096."""
+"""Holds the model against ladders that others measured and published; published.toml has them, with their sources."""
 
 from dataclasses import dataclass
 
@@ -6,23 +6,12 @@ import numpy as np
 
 from ..launch import cuda_kernel
 from ..launch.given import takes
-from .gpus import gpu_called
+from .gpus import gpu_called, read_toml
 from .prediction import Prediction, predict
 
-SIZE = 4096  # M = N = K of all of them: where an older README says 4092, its program timed 4096, as the last one says
-# SGEMM_CUDA's sizes, with our names. Its kernels are others than ours: it has no guards; register_1d and register_2d
-# give a thread rows that lie side by side; register_2d reads B 16 bytes at a time; the last is its tiling by warps.
-SIZES = {
-    "naive": dict(BM=32, BN=32),
-    "coalesced": dict(BM=32, BN=32),
-    "tiled": dict(TILE=32),
-    "register_1d": dict(BM=64, BN=64, BK=8, TM=8),
-    "register_2d": dict(BM=128, BN=128, BK=8, TM=8, TN=8),
-    "vectorized": dict(BM=128, BN=128, BK=8, TM=8, TN=8),
-    "prefetched": dict(BM=128, BN=128, BK=16, TM=8, TN=4, WM=64, WN=64),
-}
-
-STEPS = tuple(SIZES)
+PUBLISHED = read_toml("published.toml")
+SIZE = PUBLISHED["size"]  # M = N = K of all of them
+SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there, with our names
 
 
 @dataclass(frozen=True)
@@ -36,26 +25,7 @@ class Ladder:
     note: str = ""
 
 
-def rerun(gpu, source, rates, library, note=""):
-    """A run of SGEMM_CUDA's steps, rates in the order of STEPS; None for one that is missing."""
-    named = {step: rate for step, rate in zip(STEPS, rates, strict=True) if rate is not None}
-    return Ladder(gpu, source, named, library, note)
-
-
-FORK = "a fork of siboehm/SGEMM_CUDA on GitHub whose name our source does not tell"
-OTHER = "a fork of NVIDIA_SGEMM_PRACTICE on GitHub whose name our source does not tell"
-LIKE = "a ladder of the same steps on GitHub whose name our source does not tell"
-LADDERS = (
-    rerun("A6000", "siboehm/SGEMM_CUDA", (309, 1986, 2980, 8475, 15972, 18237, 21779), 23250),
-    rerun("RTX 3070", "Sandro295/SGEMM_CUDA", (172.8, 1226, 1701, 5072, 10143, 11559, 12551), 12937),
-    rerun("RTX 4090", FORK, (681, 4834, 6552, 19282, 36053, 43326, 46350), 49306),
-    rerun("A100", FORK, (292, 3119, 5452, 10369, 14155, 15297, 17807), 19030),
-    rerun("A100", "vlejd/MASK_SGEMM_CUDA", (291, 3007, 4860, 9261, 12276, 13034, 13462), 14092, "PCIe, 250 W"),
-    rerun("H100", FORK, (499, 6048, 9190, 17153, 25861, None, 36319), 50989),
-    rerun("V100", OTHER, (226, 2271, 4248, 8415, 11630, 12639, None), 14220, "other kernels"),
-    rerun("T4", "dmalt/SGEMM_CUDA", (61.4, 447, 866, 1927, 3425, 3723, None), 4134, "70 W; its own kernels"),
-    rerun("A10", LIKE, (234, 1446, 2033, 5280, 8363, 11676, 12695), 13239, "150 W; its own kernels"),
-)
+LADDERS = tuple(Ladder(**ladder) for ladder in PUBLISHED["ladder"])
 
 
 @dataclass(frozen=True)

@@ -457,6 +457,8 @@ def compared(name, both=False):
         return None, ()
     if "ftz" in name and kind == "f32":
         test = flushed(test)
+    if len(words) == 2 and not both and SMALL.get(kind) != 2:
+        return test, (kind, kind)
     third = ("pred",) * (len(words) == 3)
 
     def function(a, b, *c):

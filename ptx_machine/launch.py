@@ -280,7 +280,7 @@ class Launch:
         blocks = np.arange(np.prod(self.grid))
         room = ROOM // max(1, sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items()))
         at_once = max(1, min(LANES, room) // self.threads)
-        self.until, waiting, state = time.thread_time() + self.seconds, [], ""
+        self.until, waiting, state = None, [], ""
         with np.errstate(all="ignore"):
             for start in range(0, blocks.size, at_once):
                 some, self.spent = Blocks(self, blocks[start : start + at_once]), 0
@@ -313,6 +313,9 @@ class Launch:
         """Whether there is no time left; found at that instruction."""
         if self.limit is not None and self.spent >= self.limit:
             text = f"it still ran after {self.spent:,} instructions; limit={self.limit} allows no more"
+        elif self.until is None:  # a short launch never asks for the time, which takes long on some computers
+            self.until = time.thread_time() + self.seconds
+            return False
         elif time.thread_time() >= self.until:
             text = (
                 f"it still ran after {self.seconds:g} seconds of computing here; if it only takes long, give it more: "

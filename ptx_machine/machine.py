@@ -20,7 +20,7 @@ import numpy as np
 
 from .arithmetic import IN_MEMORY, TYPES
 from .linking import DEEPEST
-from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching
+from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching, Views
 from .names import plain_name
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
@@ -44,7 +44,7 @@ POLLS = 16  # turns in which lanes ask memory, until others that wait get theirs
 class Blocks:
     """Some blocks of a launch, side by side. A lane is one of their threads.
 
-    registers  {type: array (registers, lanes)}; the types of one size are views of the same bits
+    registers  {type: array (registers, lanes)}, `Views`; the types of one size are the same bits
     ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers, and
                `meeting`, at instructions that warps do together
     threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
@@ -64,10 +64,9 @@ class Blocks:
         self.launch, self.operations, self.blocks = launch, launch.program.operations, blocks
         threads = launch.threads
         self.lanes = blocks.size * threads
-        self.registers = {"pred": np.zeros((launch.program.rows[1], self.lanes), bool)}
-        for bits in (16, 32, 64):
-            rows = np.zeros((launch.program.rows[bits], self.lanes), f"u{bits // 8}")
-            self.registers |= {kind: rows.view(dtype) for kind, dtype in TYPES.items() if bits_of(kind) == bits}
+        types = {bits: f"u{bits // 8}" if bits > 1 else bool for bits in (1, 16, 32, 64)}
+        rows = {bits: np.zeros((launch.program.rows[bits], self.lanes), dtype) for bits, dtype in types.items()}
+        self.registers = Views(lambda kind: rows[bits_of(kind)].view(TYPES[kind]))
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
@@ -77,13 +76,10 @@ class Blocks:
         self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
         self.alive, self.staying = self.bits(everyone), self.lanes
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
-        at = (*along(thread, launch.block), *launch.block), (*along(blocks[self.block_of], launch.grid), *launch.grid)
-        lane, one = thread % WARP, np.int64(1)
-        below, all_lanes = (one << lane) - 1, (one << WARP) - 1  # masks of other threads of a warp
-        masks = (one << lane, below, below | one << lane, all_lanes & ~(below | one << lane), all_lanes & ~below)
-        for name, value in zip(SPECIAL, (*at[0], *at[1], lane, thread // WARP, *masks), strict=True):
-            if name in launch.program.places:
-                self.registers["u32"][launch.program.places[name][1]] = value
+        for name in filter(launch.program.places.__contains__, SPECIAL):
+            what, _, axis = name.partition(".")
+            value = SPECIAL_VALUES[what](thread, blocks[self.block_of], launch)
+            self.registers["u32"][launch.program.places[name][1]] = value["xyz".index(axis)] if axis else value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
@@ -1082,6 +1078,26 @@ class Blocks:
 def along(number, sides):
     """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
     return np.unravel_index(number, sides[::-1])[::-1]
+
+
+def masks(lane):
+    """Masks of a warp's threads: itself, those below it, those and itself, those above it, those and itself."""
+    own, all_lanes = np.int64(1) << lane, (np.int64(1) << WARP) - 1
+    return {"eq": own, "lt": own - 1, "le": own * 2 - 1, "gt": all_lanes & -own * 2, "ge": all_lanes & -own}
+
+
+SPECIAL_VALUES = {  # of special registers, as functions of the thread's number, the block's, and the `Launch`
+    "%tid": lambda thread, block, launch: along(thread, launch.block),
+    "%ntid": lambda thread, block, launch: launch.block,
+    "%ctaid": lambda thread, block, launch: along(block, launch.grid),
+    "%nctaid": lambda thread, block, launch: launch.grid,
+    "%laneid": lambda thread, block, launch: thread % WARP,
+    "%warpid": lambda thread, block, launch: thread // WARP,
+}
+SPECIAL_VALUES |= {
+    f"%lanemask_{which}": lambda thread, block, launch, which=which: masks(thread % WARP)[which]
+    for which in ("eq", "lt", "le", "gt", "ge")
+}
 
 
 def spelled(number, sides):

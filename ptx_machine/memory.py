@@ -5,6 +5,7 @@ its array.
 """
 
 import bisect
+import itertools
 
 import numpy as np
 
@@ -21,6 +22,17 @@ WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
 NO_NUMBER = 0x7FFFFFFF  # as float32: what nobody has set
 
 
+class Views(dict):
+    """{type: the same bits as an array of that type}; `made`, a function of the type, makes each when asked for."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def __missing__(self, kind):
+        self[kind] = self.made(kind)
+        return self[kind]
+
+
 class Memory:
     """Arrays at addresses: of shared memory a copy for each block, of local memory for each thread, of global one.
 
@@ -28,17 +40,18 @@ class Memory:
 
     arrays   list of (name, address, bytes), by rising addresses
     size     bytes of one copy
-    cells    {type: all copies as one array of that type}; all of them are views of the same bytes
+    cells    {type: all copies as one array of that type}, `Views`
     nowhere  the place of a few bytes behind all copies, for accesses outside of every array
     """
 
     def __init__(self, arrays, copies=1):
         self.names, self.addresses, self.bytes = ([array[i] for array in arrays] for i in range(3))
-        self.first = np.cumsum([0, *(-(-size // WIDEST) * WIDEST for size in self.bytes)])
+        sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
+        self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
-        self.cells = {kind: words.view(dtype) for kind, dtype in IN_MEMORY.items()}
+        self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
 
     def find(self, address, width):
         """(place, inside): where each access of `width` bytes begins in a copy, and whether it lies in one array.

@@ -10,6 +10,8 @@ import numpy as np
 
 from .formats import WAYS, rounded
 
+TINY = np.finfo(np.float32).tiny  # the least that is normal
+
 
 def fused32(a, b, c):
     """a * b + c, rounded once; arrays of float32.
@@ -17,12 +19,16 @@ def fused32(a, b, c):
     The product is exact in float64. Its sum with c is first "rounded to odd": of the two float64 around the exact
     sum, that whose last bit is 1. Such a sum lies on no border between two float32, so that rounding it once more is
     right. Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", IEEE Transactions on Computers
-    57 (2008). Only a sum rounded to a border needs it, one whose last 28 bits are 0.
+    57 (2008). Only a sum that was rounded to such a border needs it. It ends in a 1 and 28 zeros; of numbers below the
+    normal float32, in 28 zeros.
     """
     product = np.multiply(a, b, dtype=np.float64)
     s = product + c
-    if np.count_nonzero(s.view(np.int64) & 0xFFFFFFF) < s.size:
-        s = to_odd(*two_sum(product, c))
+    bits = s.view(np.int64)
+    if np.count_nonzero(bits & 0xFFFFFFF) < s.size:
+        small = (np.abs(s) < TINY) & (s != 0)
+        if np.count_nonzero((bits & 0x1FFFFFFF == 0x10000000) | small):
+            s = to_odd(*two_sum(product, c))
     return s.astype(np.float32)
 
 

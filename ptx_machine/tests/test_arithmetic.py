@@ -23,11 +23,15 @@ def test_fma_is_rounded_once():
     cases = [(tie, tie, sign * np.float32(2.0) ** -power) for power in (26, 50, 60, 90, 140) for sign in (1, -1)]
     cases += [(-a, b, -c) for a, b, c in cases]
     cases += [tuple(np.float32(2.0**-power) for power in (75, 74, 149))]  # below the smallest normal number
+    cases += [tuple(np.float32([2.0**-75 * (1 + 2.0**-23), 2.0**-75 * (1 - 2.0**-23), 129 * 2.0**-149]))]
+    few = len(cases)
     a, b = rng.integers(1, 1 << 24, (2, 3000)).astype(np.float32)
     c = (-(a.astype(np.float64) * b) * (1 + rng.integers(-2, 3, 3000) * 2.0**-24)).astype(np.float32)  # much cancels
     cases += list(zip(a, b, c, strict=True))
     cases += list(zip(a, b, rng.standard_normal(3000).astype(np.float32), strict=True))
     got = arithmetic.fused32(*(np.array(column, np.float32) for column in zip(*cases, strict=True)))
+    alone = [arithmetic.fused32(*np.float32(case).reshape(3, 1))[0] for case in cases[:few]]  # beside no easy sums
+    assert np.array_equal(alone, got[:few])
     twice = 0
     for (x, y, z), value in zip(cases, got, strict=True):
         right = nearest_float32(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))

@@ -131,3 +131,23 @@ def test_the_changes_begin_with_the_version_that_pyproject_names():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert Version(newest) == Version(project["version"]), "change the version in pyproject.toml, or the heading"
+
+
+def lines_of_code():
+    """{folder: the lines that its *.py files have together}, of helpers, the PTX machine and the tests."""
+    files = [file for top in ("helpers", "ptx_machine", "tests") for file in (ROOT / top).rglob("*.py")]
+    files = [file for file in files if "build" not in file.parts]  # what `pip install ./ptx_machine` leaves there
+    lines = dict.fromkeys((file.parent.relative_to(ROOT).as_posix() for file in files), 0)
+    for file in files:
+        lines[file.parent.relative_to(ROOT).as_posix()] += len(file.read_text(encoding="utf-8").splitlines())
+    return lines
+
+
+def test_no_room_is_larger_than_its_budget():
+    most = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["matmul-ladder"]["lines"]
+    lines = lines_of_code()
+    assert set(most) == set(lines), "[tool.matmul-ladder.lines] in pyproject.toml has a row for each folder with *.py"
+    over = [
+        f"{folder}: {lines[folder]} lines, more than {most[folder]}" for folder in most if lines[folder] > most[folder]
+    ]
+    assert not over, "\n".join(["make it shorter, or say in pyproject.toml why it must grow:", *over])

@@ -154,7 +154,7 @@ ROWS = {  # group: rows (forms, operands of each, checked against); [a|b] is a c
         ("mma.sync.aligned.m16n8k16.row.col.f32.[f16|bf16].[same].f32", "{f,f,f,f},{r,r,r,r},{r,r},{f,f,f,f}", NUMPY),
         ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "{f,f,f,f},{r,r,r,r},{r,r},{f,f,f,f}", NUMPY),
         ("mma.sync.aligned.m16n8k32.row.col.s32.[s8|u8].[s8|u8].s32", "{r,r,r,r},{r,r,r,r},{r,r},{r,r,r,r}", NUMPY),
-        ("mma.sync.aligned.m16n8k32.row.col.f32.[e4m3|e5m2].[e4m3|e5m2].f32", "{f,f,f,f},{r,r,r,r},{r,r},{f,f,f,f}", "nothing: not tested"),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.[e4m3|e5m2].[e4m3|e5m2].f32", "{f,f,f,f},{r,r,r,r},{r,r},{f,f,f,f}", f"{NUMPY}, {ML}; of two types, nothing"),
         ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{g,g},{g},{g},{g,g}", NUMPY),
         ("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16", "{r,r,r,r,r,r,r,r},[q],r", NUMPY),
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "{f,f,f,f,f,f,f,f},{r,r,r,r,r,r,r,r},{r,r,r,r,r,r,r,r},{f,f,f,f,f,f,f,f}", NUMPY),

@@ -134,13 +134,25 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
 
     Raises RuntimeError for what is no text of LLVM's, or fits no GPU.
     """
+    module = linked((*modules, ADDED))
+    module.triple = TRIPLE
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=level)
+    optimise(module, machine, level)
+    return machine.emit_assembly(module)
+
+
+def linked(modules: tuple[str, ...]) -> llvm.ModuleRef:
+    """One module of some texts that belong together. Raises RuntimeError for what is no text of LLVM's."""
     ready()
     module = llvm.parse_assembly(as_llvm_takes_it(modules[0]))
-    for text in (*modules[1:], ADDED):
+    for text in modules[1:]:
         module.link_in(llvm.parse_assembly(as_llvm_takes_it(text)))
-    module.triple = TRIPLE
+    return module
+
+
+def optimise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
+    """Let LLVM's optimiser, at a level of 0 to 3, change a module for a machine. Raises RuntimeError for a bad one."""
     module.verify()
-    target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=level)
     if hasattr(llvm, "create_pass_builder"):
         passes = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=level))
         passes.getModulePassManager().run(module, passes)
@@ -150,7 +162,6 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
         target.add_analysis_passes(passes)
         builder.populate(passes)
         passes.run(module)
-    return target.emit_assembly(module)
 
 
 def as_llvm_takes_it(text: str) -> str:

@@ -237,10 +237,10 @@ print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
 
 @simulator
 def test_plain_numba_runs_with_no_gpu():
-    """`test_without_gpu.py`, in a process where Numba is loaded for a GPU."""
+    """`test_without_gpu.py` and `test_amd.py`, in a process where Numba is loaded for a GPU."""
     environment = {name: value for name, value in devices.os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
     alone = ["-q", "--noconftest", "-o", "addopts="]
-    command = [sys.executable, "-m", "pytest", *alone, "tests/launch/test_without_gpu.py"]
+    command = [sys.executable, "-m", "pytest", *alone, "tests/launch/test_without_gpu.py", "tests/roc/test_amd.py"]
     done = subprocess.run(
         command,
         env=environment | {"HELPERS_CUDA": "compiled"},

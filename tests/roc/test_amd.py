@@ -1,0 +1,126 @@
+"""A kernel as an AMD GPU's code: what a report says stands in the assembly. Nothing here can run it.
+
+While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
+"""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from helpers import devices
+from helpers.launch import KernelError
+from helpers.roc import amd, hsa
+from helpers.roc.amd import amd_report
+
+pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs in Numba's simulator, or on a GPU")
+
+
+def test_tiled_takes_its_tiles_from_lds_and_multiplies_and_adds_in_one_instruction():
+    report = amd_report("tiled", "MI300X")
+    assert (report.target, report.threads, report.lds_bytes, report.spills) == ("gfx942", 256, 2 * 16 * 16 * 4, (0, 0))
+    assert report.mix["FMA"] == 16 and report.mix["LDS load, 2 x 4 bytes"] == 16
+    assert report.assembly.count("ds_read2_b32") == 16 and report.mix["barrier"] == 2
+    assert 0 < report.vector_registers <= 128 and report.waves == report.most_waves == 32
+    assert "for gfx942 (MI300X); nobody has run it" in repr(report) and "% of them FMA" in repr(report)
+
+
+def test_wide_loads_are_wide_on_a_radeon_too_and_two_multiply_adds_go_together():
+    report = amd_report("vectorized", "RX 7900 XTX")
+    assert report.mix["LDS load, 16 bytes"] == 4 and report.assembly.count("ds_load_b128") >= 4
+    pairs = report.mix["FMA, two in one instruction"]
+    assert report.mix["FMA"] + 2 * pairs == 64 and pairs
+    assert report.unit == "work-group processor"
+
+
+def test_a_wait_for_the_group_waits_for_its_memory_first():
+    lines = [line.split(";")[0].strip() for line in amd_report("tiled").assembly.splitlines()]
+    code = [line for line in lines if line and not line.startswith(".")]
+    before = [code[at - 1] for at, line in enumerate(code) if line == "s_barrier"]
+    assert "s_waitcnt lgkmcnt(0)" in before, (
+        "without the fences a wave may leave the barrier before its stores are done"
+    )
+
+
+def test_kernels_of_the_old_roc_page_compile_and_sum_in_float64():
+    naive, blocked = amd_report(hsa.naive()), amd_report(hsa.blocked(), block=(16, 16))
+    for report in (naive, blocked):  # tmp = 0 and a float32 are a float64 in Numba
+        assert report.mix["multiplication"] == report.mix["addition"] >= 1 and report.fma_share == 0
+        assert "v_add_f64" in report.assembly
+    assert (naive.lds_bytes, blocked.lds_bytes, blocked.mix["barrier"]) == (0, 2048, 2)
+
+
+def test_a_learners_own_kernel_is_compiled_for_its_block():
+    @cuda.jit
+    def rooted(A, B, C):
+        held = cuda.shared.array(0, float32)
+        i = cuda.grid(1)
+        held[cuda.threadIdx.x] = A[0, i]
+        cuda.syncthreads()
+        cuda.atomic.add(C, (0, 0), abs(held[cuda.blockDim.x - 1]) ** 0.5 / cuda.gridDim.x)
+
+    report = amd_report(rooted, "mi300x", block=(64, 1))
+    assert report.kernel == "rooted" and report.threads == 64 and ".max_flat_workgroup_size: 64" in report.assembly
+    assert not report.mix and "none that multiplies" in repr(report)
+    assert "global_atomic" in report.assembly or "flat_atomic" in report.assembly
+
+
+def test_a_variable_that_is_indexed_as_it_runs_lies_in_private_memory():
+    @cuda.jit
+    def indexed(A, B, C):
+        mine = cuda.local.array(64, float32)
+        for i in range(64):
+            mine[i] = A[0, i]
+        C[0, 0] = mine[int(B[0, 0])]
+
+    assert amd_report(indexed).private_bytes >= 256
+
+
+@pytest.mark.parametrize("threads, vectors, scalars, lds, waves", [
+    (256, 54, 26, 2048, 32),
+    (256, 94, 50, 6144, 20),  # 512 registers hold 5 waves with 96 each
+    (256, 116, 48, 16640, 12),  # 65536 bytes hold 3 groups of 4 waves
+    (1024, 128, 26, 0, 16),
+    (64, 32, 102, 0, 28),  # 800 scalar registers hold 7 waves
+    (64, 8, 8, 65537, 0),
+])  # fmt: skip
+def test_waves_that_fit(threads, vectors, scalars, lds, waves):
+    assert amd.GPUS["MI300X"].waves_of(threads, vectors, scalars, lds) == waves
+
+
+@pytest.mark.parametrize("line, kind", [
+    ("v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[0:1]", "FMA, two in one instruction"),
+    ("v_dual_fmac_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4", "FMA"),
+    ("v_dual_mov_b32 v3, v4 :: v_dual_fmac_f32 v0, v1, v2", "FMA"),
+    ("v_mad_u64_u32 v[0:1], s[0:1], v2, v3, 0", "other vector arithmetic"),
+    ("ds_load_2addr_b32 v[0:1], v2 offset1:16", "LDS load, 2 x 4 bytes"),
+    ("ds_write_b128 v0, v[1:4]", "LDS store, 16 bytes"),
+    ("global_load_dwordx4 v[0:3], v[4:5], off", "global load, 16 bytes"),
+    ("s_waitcnt vmcnt(0)", "wait"),
+])  # fmt: skip
+def test_an_instruction_in_words(line, kind):
+    assert amd.kind_of(line) == kind
+
+
+def test_what_cannot_be_had_is_refused_in_words():
+    @cuda.jit
+    def shuffled(A, B, C):
+        C[0, 0] = cuda.shfl_sync(0xFFFFFFFF, A[0, 0], 1)
+
+    @cuda.jit
+    def too_much(A, B, C):
+        held = cuda.shared.array(40000, float32)
+        held[cuda.threadIdx.x] = A[0, 0]
+        cuda.syncthreads()
+        C[0, 0] = held[39999 - cuda.threadIdx.x]
+
+    for kernel, words in (
+        (shuffled, "shfl.*only NVIDIA's GPUs have it"),
+        ("matrix_units", "mma.sync.*only NVIDIA's GPUs have it"),
+        (too_much, "160000 bytes of shared memory; a group has at most 65536"),
+    ):
+        with pytest.raises(KernelError, match=words):
+            amd_report(kernel)
+    with pytest.raises(KernelError, match="not written in Python"):
+        amd_report(np.zeros(3))
+    with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. Do you mean MI300X"):
+        amd_report("tiled", "MI30X")

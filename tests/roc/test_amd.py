@@ -3,6 +3,8 @@
 While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
 """
 
+import math
+
 import numpy as np
 import pytest
 from numba import cuda, float32
@@ -56,7 +58,7 @@ def test_a_learners_own_kernel_is_compiled_for_its_block():
         i = cuda.grid(1)
         held[cuda.threadIdx.x] = A[0, i]
         cuda.syncthreads()
-        cuda.atomic.add(C, (0, 0), abs(held[cuda.blockDim.x - 1]) ** 0.5 / cuda.gridDim.x)
+        cuda.atomic.add(C, (0, 0), math.sqrt(abs(held[cuda.blockDim.x - 1])) / cuda.gridDim.x)
 
     report = amd_report(rooted, "mi300x", block=(64, 1))
     assert report.kernel == "rooted" and report.threads == 64 and ".max_flat_workgroup_size: 64" in report.assembly

@@ -2,7 +2,8 @@
 
 PyTorch, MKL and BLIS on the host, CLBlast on the OpenCL device, cuBLAS on the NVIDIA GPU. `check` and `measure` take
 them as they take our kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs
-none of them, so each that cannot be used here is a `Missing`, which says how to add it.
+none of them, so each that cannot be used here is a `Missing`, which says how to add it. `LIBRARIES` is the table of
+them; another one with the C interface of BLAS is one row more.
 """
 
 import ctypes
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 from numba import cuda
+from threadpoolctl import ThreadpoolController
 
 from .. import devices
 from ..judge import right_within_bound
@@ -47,6 +49,26 @@ class Missing:
     name: str
     dialect: str
     remedy: str
+
+
+@dataclass(frozen=True)
+class Library:
+    """A row of `LIBRARIES`. `starts`: the row -> a device or None, a version, and what a `Peer` calls `work_of`.
+
+    `files`: patterns, below where conda and pip put shared libraries. `names`: what the system may know it by.
+    `adds`: () -> the remedy where it is not here.
+    """
+
+    name: str
+    dialect: str
+    starts: Callable
+    adds: Callable[[], str] = str
+    files: tuple = ()
+    names: tuple = ()
+
+    def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+        """The shared library. Raises `Absent` where there is none."""
+        return load(self.adds(), *installed(*self.files), *self.names, mode=mode)
 
 
 class Absent(Exception):
@@ -78,14 +100,14 @@ class Peer(Contestant):
 def peers(dialects: tuple | str | None = None) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
-    return [find(name) for name, (dialect, _) in LIBRARIES.items() if dialect in asked]
+    return [find(name) for name, library in LIBRARIES.items() if library.dialect in asked]
 
 
 def find(name: str) -> Peer | Missing:
     """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
-    dialect, load_it = LIBRARIES[name]
+    library, dialect = LIBRARIES[name], LIBRARIES[name].dialect
     try:
-        device, version, work_of = load_it()
+        device, version, work_of = library.starts(library)
         k = Peer(name, dialect, device, version, work_of)
         if right_within_bound(k, *draw(5, 7, 3)):
             return k
@@ -106,7 +128,13 @@ def installed(*patterns):
 def line_that_adds(debian, conda):
     """The line that installs a library which pip does not have: its names in Debian and in conda-forge."""
     apt = sys.platform == "linux" and not Path(sys.prefix, "conda-meta").is_dir()
-    return f"sudo apt-get install {debian}" if apt else f"conda install -c conda-forge {conda}"
+    return f"to add it: sudo apt-get install {debian}" if apt else f"to add it: conda install -c conda-forge {conda}"
+
+
+def line_that_adds_mkl():
+    """The line that installs MKL, or that Intel makes none for this machine."""
+    made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
+    return "to add it: pip install mkl" if made else "is not made for this machine"
 
 
 def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
@@ -117,9 +145,6 @@ def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
         except OSError:  # not there; or there, without a library that it needs itself
             continue
     raise Absent(remedy)
-
-
-# Each of these functions returns a library's device, None for the host, its version, and what a `Peer` calls `work_of`.
 
 
 # ---------------------------------------------------------------------------------------------- host
@@ -145,7 +170,7 @@ class HostPeerWork(HostWork):
         return self.C.copy()
 
 
-def pytorch():
+def pytorch(_):
     """Whatever PyTorch's CPU build multiplies with."""
     try:
         import torch  # only now: it takes seconds
@@ -159,49 +184,22 @@ def pytorch():
     return None, str(torch.__version__), functools.partial(HostPeerWork, multiply)
 
 
-def cblas(library):
-    """The `work_of` of a library with the C interface that all of its kind have."""
-    gemm = library.cblas_sgemm
+def cblas(library, mode=ctypes.DEFAULT_MODE, all_cores=False):
+    """Any library with the C interface of BLAS. `all_cores`: whether it must be told to take more than one."""
+    gemm = library.load(mode).cblas_sgemm
     gemm.restype, gemm.argtypes = None, (*[INT] * 6, FLOAT, *[POINTER, INT] * 2, FLOAT, POINTER, INT)
+    version = ""
+    for loaded in ThreadpoolController().select(internal_api=library.name.lower()).lib_controllers:
+        version = f"{loaded.version}".removesuffix("-Product")
+        version += f" for {loaded.architecture}" if getattr(loaded, "architecture", None) else ""
+        if all_cores:
+            loaded.set_num_threads(devices.usable_cores())
 
     def multiply(A, B, C):
         (M, K), N = A.shape, B.shape[1]
         gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
 
-    return functools.partial(HostPeerWork, multiply)
-
-
-def mkl():
-    """Intel's."""
-    made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
-    library = load(
-        "to add it: pip install mkl" if made else "is not made for this machine",
-        *installed("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"),
-        "libmkl_rt.so.3",
-        "libmkl_rt.so.2",
-    )
-    text = ctypes.create_string_buffer(200)
-    library.mkl_get_version_string(text, len(text))
-    version = re.search(rb"Version ([\d.]+)", text.value)
-    return None, version and version[1].decode(), cblas(library)
-
-
-def blis():
-    """A research library, of which AMD's own is made. Left alone it takes one core; here all.
-
-    Debian also has a build whose threads begin anew with each call, and wait for each other by spinning. After a rest
-    they may find themselves on one core, and then it is ten times as slow.
-    """
-    library = load(
-        f"to add it: {line_that_adds('libblis4-openmp', 'blis')}",
-        *installed("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
-        "libblis.so.4",
-        mode=OWN_FIRST,
-    )
-    library.bli_info_get_version_str.restype = library.bli_arch_string.restype = ctypes.c_char_p
-    made_for = library.bli_arch_string(library.bli_arch_query_id()).decode()
-    library.bli_thread_set_num_threads(ctypes.c_int64(devices.usable_cores()))
-    return None, f"{library.bli_info_get_version_str().decode()} for {made_for}", cblas(library)
+    return None, version, functools.partial(HostPeerWork, multiply)
 
 
 # -------------------------------------------------------------------------------------------- OpenCL
@@ -238,16 +236,12 @@ class CLBlastWork(OpenCLBuffers, Work):
         return cl.Event.from_int_ptr(event.value, retain=False)
 
 
-def clblast():
+def clblast(library):
     """AMD's, Intel's and NVIDIA's GPUs and CPUs, through OpenCL."""
-    library = load(
-        f"to add it: {line_that_adds('libclblast1', 'clblast')}",
-        *installed("lib/libclblast.*", "Library/bin/clblast.dll"),
-        "libclblast.so.1",
-    )
+    loaded, device, matrix = library.load(), devices.opencl_device(), (POINTER, SIZE, SIZE)
     maps = Path("/proc/self/maps")  # only the file's name tells the version, and only Linux shows that name
     version = re.search(r"libclblast\.so\.(\d+(\.\d+)+)", maps.read_text()) if maps.exists() else None
-    device, gemm, matrix = devices.opencl_device(), library.CLBlastSgemm, (POINTER, SIZE, SIZE)
+    gemm = loaded.CLBlastSgemm
     gemm.restype = INT
     gemm.argtypes = (*[INT] * 3, *[SIZE] * 3, FLOAT, *matrix, *matrix, FLOAT, *matrix, POINTER, POINTER)
     return device, version and version[1], functools.partial(CLBlastWork, gemm, device)
@@ -280,7 +274,7 @@ class CuBLASWork(CudaArrays):
             raise RuntimeError(f"cublasSgemm returned {status}")
 
 
-def cublas():
+def cublas(_):
     """NVIDIA's own."""
     device = devices.cuda_device()
     if device.kind != "GPU":
@@ -317,11 +311,36 @@ def load_cublas():
     return load(f'to add it: pip install "cuda-toolkit[cublas]=={major}.*"', *filter(None, [name]))
 
 
-# {name: (dialect, what loads it)}
+# BLIS is a research library, of which AMD's own is made. Debian also has a build of it whose threads begin anew with
+# each call, and wait for each other by spinning: after a rest they may find themselves on one core, ten times as slow.
 LIBRARIES = {
-    "PyTorch": ("Python", pytorch),
-    "MKL": ("Python", mkl),
-    "BLIS": ("Python", blis),
-    "CLBlast": ("OpenCL", clblast),
-    "cuBLAS": ("CUDA", cublas),
+    library.name: library
+    for library in [
+        Library("PyTorch", "Python", pytorch),
+        Library(
+            "MKL",
+            "Python",
+            cblas,
+            line_that_adds_mkl,
+            files=("lib/libmkl_rt.so*", "Library/bin/mkl_rt.*.dll"),
+            names=("libmkl_rt.so.3", "libmkl_rt.so.2"),
+        ),
+        Library(
+            "BLIS",
+            "Python",
+            functools.partial(cblas, mode=OWN_FIRST, all_cores=True),
+            functools.partial(line_that_adds, "libblis4-openmp", "blis"),
+            files=("lib/libblis.so*", "lib/libblis*.dylib", "Library/bin/libblis*.dll"),
+            names=("libblis.so.4",),
+        ),
+        Library(
+            "CLBlast",
+            "OpenCL",
+            clblast,
+            functools.partial(line_that_adds, "libclblast1", "clblast"),
+            files=("lib/libclblast.*", "Library/bin/clblast.dll"),
+            names=("libclblast.so.1",),
+        ),
+        Library("cuBLAS", "CUDA", cublas),
+    ]
 }

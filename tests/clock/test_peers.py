@@ -41,41 +41,32 @@ def torch_that(matmul):
     return SimpleNamespace(__version__="9.8", from_numpy=lambda X: X, matmul=matmul)
 
 
-class CFunction:
-    """A function of C that gives text, if one says that it does."""
-
-    restype = None
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, *arguments):
-        return self.function(*arguments) if self.restype is ctypes.c_char_p else 0
-
-
 def cblas_that(multiply):
-    """MKL's two functions, and BLIS's; cblas_sgemm calls multiply(A, B, C) for matrices by rows."""
+    """A library whose cblas_sgemm calls multiply(A, B, C) for matrices by rows."""
 
     @ctypes.CFUNCTYPE(None, *[INT] * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
     def cblas_sgemm(order, turn_a, turn_b, M, N, K, alpha, a, lda, b, ldb, beta, c, ldc):
         assert (order, turn_a, turn_b, alpha, beta) == (101, 111, 111, 1, 0) and (lda, ldb, ldc) == (K, N, N)
         multiply(matrix(a, M, lda), matrix(b, K, ldb), matrix(c, M, ldc))
 
-    def mkl_get_version_string(text, length):
-        assert length == len(text)
-        text.value = b"Intel(R) Library Version 2031.4-Product Build"
+    return SimpleNamespace(cblas_sgemm=cblas_sgemm)
 
-    def set_num_threads(number):
-        assert number.value == devices.usable_cores()
 
-    return SimpleNamespace(
-        cblas_sgemm=cblas_sgemm,
-        mkl_get_version_string=mkl_get_version_string,
-        bli_info_get_version_str=CFunction(lambda: b"3.1"),
-        bli_arch_query_id=lambda: 7,
-        bli_arch_string=CFunction({7: b"zen9"}.get),
-        bli_thread_set_num_threads=set_num_threads,
-    )
+class Loaded:
+    """What threadpoolctl says of MKL and of BLIS."""
+
+    def select(self, internal_api):
+        told = []
+        one = {
+            "mkl": SimpleNamespace(version="2031.4-Product"),
+            "blis": SimpleNamespace(version="3.1", architecture="zen9"),
+        }[internal_api]
+        one.set_num_threads = told.append
+        THREADS[internal_api] = told
+        return SimpleNamespace(lib_controllers=[one])
+
+
+THREADS = {}
 
 
 def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
@@ -142,13 +133,14 @@ def plant_host(monkeypatch, multiply):
     """PyTorch, MKL and BLIS that are multiply(A, B, C)."""
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: multiply(A, B, out)))
     monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: cblas_that(multiply))
+    monkeypatch.setattr(libraries, "ThreadpoolController", Loaded)
 
 
 # -------------------------------------------------------------------------------- the list and its rows
 
 
 def test_the_host_comes_first_and_then_the_dialects(monkeypatch):
-    monkeypatch.setattr(libraries, "find", lambda name: libraries.Missing(name, libraries.LIBRARIES[name][0], ""))
+    monkeypatch.setattr(libraries, "find", lambda name: libraries.Missing(name, libraries.LIBRARIES[name].dialect, ""))
 
     def names(*dialects):
         return [k.name for k in libraries.peers(*dialects)]
@@ -234,6 +226,7 @@ def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
         assert t.build_seconds == 0
+    assert {"mkl": [], "blis": [devices.usable_cores()]} == THREADS  # BLIS must be told
 
 
 def test_a_peer_is_called_like_a_kernel(monkeypatch):
@@ -282,7 +275,7 @@ def test_the_line_that_adds_a_library_is_that_of_the_system(monkeypatch, tmp_pat
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     if conda:
         (tmp_path / "conda-meta").mkdir()
-    assert libraries.line_that_adds("libthis", "that") == line
+    assert libraries.line_that_adds("libthis", "that") == f"to add it: {line}"
 
 
 def refuse(name, *more):
@@ -359,7 +352,7 @@ def test_a_library_that_fails_is_missing_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_that(lambda A, B, out: broken(A, B, out)))
     assert libraries.find("PyTorch").remedy == "is installed but fails: no kernel for this processor"
     monkeypatch.setattr(libraries, "load", lambda remedy, *names, mode=0: SimpleNamespace())
-    assert "cblas_sgemm" in libraries.find("MKL").remedy or "mkl_get_version" in libraries.find("MKL").remedy
+    assert "cblas_sgemm" in libraries.find("MKL").remedy
 
 
 def test_an_error_of_clblast_is_told(monkeypatch):

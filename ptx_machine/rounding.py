@@ -76,7 +76,7 @@ def with_zero(short, way, result, values):
     return np.where((result == 0) & ~both_plus & (first == -last), result.dtype.type(-0.0), result)
 
 
-EXACT = {  # on fractions
+EXACT = {  # on fractions, which know no square root
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -85,16 +85,7 @@ EXACT = {  # on fractions
     "fma": lambda a, b, c: a * b + c,
     "mad": lambda a, b, c: a * b + c,
 }
-NEAREST = {  # on float64; `fma` is only near
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "rcp": lambda a: 1 / a,
-    "fma": lambda a, b, c: a * b + c,
-    "mad": lambda a, b, c: a * b + c,
-    "sqrt": np.sqrt,
-}
+NEAREST = EXACT | {"sqrt": np.sqrt}  # on float64; `fma` is only near
 
 
 def directed64(short, way):

@@ -696,6 +696,7 @@ WRONG = {
         "the sizes of the page": ({"ceil_div(M, 16) * 16, ceil_div(N, 4) * 4": "16, 4"}, "✗"),
         "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"}, "✗"),
         "float64 for C": ({"np.zeros((M, N), np.float32)": "np.zeros((M, N))"}, "✗"),
+        "K of B's columns": ({"np.int32(K)": "np.int32(N)"}, "✗"),
     },
     "03.0": {
         "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", ""),

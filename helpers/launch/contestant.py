@@ -113,8 +113,8 @@ class Contestant:
 
     @property
     def simulated(self) -> bool:
-        """Whether it runs in a simulator: right numbers, and no speed to measure."""
-        return self.device is not None and self.device.kind == "simulator"
+        """Whether it runs on the PTX machine: right numbers, and no speed to measure."""
+        return self.device is not None and self.device.kind == "PTX machine"
 
     def __str__(self):
         return self.name

@@ -53,7 +53,7 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     """
     path = prepare(folder)
     found = {one.name: one.device(None, None) for one in usual()}
-    found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}
+    found = {dialect: device for dialect, device in found.items() if device.kind != "PTX machine"}
     kinds = {dialect: "GPU" if device.kind == "GPU" else "CPU" for dialect, device in found.items()}
     plans = {dialect: PLANS[kind] for dialect, kind in kinds.items()}
     verdicts = {}

@@ -104,7 +104,7 @@ def used_devices() -> list[devices.Device]:
         with suppress(devices.DeviceError):
             found.append(one.device(None, None))
     # An interpreter is none, either: Oclgrind, if it was asked for by name.
-    return [d for d in found if d.kind != "simulator" and "Oclgrind" not in d.driver]
+    return [d for d in found if d.kind != "PTX machine" and "Oclgrind" not in d.driver]
 
 
 def main_device() -> devices.Device:

@@ -119,7 +119,7 @@ def tune(
     one = dialect_called(dialect)
     rung = ladder.step(step, one.name)
     device = one.device(rung, None)
-    if device.kind == "simulator":
+    if device.kind == "PTX machine":
         raise ValueError(
             "in the simulator there is no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU."
         )

@@ -59,7 +59,7 @@ def made(on_host=True, M=8):
             timed("Python", "numpy_matmul", "host", 4.0),
             timed("OpenCL", "CLBlast", "a device", 2.0),
             timed("OpenCL", "tiled", "a device", 1.0),
-            timed("CUDA", "tiled", "simulator", None),
+            timed("CUDA", "tiled", "PTX machine", None),
         ),
         ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()),
         2 * M * 64 / 0.5,
@@ -220,7 +220,7 @@ def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
     assert [t.label for t in stored.boards[0].timings] == names
 
 
-@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("simulator", (1, 1, 1))])
+@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
 def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
     def refuse(*size):
         assert size == asked  # none is too large for a simulator, which times nothing
@@ -467,9 +467,9 @@ def test_a_gpus_file_is_called_after_the_gpu(tmp_path, monkeypatch):
     assert results.results_file(tmp_path).name == "NVIDIA-H200-1.json"
 
 
-@pytest.mark.parametrize("other", [("simulator", "another"), ("CPU", "another", "Oclgrind 21.10")])
+@pytest.mark.parametrize("other", [("PTX machine", "another"), ("CPU", "another", "Oclgrind 21.10")])
 def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypatch, other):
-    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "simulator", "a simulator"))
+    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "PTX machine", "a simulator"))
     monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", *other))
     monkeypatch.setattr(recording, "check", lambda *_: pytest.fail("it measured"))
     for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
@@ -575,9 +575,9 @@ def played(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "cuda, opencl, groups",
     [
-        ("simulator", "GPU", {("OpenCL",): "GPU"}),
-        ("simulator", "CPU", {("OpenCL",): "CPU"}),
-        ("simulator", "CPU (PoCL)", {("OpenCL",): "CPU"}),
+        ("PTX machine", "GPU", {("OpenCL",): "GPU"}),
+        ("PTX machine", "CPU", {("OpenCL",): "CPU"}),
+        ("PTX machine", "CPU (PoCL)", {("OpenCL",): "CPU"}),
         ("GPU", "GPU", {("CUDA", "OpenCL"): "GPU"}),
         ("GPU", "CPU", {("CUDA",): "GPU", ("OpenCL",): "CPU"}),
     ],
@@ -601,7 +601,7 @@ def test_each_dialect_gets_the_plan_of_its_own_device(played, tmp_path, cuda, op
 
 
 def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
-    done = played("simulator", "CPU")
+    done = played("PTX machine", "CPU")
     measured, said = recording.scoreboard, []
 
     def interrupted_at_the_third(*arguments, **options):
@@ -627,7 +627,7 @@ def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
 
 
 def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypatch):
-    done = played("simulator", "CPU")
+    done = played("PTX machine", "CPU")
     found = types.SimpleNamespace(interrupted=True)
     monkeypatch.setattr(recording, "tune", lambda *_, **__: found)
     said = []

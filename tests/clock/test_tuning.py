@@ -312,7 +312,7 @@ def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
 def test_the_simulator_has_no_speed_to_tune_for():
     with pytest.raises(ValueError, match="in the simulator there is no speed to tune for"):
         tune("tiled", "CUDA")
-    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["simulator"]
+    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.small
 
 
 def test_the_way_back():

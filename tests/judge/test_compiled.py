@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
     reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
-SMALL = {name: ladder.STEPS[name].defaults["simulator"] for name in ladder.steps("CUDA")}
+SMALL = {name: ladder.STEPS[name].small for name in ladder.steps("CUDA")}
 TYPES = "from numba import cuda, float32, uint32, int64\n"
 LOOP = """        k = 0
         while k < A.shape[1]:  # Numba would make `for k in range(...)` five times as long (page 07)

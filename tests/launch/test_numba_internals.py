@@ -11,7 +11,7 @@ from numba import cuda, float32
 from helpers import devices
 from helpers.launch import numba_internals as hooks
 
-simulator = pytest.mark.skipif(not devices.simulating(), reason="CUDA runs on a GPU here, not in the simulator")
+simulator = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU here, not in the simulator")
 compiler = pytest.mark.skipif(
     devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )

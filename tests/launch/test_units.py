@@ -92,7 +92,7 @@ def test_other_sizes_are_right_and_illegal_ones_refused():
 
 
 @compiled
-@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+@pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_without_a_gpu_it_runs_compiled_and_says_so():
     k = cuda_kernel("matrix_units")
     assert k.device is devices.PTX_MACHINE and k.simulated and k.inputs == "tf32"
@@ -117,7 +117,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
 
 
 @compiled
-@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+@pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_what_no_gpu_would_do_is_no_product():
     k = cuda_kernel("matrix_units")
     k.ptx, planted = re.subn(r"(st\.global\.f32\s+\[%\w+)\]", r"\1+8000000]", k.ptx)
@@ -126,7 +126,7 @@ def test_what_no_gpu_would_do_is_no_product():
         k(*draw(32, 32, 16))
 
 
-@pytest.mark.skipif(not devices.simulating(), reason="a GPU runs it here")
+@pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_without_the_compiler_it_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(devices, "has_compiler", lambda: False)
     k = cuda_kernel("matrix_units")  # its source can be shown
@@ -159,7 +159,7 @@ def test_an_architecture_without_such_units_is_refused_by_name():
             ask()
 
 
-@pytest.mark.skipif(not devices.simulating(), reason="a GPU has them")
+@pytest.mark.skipif(not devices.compiling(), reason="a GPU has them")
 def test_the_simulator_says_that_it_has_none():
     for function in (mma_tf32, word_tf32):
         with pytest.raises(KernelError, match="Numba's simulator has no matrix units"):

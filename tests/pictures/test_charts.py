@@ -60,7 +60,7 @@ def test_the_ladder_has_a_bar_as_long_as_each_rate(drawn):
     timings = [
         timing("Python", "numpy_matmul", 300.0, device="host"),
         timing("OpenCL", "naive", 2.0),
-        timing("CUDA", "naive", None, device="simulator"),
+        timing("CUDA", "naive", None, device="PTX machine"),
         timing("CUDA", "tiled", 50.0, device="a GPU"),
     ]
     text = pictures.ladder_chart(timings).text

@@ -62,7 +62,7 @@ def mark_what_needs_the_compiler(items):
     """Where NVIDIA's compiler is missing, pages that need it are skipped.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts,
-    
+
     """
     if devices.has_compiler():
         return

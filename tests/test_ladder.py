@@ -276,7 +276,7 @@ def test_the_grid_covers_c_and_no_more(step, M, N):
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 def test_counted_loads_are_the_tables_formula(step):
-    p = step.defaults["GPU"] if "GPU" in step.defaults else step.small
+    p = step.defaults.get("GPU", step.small)
     rows, columns, depth = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
     if step.name == "packed":  # A once for every panel

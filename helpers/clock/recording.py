@@ -49,7 +49,7 @@ def record(folder: str | Path, say: Callable = print) -> Path:
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. Takes half an hour or so.
     Interrupted, it goes on the same day where it stopped. Raises OSError where the file cannot be written and
-    ValueError where there are only simulators, both before it measures anything.
+    ValueError where there is nothing to time, both before it measures anything.
     """
     path = prepare(folder)
     found = {one.name: one.device(None, None) for one in usual()}

@@ -51,7 +51,7 @@ def failure(k, error):
 
 
 def line_raised(k, error):
-    """The line of k.source that raised the error, as a tuple; () where the simulator gives none.
+    """The line of k.source that raised the error, as a tuple; () for none.
 
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
     the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.

@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda, float32
 
 from .. import devices
-from . import numba_internals, operands
+from . import operands
 from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError

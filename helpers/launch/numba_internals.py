@@ -3,7 +3,6 @@
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
 
-import copy
 import ctypes
 import functools
 import inspect
@@ -11,9 +10,8 @@ import linecache
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 
@@ -22,7 +20,7 @@ import numpy as np
 import ptx_machine
 
 from . import by_llvm, no_gpu
-from .errors import KernelError, no_exit, quoted
+from .errors import KernelError, quoted
 
 WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
 
@@ -544,7 +542,7 @@ def let_ptx_machine_run() -> None:
 
 
 def let_arrays_stay_here() -> None:
-    """Let the host's side, `cuda.to_device` and its like, be that of Numba's simulator: arrays in the host's memory."""
+    """Let the host's side, `cuda.to_device` and its like, be arrays in the host's memory, those of a part of Numba's simulator."""
     from numba import cuda
     from numba.cuda import api
     from numba.cuda.simulator.cudadrv import devicearray

@@ -19,11 +19,13 @@ from numba.cuda.extending import intrinsic
 
 WORD, FLOAT = ir.IntType(32), ir.FloatType()
 
+
 def register(context, builder, signature, arguments, which, n):
     """Where element n of that argument, an array of one dimension, lies: a pointer."""
     kind = signature.args[which]
     array = context.make_array(kind)(context, builder, arguments[which])
     return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
+
 
 def converted(instruction, count):
     """How to make a word of the first `count` numbers of an array of float32: the later ones come first."""
@@ -35,6 +37,7 @@ def converted(instruction, count):
         return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
     return generate
+
 
 def multiplied(shape):
     """How to add to a fragment of C, 4 float32, the product of fragments of A, 4 words, and of B, 2 words."""
@@ -56,30 +59,36 @@ def multiplied(shape):
 
     return generate
 
+
 @intrinsic
 def word_tf32(typing_context, numbers):
     """A word of numbers[0]; numbers: float32."""
     return types.uint32(numbers), converted("cvt.rna.tf32.f32", 1)
+
 
 @intrinsic
 def word_float16(typing_context, numbers):
     """A word of numbers[0] and numbers[1]; numbers: float32."""
     return types.uint32(numbers), converted("cvt.rn.f16x2.f32", 2)
 
+
 @intrinsic
 def word_bfloat16(typing_context, numbers):
     """A word of numbers[0] and numbers[1]; numbers: float32."""
     return types.uint32(numbers), converted("cvt.rn.bf16x2.f32", 2)
+
 
 @intrinsic
 def mma_tf32(typing_context, a, b, c):
     """c += a @ b by all lanes of a warp: 16 x 8 numbers times 8 x 8; a, b: words, c: float32."""
     return types.void(a, b, c), multiplied("m16n8k8.row.col.f32.tf32.tf32.f32")
 
+
 @intrinsic
 def mma_float16(typing_context, a, b, c):
     """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
     return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.f16.f16.f32")
+
 
 @intrinsic
 def mma_bfloat16(typing_context, a, b, c):

@@ -13,6 +13,7 @@ from numba.cuda.extending import intrinsic
 FOUR = types.UniTuple(types.float32, 4)
 LANES = [ir.Constant(ir.IntType(32), lane) for lane in range(4)]
 
+
 def vector_pointer(context, builder, signature, arguments):
     """Where element (row, col) of the array lies, as a pointer to a vector of four."""
     kind = signature.args[0]
@@ -24,6 +25,7 @@ def vector_pointer(context, builder, signature, arguments):
     element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
     return builder.bitcast(element, ir.VectorType(ir.FloatType(), 4).as_pointer())
 
+
 @intrinsic
 def load4(typing_context, array, row, col):
     """array[row, col : col + 4] as a tuple of four float32."""
@@ -34,6 +36,7 @@ def load4(typing_context, array, row, col):
         return context.make_tuple(builder, FOUR, [builder.extract_element(vector, lane) for lane in LANES])
 
     return FOUR(array, row, col), generate
+
 
 @intrinsic
 def store4(typing_context, array, row, col, four):

@@ -1,9 +1,9 @@
 """How does a kernel run that was written for ROC (HSA), which Numba dropped in 2021? In its old words, on `numba.cuda`.
 
 It runs with nothing changed but its import: `from helpers import roc` in place of `from numba import roc`. This module
-translates words, and is no second engine: kernels run in Numba's CUDA simulator (run and tested) and on an NVIDIA GPU
-(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`, with NUMBA_ENABLE_CUDASIM=0 set
-before anything loads (written from its sources, never run).
+translates words, and is no second engine: kernels run on the PTX machine (run and tested) and on an NVIDIA GPU
+(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`
+(written from its sources, never run).
 
 Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
 """

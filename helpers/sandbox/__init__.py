@@ -1,4 +1,4 @@
-"""Where does a kernel run that may be wrong? In a process of its own, on simulators that see what a device hides."""
+"""Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
 from .accesses import Access
 from .child import SECONDS, Outcome, in_child, prepare

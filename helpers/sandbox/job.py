@@ -22,7 +22,7 @@ class Job:
     task        a function of a module, which the child imports
     kernel      source text, or a plain Python function
     like        the step that the kernel is, or is launched like
-    device      part of an OpenCL device's name; None where a simulator runs the kernel
+    device      part of an OpenCL device's name; None where Oclgrind or the PTX machine runs the kernel
     built       what `OpenCLKernel.binary` gives, so that nothing is compiled twice
     text        (name, lines) of the file of a Python function, which may be a notebook's cell
     """

@@ -86,7 +86,7 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
     assert lines[0].split()[:5] == ["8", "x", "8", "x", "8,"] and "3 rounds" in lines[0]
     assert "NumPy: a library" in lines[5]
     assert "50%" in lines[3] and "4.00x" in lines[3] and lines[3].endswith("2.00x CLBlast (1.00 to 2.00)")
-    assert "simulated" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
+    assert "no GPU" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
     assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
 
 
@@ -97,8 +97,8 @@ def test_the_table_word_by_word():
         "NumPy                             4 s      0.0      12%     1.00x  0.50x CLBlast (0.50 to 0.50)",
         "CLBlast (OpenCL)                  2 s      0.0      25%     2.00x",
         "tiled (OpenCL)                    1 s      0.0      50%     4.00x  2.00x CLBlast (1.00 to 2.00)",
-        "tiled (CUDA)                simulated",
-        "OpenCL: a device, CUDA: simulator, NumPy: a library",
+        "tiled (CUDA)                   no GPU",
+        "OpenCL: a device, CUDA: PTX machine, NumPy: a library",
         "MKL                         to add it: pip install mkl",
         "CLBlast (OpenCL)            to add it: apt",
     ]
@@ -117,9 +117,9 @@ def test_the_table_word_by_word():
     assert repr(one).splitlines() == [
         "8 x 8 x 8, 1 round               time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
         "NumPy                             4 s      0.0        –     1.00x",
-        "tiled (CUDA)                simulated",
+        "tiled (CUDA)                   no GPU",
         "tiled (OpenCL)                    1 s      0.0        –     4.00x",
-        "CUDA: simulator, OpenCL: a device, NumPy: a library",
+        "CUDA: PTX machine, OpenCL: a device, NumPy: a library",
     ]
     two = dataclasses.replace(board, seconds=tuple(times[:2] for times in board.seconds))
     assert repr(two).splitlines()[0].startswith("8 x 8 x 8, 2 rounds ")
@@ -473,7 +473,7 @@ def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypa
     monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", *other))
     monkeypatch.setattr(recording, "check", lambda *_: pytest.fail("it measured"))
     for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
-        with pytest.raises(ValueError, match=r"CUDA and OpenCL both run in simulators here.* doctor"):
+        with pytest.raises(ValueError, match=r"CUDA has no GPU and OpenCL runs in a simulator here.* doctor"):
             act()
     assert not (tmp_path / "new").exists()
 

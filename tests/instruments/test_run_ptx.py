@@ -88,7 +88,7 @@ class Texts(dict):
         parts = [{name: JOBS[name] for name in names[start::2]} for start in (0, 1)]
 
         def outcome(part):
-            return in_child(cuda_kernel("naive"), compiled, SECONDS, None, simulated=False, jobs=part)
+            return in_child(cuda_kernel("naive"), compiled, SECONDS, None, compiler=True, jobs=part)
 
         with ThreadPoolExecutor() as threads:
             outcomes = list(threads.map(outcome, parts))

@@ -34,7 +34,7 @@ SHAPES = [*FIRST, *map(tuple, DRAWN)]
 @compiled
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("arch", few(ARCHS, "sm_80"))
-@pytest.mark.parametrize("size", few(("GPU", "simulator"), "simulator"))
+@pytest.mark.parametrize("size", few(("GPU", "small"), "small"))
 def test_it_is_right_at_sixty_ragged_shapes(kind, arch, size):
     k = cuda_kernel("matrix_units", **STEP.defaults[size] | dict(INPUT=kind))
     text = ptx_of(k, arch)
@@ -98,7 +98,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert k.device is devices.PTX_MACHINE and k.simulated and k.inputs == "tf32"
     assert "compiled, and run on the PTX machine>" in repr(k)
     assert str(k) == "matrix_units (CUDA, tf32)"
-    assert repr(measure(k, 64)) == "matrix_units (CUDA, tf32), 64 x 64 x 64: simulated, so no time and no rate"
+    assert repr(measure(k, 64)) == "matrix_units (CUDA, tf32), 64 x 64 x 64: no GPU here, so no time and no rate"
     assert streamed(k, 10**7).inputs == Together([k], [1]).inputs == "tf32"
     assert check(streamed(k, 10**6), [(70, 40, 33)])
     A, B = draw(33, 20, 40)

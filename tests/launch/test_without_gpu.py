@@ -1,7 +1,4 @@
-"""Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke.
-
-While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
-"""
+"""Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke."""
 
 import re
 import subprocess
@@ -16,7 +13,7 @@ from helpers import cuda_kernel, devices
 from helpers.launch import KernelError, by_llvm, on_ptx
 from helpers.launch import numba_internals as hooks
 
-pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs in Numba's simulator, or on a GPU")
+pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
 SIZE = 16
 

@@ -50,7 +50,7 @@ class Entry:
     parameters       {name: whole number}: its sizes
     counts           {"global_loads", "shared_loads": numbers loaded for a product of `COUNTED`}; {} if not countable
     rung_counts      the same of the rung
-    ratios           for each round how many times as fast as the rung it is at `SHAPE`; [] if it runs on the PTX machine
+    ratios           for each round how many times as fast as the rung it is at `SHAPE`; [] without a GPU
     """
 
     name: str

@@ -121,7 +121,8 @@ def tune(
     device = one.device(rung, None)
     if device.kind == "PTX machine":
         raise ValueError(
-            "without a GPU a CUDA kernel has no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU."
+            "without a GPU a CUDA kernel has no speed to tune for. Tune OpenCL kernels, or use a machine with an "
+            "NVIDIA GPU."
         )
     size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
     default, source = rung.fitted(rung.defaults_for(device), device, *size), one.source_of(step)

@@ -4,6 +4,7 @@ Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `
 with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
+import os
 import re
 import subprocess
 import tempfile

@@ -12,8 +12,6 @@ from ..launch import Kernel, KernelError, draw, sizes
 from ..launch.given import takes
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
 
-watching = None
-
 LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
 
 
@@ -91,6 +89,7 @@ def refuse_wgsl(k):
 def count(job: Job, M: int, N: int, K: int) -> dict | None:
     """In the child: launch the kernel once. Returns counts, as watched in the simulator; None where Oclgrind counts."""
     k = job.build()
+    watching = None
     with watching() if k.simulated else nullcontext() as watch:
         k.upload(*draw(M, N, K)).launch()
     return watch.counts if k.simulated else None

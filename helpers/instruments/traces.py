@@ -11,8 +11,6 @@ import numpy as np
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
-
-watching = None
 from ..sandbox.accesses import records
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
@@ -90,6 +88,7 @@ def record(job: Job, M: int, N: int, K: int) -> tuple:
     k, (A, B) = job.build(), draw(M, N, K)
     if k.dialect == "OpenCL":
         return noted_launch(k, A, B)
+    watching = None
     with watching(keep_accesses=True) as watch:
         k.upload(A, B).launch()
     return records(watch.accesses), {name: shape for name, shape in watch.shapes.items() if name not in "ABC"}

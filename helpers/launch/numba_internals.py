@@ -542,7 +542,7 @@ def let_ptx_machine_run() -> None:
 
 
 def let_arrays_stay_here() -> None:
-    """Let the host's side, `cuda.to_device` and its like, be arrays in the host's memory, those of a part of Numba's simulator."""
+    """Let the host's side, `cuda.to_device` and its like, keep arrays in this computer's memory."""
     from numba import cuda
     from numba.cuda import api
     from numba.cuda.simulator.cudadrv import devicearray

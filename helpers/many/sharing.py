@@ -54,7 +54,7 @@ class Together(Contestant):
 def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
-    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, the PTX machine.
+    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, no GPU.
     """
     kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]

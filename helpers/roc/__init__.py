@@ -9,7 +9,6 @@ Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_
 """
 
 import dis
-import functools
 import importlib.util
 import inspect
 import sys

@@ -33,7 +33,8 @@ LOCK = threading.Lock()
 def start(folder: Path, environment: dict):
     """A child that does the job in that folder under those environment variables; it is ended when the context is.
 
-    The child has `look()`, what `used_by` says of it, `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative for a signal.
+    The child has `look()`, what `used_by` says of it, `wait(seconds)`, which says whether it has ended, and then
+    `status`, its exit status, negative for a signal.
     """
     child = None
     with suppress(OSError, ValueError):  # where no server can be had

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from few import few
 
-from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure, needs, traffic
+from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
 from helpers.instruments.compiler import assembled, ptx_of
 from helpers.instruments.ptx_run import run_text
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, cuda, draw, mma_tf32, word_tf32
+from helpers.launch import KernelError, cuda, draw
 from helpers.launch.cuda import only_device
 from helpers.many import streamed
 from helpers.many.sharing import Together
@@ -34,9 +34,9 @@ SHAPES = [*FIRST, *map(tuple, DRAWN)]
 @compiled
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("arch", few(ARCHS, "sm_80"))
-@pytest.mark.parametrize("size", few(("GPU", "small"), "small"))
+@pytest.mark.parametrize("size", few((STEP.defaults["GPU"], STEP.small), STEP.small))
 def test_it_is_right_at_sixty_ragged_shapes(kind, arch, size):
-    k = cuda_kernel("matrix_units", **STEP.defaults[size] | dict(INPUT=kind))
+    k = cuda_kernel("matrix_units", **size | dict(INPUT=kind))
     text = ptx_of(k, arch)
     for M, N, K in SHAPES:
         A, B = draw(M, N, K)
@@ -112,8 +112,6 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert not wrong_elements(work.download(), A, B[:, ::-1], "tf32").any()
     with pytest.raises(ValueError, match="would take the PTX machine minutes"):
         k(np.zeros((3000, 10), np.float32), np.zeros((10, 3000), np.float32))
-    with pytest.raises(ValueError, match=r"cannot be watched there\. run_ptx runs it compiled"):
-        traffic(k, 8, 8, 8)
 
 
 @compiled
@@ -124,17 +122,6 @@ def test_what_no_gpu_would_do_is_no_product():
     assert planted, "the planted bug has found no store"
     with pytest.raises(KernelError, match=r"^out of bounds: .*outside every array"):
         k(*draw(32, 32, 16))
-
-
-@pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
-def test_without_the_compiler_it_is_refused_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(devices, "has_compiler", lambda: False)
-    k = cuda_kernel("matrix_units")  # its source can be shown
-    own = cuda_kernel(k.source, like="matrix_units")
-    asked = lambda: k(*draw(8, 8, 8)), lambda: measure(k, 8), lambda: k.upload(*draw(8, 8, 8))
-    for ask in (*asked, lambda: check(k), lambda: check(own)):
-        with pytest.raises(KernelError, match=re.escape(needs.remedy(devices.cuda_extra()))):
-            ask()
 
 
 def test_a_gpu_without_such_units_is_refused_by_name(monkeypatch):
@@ -157,10 +144,3 @@ def test_an_architecture_without_such_units_is_refused_by_name():
     ):
         with pytest.raises(KernelError, match=r"matrix_units .* sm_80 or later; sm_75 has none"):
             ask()
-
-
-@pytest.mark.skipif(not devices.compiling(), reason="a GPU has them")
-def test_the_simulator_says_that_it_has_none():
-    for function in (mma_tf32, word_tf32):
-        with pytest.raises(KernelError, match="Numba's simulator has no matrix units"):
-            function(1)

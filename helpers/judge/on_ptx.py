@@ -29,6 +29,7 @@ WATCH_FOR, RUN_FOR = 10_000_000, 4_000_000
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
+POINTS = 3  # other sizes: in two of them each of two sizes is once the larger one, and the depth is in the third
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -71,12 +72,12 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
-    for other in other_sizes(k)[:1] if k.own else ():  # the most telling
+    for other in other_sizes(k)[:POINTS] if k.own else ():
         try:
             there = at_sizes(k, other)
             kernel = numba_internals.compiled_for(there.function, *EXAMPLE)
         except Exception:  # a source may refuse other sizes
-            return []
+            continue
         variables = numba_internals.variables_of(kernel)
         found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
         if found:

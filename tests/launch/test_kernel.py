@@ -260,7 +260,7 @@ def test_the_largest_matrix_with_its_guard_is_the_last_that_is_let_through(held,
 
 def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_not():
     k = cuda_kernel("coalesced", BM=4, BN=8)
-    k.device = replace(k.device, kind="GPU", memory_bytes=None)
+    k.__class__, k.device = CudaKernel, replace(k.device, kind="GPU", memory_bytes=None)
     k.refuse(4 * 65535, 1, 1)
     k.refuse(1, 8 * 65536, 1)
     with pytest.raises(ValueError, match=r"needs 65536 blocks along y .* CUDA allows 65535"):

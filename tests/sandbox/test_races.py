@@ -98,7 +98,7 @@ def test_a_cuda_race_in_global_memory_is_named_as_its_opencl_twin_is():
     report = verdict(to_the_left)
     assert not report and {f.kind for f in report.findings} == {"race"}, report
     assert "C[row, col] = acc" in repr(report) and "C[row, col - 1] += 0" in repr(report)
-    assert "same element of C, one of them writing, with no barrier between" in repr(report)
+    assert "and nothing orders the two" in repr(report)
     if devices.oclgrind_library() is not None:
         source = opencl_kernel("naive").source
         assert TO_THE_LEFT[0] in source
@@ -129,7 +129,6 @@ def test_the_verdict_on_a_race_in_global_memory_is_the_same_each_time():
 def test_two_threads_that_write_to_one_element_are_named_and_blocks_are_never_in_order():
     within, across = verdict(two_write), verdict(waits)
     assert {f.kind for f in within.findings} == {"race"}
-    assert all("with no barrier between" in f.message for f in within.findings), within
     assert across, across  # a barrier keeps the threads of one block in order
     apart = check(cuda_kernel(two_write, like="naive", BM=4, BN=1))
     assert {f.kind for f in apart.findings} == {"race"} and "in different blocks" in repr(apart)

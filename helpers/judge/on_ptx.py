@@ -26,6 +26,7 @@ from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR = 10_000_000, 4_000_000
+DEEP_FOR = 16_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
@@ -52,6 +53,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
+        more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
     variables = numba_internals.variables_of(kernel)
     for level, shapes in ((numba_internals.WATCHED, watched), (numba_internals.COUNTED, more)):
         try:
@@ -80,6 +82,8 @@ def at_another_size(k: Kernel) -> list[Finding]:
             continue
         variables = numba_internals.variables_of(kernel)
         found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
+        deep = affordable(there, compiled_shapes(there)[-1:], DEEP_FOR)
+        found = found or run_all(there, kernel, numba_internals.COUNTED, deep, variables)
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     return []

@@ -423,27 +423,6 @@ def test_oclgrind_is_a_tool_and_no_device():
     assert not any("Oclgrind" in c.platform for c in devices.opencl_candidates())
 
 
-ADDS = """
-import numpy as np
-from numba import cuda
-import helpers
-
-@cuda.jit
-def add(x):
-    x[cuda.grid(1)] += 1
-
-x = np.zeros(4, np.float32)
-add[1, 4](x)
-print(x.tolist())
-"""
-
-
-@pytest.mark.parametrize("asked", [{}, {"NUMBA_ENABLE_CUDASIM": "0"}])
-def test_plain_numba_runs_also_where_it_was_imported_before_helpers(asked):
-    out, err = python(ADDS, **asked)
-    assert out == "[1.0, 1.0, 1.0, 1.0]", err
-
-
 def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before():
     out, err = python("import os, helpers; print(os.environ.get('NUMBA_ENABLE_CUDASIM'))", NUMBA_ENABLE_CUDASIM="1")
     assert out == "None", err
@@ -530,8 +509,6 @@ def test_warp_is_loaded_without_a_word():
 def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeypatch, tmp_path):
     proofs, driver, gpus = [], [13, 0], ["NVIDIA H100"]
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "new"))
-    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
     monkeypatch.setattr(devices, "nvidia_gpus", lambda: gpus)
     monkeypatch.setattr(devices, "nvidia_driver_cuda", lambda: tuple(driver))
 
@@ -543,11 +520,10 @@ def test_the_proof_of_cuda_is_kept_until_driver_gpu_or_a_package_changes(monkeyp
     for change, count in ((lambda: None, 1), (lambda: None, 1), (lambda: driver.append(1), 2), (gpus.clear, 2)):
         change()
         devices.cuda_problem.cache_clear()
-        devices.choose_cuda_target()
-        assert len(proofs) == count and os.environ.pop("NUMBA_ENABLE_CUDASIM") == ("0" if gpus else "1")
+        assert devices.compiling.__wrapped__() == (not gpus) and len(proofs) == count
     gpus.append("NVIDIA T4")
     devices.cuda_problem.cache_clear()
-    devices.choose_cuda_target()
+    devices.compiling.__wrapped__()
     assert len(proofs) == 3
     devices.cuda_problem.cache_clear()
 

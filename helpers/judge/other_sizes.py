@@ -55,7 +55,7 @@ def code_of(k: Kernel) -> str:
 
 def larger_than_one(k: Kernel) -> set[str]:
     """The names of the kernel's parameters whose value is larger than 1: of BM=8, TM=1 that is BM."""
-    return {name for name, value in k.parameters.items() if value > 1}
+    return {name for name, value in k.parameters.items() if name != "INPUT" and value > 1}
 
 
 def taken_by(k: Kernel) -> set[str]:

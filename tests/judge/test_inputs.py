@@ -201,7 +201,7 @@ def test_a_learners_function_passes_and_may_run_then():
     from helpers.cuda.matrix_units import matrix_units
 
     p = ladder.STEPS["matrix_units"].small
-    k = cuda_kernel(matrix_units(**p), like="matrix_units")
+    k = cuda_kernel(matrix_units(**p), like="matrix_units", **p)
     assert check(k, [(33, 17, 40), (1, 1, 1)])
     A, B = draw(20, 30, 40)
     assert not wrong_elements(k(A, B), A, B, "tf32").any()

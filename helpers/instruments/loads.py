@@ -1,16 +1,16 @@
 """How much a kernel moves, counted while it runs: the same on every machine, and exact.
 
-OpenCL kernels are counted by Oclgrind, CUDA kernels in Numba's simulator, and the ladder has a formula; where all
+OpenCL kernels are counted by Oclgrind, CUDA kernels by the PTX machine, and the ladder has a formula; where all
 three exist they agree.
 """
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from .. import ladder
 from ..launch import Kernel, KernelError, draw, sizes
 from ..launch.given import takes
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
+from .compiled import run_watched
 
 LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
 
@@ -49,19 +49,17 @@ class Traffic:
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
-    Runs in a child process, on a simulator. Raises ValueError for WGSL and for sizes that would take minutes,
+    Runs a CUDA kernel compiled, on the PTX machine, and an OpenCL kernel in a child process, in Oclgrind. Raises ValueError for WGSL and for sizes that would take minutes,
     KernelError if the kernel fails or Oclgrind is missing.
     """
     refuse_wgsl(k)
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
+    if k.dialect == "CUDA":
+        return Traffic(M, N, K, *elements_moved(run_watched(k, *draw(M, N, K))))
     outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
-    if k.dialect == "CUDA":
-        return Traffic(
-            M, N, K, *(outcome.value[memory, writes] for memory in ("global", "shared") for writes in (False, True))
-        )
     if not outcome.oclgrind:
         raise KernelError(
             "OpenCL kernels are counted by Oclgrind, which is not installed; "
@@ -86,13 +84,18 @@ def refuse_wgsl(k):
         raise ValueError(f"{k} cannot be followed: nothing here interprets WGSL. Take that step in CUDA or OpenCL.")
 
 
-def count(job: Job, M: int, N: int, K: int) -> dict | None:
-    """In the child: launch the kernel once. Returns counts, as watched in the simulator; None where Oclgrind counts."""
-    k = job.build()
-    watching = None
-    with watching() if k.simulated else nullcontext() as watch:
-        k.upload(*draw(M, N, K)).launch()
-    return watch.counts if k.simulated else None
+def elements_moved(run):
+    """What all threads loaded and stored in a run: global loads and stores, shared loads and stores; atomics do both."""
+    return [
+        sum(run.total("bytes", memory, one) for one in (act, "atomic")) // 4
+        for memory in ("global", "shared")
+        for act in ("load", "store")
+    ]
+
+
+def count(job: Job, M: int, N: int, K: int) -> None:
+    """In the child: launch the kernel once, while Oclgrind counts."""
+    job.build().upload(*draw(M, N, K)).launch()
 
 
 @takes

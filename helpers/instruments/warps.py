@@ -16,7 +16,7 @@ from ..launch import Kernel
 from ..launch.cuda_source import source_at_hand
 from ..launch.given import takes
 from ..sandbox import source_line
-from ..sandbox.accesses import grouped, turns
+from .accesses import grouped, turns
 from .traces import trace
 
 CODE = 52  # characters of a source line that a table shows

@@ -9,13 +9,13 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import coalescing, trace
+from ..instruments.accesses import grouped
 from ..instruments.loads import predicted_traffic, refuse_wgsl
 from ..instruments.traces import Trace
 from ..launch import DIALECTS, Kernel, KernelError, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
-from ..sandbox.accesses import grouped
 from .checking import check, check_also_at, right_with
 from .parts import without_comments
 from .reference import launched, wrong_elements

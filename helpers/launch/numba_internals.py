@@ -105,15 +105,31 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
-def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
     """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
+    `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
+    is asked for twice included.
     """
     refuse_linked(kernel)
     major, minor = no_gpu.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
+    texts = list(map(volatile, texts)) if each else texts
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+ACCESS = re.compile(r"(?P<does>= load|^ +store)(?P<rest> (?:half|float|double|<\d+ x \w+>)[ ,].*?\* (?P<place>%\S+?),? )", re.M)
+
+
+def volatile(text: str) -> str:
+    """LLVM's text, in which the optimiser keeps each load and store of a floating-point number, but of variables."""
+
+    def kept(function):
+        variables = set(re.findall(r"^ +(%\S+) = alloca", function, re.MULTILINE))
+        return ACCESS.sub(lambda at: at[0] if at["place"] in variables else f"{at['does']} volatile{at['rest']}", function)
+
+    return "".join(map(kept, re.split(r"^(?=define)", text, flags=re.MULTILINE)))
 
 
 # In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
@@ -150,6 +166,30 @@ def with_unset(text: str, chosen: frozenset) -> str:
 
     text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
     return TAKES_ZERO.sub(takes, text) if chosen else text
+
+
+def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
+    """{what LLVM calls a shared array: (its name in the kernel, its shape, bytes of an element)} of a compiled kernel.
+
+    {} where LLVM has another number of them, as where a function that the kernel calls makes one.
+    """
+    from numba.np import numpy_support
+
+    typed, made, named = kernel._type_annotation, {}, {}
+    lines = (line for block in typed.blocks.values() for line in block.body)
+    for target, value in ((line.target.name, line.value) for line in lines if type(line).__name__ == "Assign"):
+        does = getattr(value, "op", "")
+        if does == "call" and "function shared.array" in str(typed.typemap[value.func.name]):
+            sides, kind = typed.calltypes[value].args[0], typed.typemap[target].dtype
+            shape = tuple(side.literal_value for side in getattr(sides, "types", (sides,)))
+            made[target] = shape, numpy_support.as_dtype(kind).itemsize
+        elif not does and getattr(value, "name", "") in made:
+            named.setdefault(value.name, target.partition(".")[0])
+    texts = "".join(kernel._codelibrary.llvm_strs)
+    theirs = sorted(set(re.findall(r"_cudapy_smem_\d+", texts)), key=lambda name: int(name.rpartition("_")[2]))
+    if len(theirs) != len(made):
+        return {}
+    return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
 
 
 RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls

@@ -58,15 +58,16 @@ def run_arrays(
         raise KernelError(str(error)) from None
 
 
-def ptx_of(function: Callable, level: int = numba_internals.WATCHED) -> str:
+def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool = False) -> str:
     """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
 
-    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it.
+    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: whether
+    to keep those, too, that ask again for the same.
     Raises KernelError, in Numba's words, for what does not compile.
     """
     try:
         kernel = numba_internals.compiled_for(function, *EXAMPLE)
-        return numba_internals.text_of(kernel, level)
+        return numba_internals.text_of(kernel, level, each=each)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words

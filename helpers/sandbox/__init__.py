@@ -1,6 +1,5 @@
 """Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
-from .accesses import Access
 from .child import SECONDS, Outcome, in_child, prepare
 from .findings import Finding, source_line
 from .job import Job
@@ -9,7 +8,6 @@ from .progress import ProgressBar
 
 __all__ = [
     "SECONDS",
-    "Access",
     "Finding",
     "Job",
     "Outcome",

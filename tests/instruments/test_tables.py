@@ -5,10 +5,10 @@ import pytest
 
 from helpers import cuda_kernel
 from helpers.instruments import warps
+from helpers.instruments.accesses import Access, records
 from helpers.instruments.loads import Traffic, predicted_traffic, refuse_long
 from helpers.instruments.traces import Trace, cells
 from helpers.instruments.warps import Row, Table, bank_conflicts, coalescing
-from helpers.sandbox.accesses import Access, records
 
 
 def test_a_table_has_a_row_a_line_and_cuts_long_ones():

@@ -21,11 +21,6 @@ def record_type(names):
     return np.dtype(list(zip(Access._fields, types, strict=True)))
 
 
-def records(accesses):
-    """A list of `Access` as an array."""
-    return np.array(accesses, record_type({a.array for a in accesses}))
-
-
 def grouped(*columns):
     """A number for each row, the same where all columns are the same; an int array, counted in the columns' order."""
     number = np.zeros(len(columns[0]), int)

@@ -7,7 +7,7 @@ import ptx_machine
 from ..launch import Kernel, KernelError, numba_internals
 from ..launch.on_ptx import CERTAIN, EXAMPLE, ptx_of, run_arrays
 from ..sandbox import source_line
-from .accesses import NOTE, grouped, records_of
+from .accesses import NOTE, record_type, records_of
 
 MOST = 2_000_000  # accesses of threads that are kept
 AT_ONCE = 1 << 15  # threads of an instruction, at most: where fewer have room, no more is kept
@@ -45,36 +45,26 @@ def followed(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]
     run = run_watched(k, A, B, trace=MOST)
     if sum(one.threads.size for one in run.trace) > MOST - AT_ONCE:
         raise KernelError(f"{k} makes more than {MOST - AT_ONCE:,} accesses. Choose a smaller size.")
+    if not any(one.arrays for one in run.trace):
+        return np.zeros(0, record_type("ABC")), {}
     shared = numba_internals.shared_arrays(numba_internals.compiled_for(k.function, *EXAMPLE))
-    shapes = {name: shape for name, shape, _ in shared.values()}
-    seen = [one for one in run.trace if one.memory in ("global", "shared")]
-    names = [*dict.fromkeys(["A", "B", "C", *shapes, *(name for one in seen for name in one.arrays)])]
-    size = np.array([4] * len(names))  # bytes of an element
-    for name, _, size_of_one in shared.values():
-        size[names.index(name)] = size_of_one
-    place = {name: names.index(shared.get(name, (name,))[0]) for name in names}
-    many = [one.threads.size for one in seen]
-
-    def each(values, of=object):
-        """A value for each access of a thread, from one for each instruction."""
-        return np.repeat(np.array(values, of), many)
-
-    def all_of(parts):
-        """A value for each access of a thread, from one array for each instruction."""
-        return np.concatenate([np.zeros(0, int), *parts])
-
-    array = all_of(np.array([place[name] for name in one.arrays])[one.array] for one in seen)
-    site = {
-        "memory": each([one.memory for one in seen], "U6"),
-        "line": each([one.source for one in seen], int),
-        "reads": each([one.act in ("load", "atomic") for one in seen], bool),
-        "writes": each([one.act != "load" for one in seen], bool),
-        "width": np.maximum(1, each([one.bytes for one in seen], int) // size[array]),
-    }
-    notes = np.zeros(len(array), NOTE)
-    notes["block"], notes["thread"] = (all_of(getattr(one, name) for one in seen) for name in ("blocks", "threads"))
-    notes["phase"] = all_of(one.rounds for one in seen)
-    # The compiler writes rounds of a loop out: they are the same place of the source.
-    notes["site"] = grouped(site["line"], array, site["reads"], site["writes"])
-    index = all_of(one.offsets for one in seen) // size[array]
-    return records_of(notes, site, names, array, index, k.grid(A.shape[0], B.shape[1])[0]), shapes
+    # {(line, memory, array, reads, writes, width): number} of each place of the source that touches memory. Rounds of a
+    # loop that the compiler wrote out are one place.
+    sites, notes = {}, [np.zeros(0, NOTE)]
+    for one in run.trace:
+        for number, compiled in enumerate(one.arrays if one.memory in ("global", "shared") else ()):
+            name, _, size = shared.get(compiled, (compiled, (), 4))
+            reads, writes = one.act in ("load", "atomic"), one.act != "load"
+            site = one.source and source_line(k, one.source), one.memory, name, reads, writes, one.bytes // size
+            mine = one.array == number
+            note = np.zeros(np.count_nonzero(mine), NOTE)
+            note["site"], note["address"] = sites.setdefault(site, len(sites)), one.offsets[mine] // size
+            note["block"], note["thread"], note["phase"] = one.blocks[mine], one.threads[mine], one.rounds[mine]
+            notes.append(note)
+    notes = np.concatenate(notes)
+    fields = zip(("line", "memory", "array", "reads", "writes", "width"), zip(*sites, strict=True), strict=False)
+    site = {field: np.array(values)[notes["site"]] for field, values in fields}
+    names, array = np.unique(site["array"], return_inverse=True)
+    across, _ = k.grid(A.shape[0], B.shape[1])
+    accesses = records_of(notes, site, names.tolist(), array, notes["address"].astype(int), across)
+    return accesses, {name: shape for name, shape, _ in shared.values()}

@@ -6,13 +6,13 @@ three exist they agree.
 
 from dataclasses import dataclass
 
-from .. import ladder
+from .. import devices, ladder
 from ..launch import Kernel, KernelError, draw, sizes
 from ..launch.given import takes
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
 from .compiled import run_watched
 
-LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
+LIMIT = 1 << 15  # multiply-adds that Oclgrind counts in some ten seconds
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,19 @@ class Traffic:
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
-    Runs a CUDA kernel compiled, on the PTX machine, and an OpenCL kernel in a child process, in Oclgrind. Raises ValueError for WGSL and for sizes that would take minutes,
-    KernelError if the kernel fails or Oclgrind is missing.
+    A CUDA kernel runs compiled, on the PTX machine; an OpenCL kernel runs in a child process, in Oclgrind. Raises
+    ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails or Oclgrind is missing.
     """
     refuse_wgsl(k)
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
-    if k.dialect == "CUDA":
-        return Traffic(M, N, K, *elements_moved(run_watched(k, *draw(M, N, K))))
+    if k.dialect == "CUDA" and devices.compiling():  # that cannot take this process down
+        return Traffic(M, N, K, *elements_moved(k, M, N, K))
     outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
+    if k.dialect == "CUDA":
+        return Traffic(M, N, K, *outcome.value)
     if not outcome.oclgrind:
         raise KernelError(
             "OpenCL kernels are counted by Oclgrind, which is not installed; "
@@ -69,23 +71,24 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
 
 
 def refuse_long(M, N, K, instead=""):
-    """Raise ValueError for sizes that a simulator would take minutes for."""
+    """Raise ValueError for sizes that Oclgrind, or the PTX machine, would take minutes for."""
     M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
         raise ValueError(
-            f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
+            f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as "
             f"32 x 32 x 32. {instead}".strip()
         )
 
 
 def refuse_wgsl(k):
-    """Raise ValueError for a kernel that no simulator follows."""
+    """Raise ValueError for a kernel that nothing here follows."""
     if k.dialect == "WebGPU":
         raise ValueError(f"{k} cannot be followed: nothing here interprets WGSL. Take that step in CUDA or OpenCL.")
 
 
-def elements_moved(run):
-    """What all threads loaded and stored in a run: global loads and stores, shared loads and stores; atomics do both."""
+def elements_moved(k, M, N, K):
+    """Elements of global loads and stores, and of shared ones, of a CUDA kernel; an atomic is both."""
+    run = run_watched(k, *draw(M, N, K))
     return [
         sum(run.total("bytes", memory, one) for one in (act, "atomic")) // 4
         for memory in ("global", "shared")
@@ -93,9 +96,12 @@ def elements_moved(run):
     ]
 
 
-def count(job: Job, M: int, N: int, K: int) -> None:
-    """In the child: launch the kernel once, while Oclgrind counts."""
-    job.build().upload(*draw(M, N, K)).launch()
+def count(job: Job, M: int, N: int, K: int) -> list | None:
+    """In the child: launch the kernel once. Returns a CUDA kernel's counts; an OpenCL kernel's has Oclgrind."""
+    k = job.build()
+    if k.dialect == "CUDA":
+        return elements_moved(k, M, N, K)
+    return k.upload(*draw(M, N, K)).launch()
 
 
 @takes

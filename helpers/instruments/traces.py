@@ -1,13 +1,14 @@
 """Every access that a kernel makes to global and shared (local) memory, in either dialect.
 
-CUDA kernels run compiled, on the PTX machine; OpenCL kernels run on their own device with notes in their source, in a
-child process. The two agree: a kernel touches what it touches.
+CUDA kernels run compiled, on the PTX machine, beside a GPU in a child process; OpenCL kernels run on their own device
+with notes in their source, in a child process. The two agree: a kernel touches what it touches.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from .. import devices
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
@@ -73,7 +74,7 @@ def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
 
 def taken(k, M, N, K):
     """A new `Trace`."""
-    if k.dialect == "CUDA":
+    if k.dialect == "CUDA" and devices.compiling():  # that cannot take this process down
         accesses, shapes = followed(k, *draw(M, N, K))
     else:
         outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
@@ -87,5 +88,5 @@ def taken(k, M, N, K):
 
 
 def record(job: Job, M: int, N: int, K: int) -> tuple:
-    """In the child: launch the kernel once. Returns all accesses as one array, and the shapes of its local arrays."""
-    return noted_launch(job.build(), *draw(M, N, K))
+    """In the child: launch the kernel once. Returns all accesses as one array, and the shapes of its shared arrays."""
+    return (followed if job.dialect == "CUDA" else noted_launch)(job.build(), *draw(M, N, K))

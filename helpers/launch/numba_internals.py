@@ -119,7 +119,9 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
 
 
-ACCESS = re.compile(r"(?P<does>= load|^ +store)(?P<rest> (?:half|float|double|<\d+ x \w+>)[ ,].*?\* (?P<place>%\S+?),? )", re.M)
+ACCESS = re.compile(
+    r"(?P<does>= load|^ +store)(?P<rest> (?:half|float|double|<\d+ x \w+>)[ ,].*?\* (?P<place>%\S+?),? )", re.M
+)
 
 
 def volatile(text: str) -> str:
@@ -127,7 +129,9 @@ def volatile(text: str) -> str:
 
     def kept(function):
         variables = set(re.findall(r"^ +(%\S+) = alloca", function, re.MULTILINE))
-        return ACCESS.sub(lambda at: at[0] if at["place"] in variables else f"{at['does']} volatile{at['rest']}", function)
+        return ACCESS.sub(
+            lambda at: at[0] if at["place"] in variables else f"{at['does']} volatile{at['rest']}", function
+        )
 
     return "".join(map(kept, re.split(r"^(?=define)", text, flags=re.MULTILINE)))
 

@@ -61,9 +61,8 @@ def run_arrays(
 def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool = False) -> str:
     """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
 
-    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: whether
-    to keep those, too, that ask again for the same.
-    Raises KernelError, in Numba's words, for what does not compile.
+    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: as
+    `numba_internals.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
     """
     try:
         kernel = numba_internals.compiled_for(function, *EXAMPLE)

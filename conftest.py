@@ -40,9 +40,9 @@ def brief_clock(request, monkeypatch):
 def pytest_configure(config):
     """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
     if not hasattr(config, "workerinput"):
-        prepare(simulated=True)
+        prepare(compiler=False)
         if devices.has_compiler():
-            prepare(simulated=False)
+            prepare(compiler=True)
 
 
 def pytest_collection_finish():
@@ -62,7 +62,7 @@ def mark_what_needs_the_compiler(items):
     """Where NVIDIA's compiler is missing, pages that need it are skipped.
 
     On the others, a cell that counts compiled code says what adds the compiler, which is not compared with the counts,
-    and a check of a CUDA kernel tries the simulator's small shapes only, so that the sizes it reports are not compared.
+
     """
     if devices.has_compiler():
         return

@@ -19,7 +19,7 @@ from .doctor import doctor
 from .launch.at_import import once_imported
 
 devices.find_home()  # before anything is loaded
-devices.choose_cuda_target()  # before anything loads Numba
+devices.prepare_numba()  # before anything loads Numba
 if devices.compiling():
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl

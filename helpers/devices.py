@@ -4,7 +4,8 @@ Enumeration proves nothing: a driver may list a device and then fail every build
 once a small kernel has built, run and returned the right numbers. Two things must be settled before
 libraries load, and `helpers/__init__.py` calls them first:
 
-- `choose_cuda_target` picks Numba's CUDA simulator when there is no working NVIDIA GPU;
+- `prepare_numba` sets what Numba reads when it loads: with no NVIDIA GPU that works, its kernels are compiled for the
+  PTX machine, and run there;
 - `find_opencl_drivers` shows OpenCL's loader the CPU runtime that pip installed, beside the system's.
 """
 
@@ -35,11 +36,14 @@ from . import files
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
 # A GPU in software is a CPU that plays one, such as Mesa's llvmpipe: right, and slow.
-KINDS = ("GPU", "CPU", "CPU (PoCL)", "GPU in software", "simulator")
+# The PTX machine is given a GPU's parameters.
+KINDS = ("GPU", "CPU", "CPU (PoCL)", "GPU in software", "PTX machine")
 
 
 STALE_SECONDS = 60  # after which pyopencl, too, takes a lock for one that nobody holds
 PROOF_SECONDS = 120
+# Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
+CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
@@ -119,27 +123,20 @@ def has_compiler() -> bool:
     return all(map(nvidia_tool, ("ptxas", "nvdisasm")))
 
 
-def choose_cuda_target():
-    """Set NUMBA_ENABLE_CUDASIM: Numba's simulator unless an NVIDIA GPU builds and runs a kernel.
+def prepare_numba():
+    """Set what Numba reads once, when it loads.
 
-    Numba reads the variable once, when it loads, so this runs first. A value that the user, or the
-    parent process, has set already is left alone.
-    Raises ImportError when Numba was loaded before and would need the other target now.
+    Raises ImportError when Numba's CUDA was loaded before, as its simulator.
     """
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
-    if os.environ.get("NUMBA_ENABLE_CUDASIM"):
-        return
-    if compiling():
-        if importlib.util.find_spec("cuda") is None:  # an old numba-cuda asks for NVIDIA's bindings even so
-            os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
-        return
-    works = gpu_works()
-    if "numba" in sys.modules and not works:
+    simulator = os.environ.pop("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+    if simulator and "numba" in sys.modules:
         raise ImportError(
-            "Numba was imported before helpers, too late to choose its CUDA simulator. "
-            "Restart the kernel and import helpers first."
+            "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which the course does without. "
+            "Unset it, and restart the kernel."
         )
-    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if works else "1"
+    if compiling() and importlib.util.find_spec("cuda") is None:  # an old numba-cuda asks for NVIDIA's bindings even so
+        os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
 
 
 def gpu_works() -> bool:
@@ -147,13 +144,11 @@ def gpu_works() -> bool:
     return bool(nvidia_gpus()) and cuda_problem() is None
 
 
+@functools.cache
 def compiling() -> bool:
-    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process.
-
-    HELPERS_CUDA=compiled asks for that, until it takes the place of Numba's simulator.
-    """
-    asked = os.environ.get("HELPERS_CUDA") == "compiled" and not os.environ.get("NUMBA_ENABLE_CUDASIM")
-    return asked and not gpu_works()
+    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process."""
+    told = os.environ.get(CUDA_OF_CHILD)
+    return told == "PTX machine" if told else not gpu_works()
 
 
 def cache_folder() -> Path:
@@ -178,11 +173,11 @@ def proof() -> Path:
 def cuda_problem() -> str | None:
     """None if Numba builds and runs a kernel on the GPU, or did so before, else the last line of the error.
 
-    In a child process, because once Numba has loaded for the GPU it cannot fall back to the simulator.
+    In a child process, because what goes wrong with a driver may take its process down.
     """
     if os.path.exists(proof()):
         return None
-    environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=python_path())
+    environment = {**os.environ, CUDA_OF_CHILD: "GPU", "PYTHONPATH": python_path()}
     command = [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"]
     try:
         child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PROOF_SECONDS)
@@ -213,23 +208,16 @@ def prove_cuda():
         raise DeviceError("a small CUDA kernel returned wrong numbers")
 
 
-def simulating():
-    """True when CUDA kernels run in Numba's simulator."""
-    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-
-
 # It runs compiled code with no GPU.
-PTX_MACHINE = Device("CUDA", "the PTX machine", "simulator", "none", 1024, 48 * 1024, None)
+PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 * 1024, None)
 
 
 @functools.cache
 def cuda_device():
-    """The CUDA `Device` kernels run on: the current NVIDIA GPU, the PTX machine, or Numba's simulator."""
+    """The CUDA `Device` kernels run on: the current NVIDIA GPU, or the PTX machine."""
     refuse_without_proc()
     if compiling():
         return PTX_MACHINE
-    if simulating():
-        return Device("CUDA", "Numba's CUDA simulator", "simulator", "none", 1024, 48 * 1024, None)
     from numba import cuda
 
     try:
@@ -237,8 +225,8 @@ def cuda_device():
     except Exception as error:  # the driver's, in as many kinds as there are drivers
         problem = str(error).strip().splitlines()[0]
         raise DeviceError(
-            f"NUMBA_ENABLE_CUDASIM={os.environ.get('NUMBA_ENABLE_CUDASIM')} asks for an NVIDIA GPU, and "
-            f"there is none that works ({problem}). Unset it to use Numba's simulator."
+            f"the NVIDIA GPU worked before, and gives no answer now ({problem}). Restart the kernel; if that does not "
+            f"help, restart the machine."
         ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     name = numbered(name, nvidia_gpus()[: gpu.id].count(name))

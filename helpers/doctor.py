@@ -37,24 +37,16 @@ def blas():
 
 
 def nvidia():
-    """NVIDIA's GPUs, the simulator that stands in for them, and the compiler, which needs none."""
+    """NVIDIA's GPUs, the PTX machine that stands in for them, and the compiler, which needs none."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
-    works = bool(gpus) and not devices.simulating() and devices.cuda_problem() is None
+    works = not devices.compiling()
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
-    yield row("CUDA simulator", "comes with Numba", devices.simulating(), about_simulator(works))
+    why = "not needed" if works else "there is no working GPU: CUDA kernels are compiled, and run here: right, and slow"
+    yield row("PTX machine", "comes with the course", not works, why)
     compiler = devices.has_compiler()
     why = f"for pages {', '.join(needs.NEEDS['compiler'].pages)}, with or without a GPU"
     add = "" if compiler else f": {needs.remedy(devices.cuda_extra())}"
     yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
-
-
-def about_simulator(gpu_works):
-    """Why the simulator is used, or is not."""
-    if devices.simulating():
-        return "there is no working GPU: right numbers, no speed"
-    if gpu_works:
-        return "not needed"
-    return "no GPU works, and NUMBA_ENABLE_CUDASIM=0 keeps the simulator away: unset it"
 
 
 def about_gpus(gpus, driver):
@@ -64,8 +56,6 @@ def about_gpus(gpus, driver):
     cuda = f"CUDA {driver[0]}.{driver[1]}"
     if problem := devices.cuda_problem():
         return f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
-    if devices.simulating():
-        return "it works, but NUMBA_ENABLE_CUDASIM is set; unset it"
     return f"driver for {cuda}; a small kernel ran and was right"
 
 
@@ -156,7 +146,7 @@ def missing(rows: list[dict]) -> list[str]:
         "NumPy": "numpy" in used,
         "Numba": "numba" in used,
         "an OpenCL device that works": any(what.startswith("OpenCL ") for what in used),
-        "CUDA on a GPU or in the simulator": bool({"NVIDIA GPU", "CUDA simulator"} & set(used)) and "numba" in used,
+        "CUDA on a GPU or on the PTX machine": "numba" in used,
     }
     return [what for what, there in needed.items() if not there]
 
@@ -166,8 +156,8 @@ def verdict(rows: list[dict]) -> str:
     if lacking := missing(rows):
         return f"Not ready for class. Missing: {'; '.join(lacking)}. The lines above say what adds it."
     opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
-    cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the simulator"
-    return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA in {cuda_on}.".replace("in a GPU", "on a GPU")
+    cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
+    return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA on {cuda_on}."
 
 
 def doctor(as_json: bool = False) -> None:

@@ -32,6 +32,7 @@ class Step:
     name      also the name of its file in helpers/cuda and helpers/opencl
     idea      one line
     defaults  parameters by kind of device (`devices.KINDS`); "small GPU" for one with little shared memory a block
+    small     parameters so small that what watches each access, as Oclgrind does, is done in a second
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
@@ -53,13 +54,13 @@ class Step:
     inputs    types that the parameter INPUT may name, to which A and B are rounded. Such a step is less exact than
               float32, so it is no rung, and in no contest unless one asks for it by name; () for all others
     capability
-              the least compute capability of a GPU that has what the step uses and Numba's simulator has not: without
-              a GPU it runs compiled, on the PTX machine; () where the simulator will do
+              the least compute capability of a GPU that has what the step uses; () where any will do
     """
 
     name: str
     idea: str
     defaults: dict
+    small: dict
     space: dict
     block: Callable
     tile: Callable
@@ -89,7 +90,7 @@ class Step:
 
     def kind_of(self, device):
         """Which of `defaults` are for that device."""
-        kind = device.kind.removesuffix(" in software")
+        kind = "GPU" if device.kind == "PTX machine" else device.kind.removesuffix(" in software")
         small = f"small {kind}"
         return small if small in self.defaults and device.shared_bytes < SMALL else kind
 
@@ -312,8 +313,8 @@ STEPS = {
                 "GPU": dict(BM=32, BN=8),
                 "CPU": dict(BM=32, BN=8),
                 "CPU (PoCL)": dict(BM=32, BN=8),
-                "simulator": dict(BM=4, BN=4),
             },
+            small=dict(BM=4, BN=4),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BM"], p["BN"]),
             tile=lambda p: (p["BM"], p["BN"], 8),
@@ -327,8 +328,8 @@ STEPS = {
                 "GPU": dict(BM=8, BN=32),
                 "CPU": dict(BM=8, BN=32),
                 "CPU (PoCL)": dict(BM=8, BN=32),
-                "simulator": dict(BM=4, BN=4),
             },
+            small=dict(BM=4, BN=4),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BN"], p["BM"]),
             tile=lambda p: (p["BM"], p["BN"], 8),
@@ -337,7 +338,8 @@ STEPS = {
         Step(
             "tiled",
             "a block stages tiles of A and B in shared memory",
-            {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32), "simulator": dict(TILE=4)},
+            {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32)},
+            small=dict(TILE=4),
             space=dict(TILE=(4, 8, 16, 32, 64)),
             block=lambda p: (p["TILE"], p["TILE"]),
             tile=lambda p: (p["TILE"], p["TILE"], p["TILE"]),
@@ -351,8 +353,8 @@ STEPS = {
                 "GPU": dict(BM=64, BN=32, BK=16, TM=8),
                 "CPU": dict(BM=256, BN=128, BK=128, TM=8),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
-                "simulator": dict(BM=8, BN=4, BK=4, TM=4),
             },
+            small=dict(BM=8, BN=4, BK=4, TM=4),
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
             block=lambda p: (p["BN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
@@ -367,8 +369,8 @@ STEPS = {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
                 "CPU": register_patch_defaults,
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
-                "simulator": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             },
+            small=dict(BM=8, BN=8, BK=4, TM=2, TN=2),
             space=dict(
                 BM=(32, 64, 96, 128, 256),
                 BN=(32, 64, 128, 256, 512),
@@ -390,8 +392,8 @@ STEPS = {
                 "small GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8),
                 "CPU": dict(BM=256, BN=256, BK=64, TM=4, TN=4),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
-                "simulator": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             },
+            small=dict(BM=8, BN=8, BK=8, TM=4, TN=4),
             space=dict(
                 BM=(32, 64, 128, 256),
                 BN=(32, 64, 128, 256, 512),
@@ -413,8 +415,8 @@ STEPS = {
                 "small GPU": dict(BM=64, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
                 "CPU": dict(BM=128, BN=256, BK=64, TM=4, TN=4, WM=4, WN=256),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
-                "simulator": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
             },
+            small=dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
             space=dict(
                 BM=(64, 128, 256),
                 BN=(64, 128, 256),
@@ -442,8 +444,8 @@ STEPS = {
             {
                 "CPU": packed_defaults,
                 "CPU (PoCL)": packed_defaults,
-                "simulator": dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
             },
+            small=dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
                 BN=(32, 48, 64, 96, 128, 192, 256),
@@ -474,7 +476,8 @@ STEPS = {
         Step(
             "column",
             "for CPUs: a B of one column, with the vectors along K",
-            {"CPU": column_defaults, "CPU (PoCL)": column_defaults, "simulator": dict(TM=2, VW=4)},
+            {"CPU": column_defaults, "CPU (PoCL)": column_defaults},
+            small=dict(TM=2, VW=4),
             space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
             block=lambda p: (1, 1),
             tile=lambda p: (p["TM"], 1, p["VW"]),
@@ -486,8 +489,8 @@ STEPS = {
             "the hardware multiplies tiles: inputs of fewer digits, sums in float32",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"),
-                "simulator": dict(BM=64, BN=32, BK=32, WM=32, WN=16, INPUT="tf32"),
             },
+            small=dict(BM=64, BN=32, BK=32, WM=32, WN=16, INPUT="tf32"),
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(16, 32, 64), WM=(16, 32, 64), WN=(16, 32, 64)),
             block=lambda p: (32, p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),

@@ -28,8 +28,8 @@ from ..sandbox import Finding
 from ..terminal import columns, padded
 
 SHAPE = (1024, 1024, 1024)  # of the product that is timed: M, N, K
-SMALL = (13, 11, 17)  # in its place where a simulator computes
-COUNTED = (128, 128, 2)  # for loads: rows and columns that tell tiles apart, and so little K that a simulator is quick
+SMALL = (13, 11, 17)  # in its place on the PTX machine
+COUNTED = (128, 128, 2)  # for loads: rows and columns that tell tiles apart, and so little K that Oclgrind is quick
 LONGEST = 40  # characters of a name
 LARGEST = 100_000  # bytes of an entry
 COUNTS = ("global_loads", "shared_loads")
@@ -50,7 +50,7 @@ class Entry:
     parameters       {name: whole number}: its sizes
     counts           {"global_loads", "shared_loads": numbers loaded for a product of `COUNTED`}; {} if not countable
     rung_counts      the same of the rung
-    ratios           for each round how many times as fast as the rung it is at `SHAPE`; [] if it runs in a simulator
+    ratios           for each round how many times as fast as the rung it is at `SHAPE`; [] without a GPU
     """
 
     name: str
@@ -77,7 +77,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     `name`: yours, as the board shall show it; your next entry takes the place of this one. `folder`: where the file is
     written. The kernel is timed in nine rounds, in turns with the rung that it is launched like, as the course builds
     that for this device. Raises `NotEntered` for a kernel that is not right, and then writes nothing. A kernel that
-    runs in a simulator enters without times.
+    runs on the PTX machine enters without times.
     """
     if not isinstance(k, Kernel):
         raise TypeError(f"{k!r:.40} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
@@ -98,7 +98,7 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = Entry(
         name=name,
-        machine="simulator" if k.simulated else results_file(".").stem,
+        machine="no GPU" if k.simulated else results_file(".").stem,
         date=time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         dialect=k.dialect,
         like=k.step,

@@ -92,10 +92,10 @@ def compare(
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
-    Raises ValueError when one of them runs in a simulator, where there is no time.
+    Raises ValueError when one of them runs on the PTX machine, where there is no time.
     """
     if any(getattr(k, "simulated", False) for k in (first, second)):
-        raise ValueError("a kernel in the simulator has no speed to compare; compare OpenCL kernels.")
+        raise ValueError("a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels.")
     with ProgressBar("timing in turns") as bar:
 
         def each(k):

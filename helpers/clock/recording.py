@@ -49,11 +49,11 @@ def record(folder: str | Path, say: Callable = print) -> Path:
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. Takes half an hour or so.
     Interrupted, it goes on the same day where it stopped. Raises OSError where the file cannot be written and
-    ValueError where there are only simulators, both before it measures anything.
+    ValueError where there is nothing to time, both before it measures anything.
     """
     path = prepare(folder)
     found = {one.name: one.device(None, None) for one in usual()}
-    found = {dialect: device for dialect, device in found.items() if device.kind != "simulator"}
+    found = {dialect: device for dialect, device in found.items() if device.kind != "PTX machine"}
     kinds = {dialect: "GPU" if device.kind == "GPU" else "CPU" for dialect, device in found.items()}
     plans = {dialect: PLANS[kind] for dialect, kind in kinds.items()}
     verdicts = {}

@@ -54,7 +54,7 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
 
     Returns its path. `run`: what measured them. `about`: what else to say of the machine. The file names devices,
     drivers and versions, never the machine or its user. A file there that is damaged is set aside, with a warning.
-    Raises ValueError where only simulators took part, OSError where the file cannot be written.
+    Raises ValueError where nothing was timed, OSError where the file cannot be written.
     """
     path = results_file(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,13 +98,13 @@ def results_file(folder: str | Path) -> Path:
 
 
 def used_devices() -> list[devices.Device]:
-    """The devices of the usual dialects, but for simulators, whose times mean nothing."""
+    """The devices of the usual dialects, but for the PTX machine and Oclgrind, whose times mean nothing."""
     found = []
     for one in dialects(None):
         with suppress(devices.DeviceError):
             found.append(one.device(None, None))
     # An interpreter is none, either: Oclgrind, if it was asked for by name.
-    return [d for d in found if d.kind != "simulator" and "Oclgrind" not in d.driver]
+    return [d for d in found if d.kind != "PTX machine" and "Oclgrind" not in d.driver]
 
 
 def main_device() -> devices.Device:
@@ -112,7 +112,7 @@ def main_device() -> devices.Device:
     used = used_devices()
     if not used:
         raise ValueError(
-            "CUDA and OpenCL both run in simulators here, so there are no times to record. "
+            "CUDA has no GPU and OpenCL runs in a simulator here, so there are no times to record. "
             "python -m helpers doctor says what would add a device."
         )
     return next((d for d in used if d.kind == "GPU"), used[-1])

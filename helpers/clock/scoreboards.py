@@ -22,7 +22,7 @@ class Scoreboard:
     """What came of a contest at one size.
 
     timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
-    seconds   for each contestant its times, round by round, a tuple of tuples; () in the simulator
+    seconds   for each contestant its times, round by round, a tuple of tuples; () on the PTX machine
     peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen; 0 where there is none
     on_host   whether `device` is the CPU that NumPy runs on, too
     missing   a tuple of `Missing`: libraries that are not here
@@ -52,7 +52,7 @@ class Scoreboard:
 
     def times(self, i: int, j: int) -> tuple[float, float, float] | None:
         """How many times as fast contestant i is as j: median, least and greatest of the rounds; None if simulated."""
-        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # a simulator has no times
+        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # the PTX machine has no times
         return (float(np.median(ratios)), min(ratios), max(ratios)) if ratios else None
 
     def library(self, i: int) -> int | None:
@@ -71,7 +71,7 @@ class Scoreboard:
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
             if t.simulated:
-                lines.append(f"{name:28}{'simulated':>9}")
+                lines.append(f"{name:28}{'no GPU':>9}")
                 continue
             share, j = self.of_peak(i), self.library(i)
             against = ""

@@ -37,7 +37,7 @@ MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this
 class Timing:
     """A measured product of M x K times K x N.
 
-    seconds          median of the repeats; None in the simulator, where a rate would be a lie
+    seconds          median of the repeats; None on the PTX machine, where a rate would be a lie
     spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
@@ -61,12 +61,12 @@ class Timing:
 
     @property
     def simulated(self) -> bool:
-        """Whether it ran in a simulator, and so has no time."""
+        """Whether it ran on the PTX machine, and so has no time."""
         return self.seconds is None
 
     @property
     def gflops(self) -> float | None:
-        """2 M N K / seconds / 1e9; None in the simulator."""
+        """2 M N K / seconds / 1e9; None on the PTX machine."""
         return None if self.simulated else 2 * self.M * self.N * self.K / self.seconds / 1e9
 
     @property
@@ -83,7 +83,7 @@ class Timing:
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         if self.simulated:
-            return f"{what}: simulated, so no time and no rate"
+            return f"{what}: no GPU here, so no time and no rate"
         spread = f"± {100 * self.spread / 2:.0f} %" + ", launching included" * self.launching
         return f"{what}: {spell_seconds(self.seconds)} ({spread}), {self.gflops:.3g} GFLOP/s"
 

@@ -113,15 +113,16 @@ def tune(
     it may take. `space`: {parameter: values} in place of the ladder's and the defaults' values. `again`: whether to
     search although the cache has what an earlier call found for that size; without it, that is returned at once.
     Interrupted, it times the fastest so far against the defaults; interrupted again, it keeps these.
-    Raises ValueError for a simulator, where there is no time to compare, and for a space with no point that can run
+    Raises ValueError for the PTX machine, where there is no time to compare, and for a space with no point that can run
     here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
     """
     one = dialect_called(dialect)
     rung = ladder.step(step, one.name)
     device = one.device(rung, None)
-    if device.kind == "simulator":
+    if device.kind == "PTX machine":
         raise ValueError(
-            "in the simulator there is no speed to tune for. Tune OpenCL kernels, or use a machine with an NVIDIA GPU."
+            "without a GPU a CUDA kernel has no speed to tune for. Tune OpenCL kernels, or use a machine with an "
+            "NVIDIA GPU."
         )
     size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
     default, source = rung.fitted(rung.defaults_for(device), device, *size), one.source_of(step)

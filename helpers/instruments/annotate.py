@@ -9,11 +9,10 @@ import numpy as np
 import pyopencl as cl
 
 from ..launch import KernelError
-from ..sandbox.accesses import record_type, turns
+from .accesses import NOTE, record_type, records_of
 from .opencl_parse import SPACES, parse
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
-NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("block", "i4"), ("thread", "i4")])
 # Notes cannot be left out, so a driver's optimiser would gain nothing; it takes ten times as long as the rest of it.
 AS_WRITTEN = "-cl-opt-disable"
 HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
@@ -115,29 +114,6 @@ def launched(k, function, A, B, room, arrays):
             f"the kernel makes {notes[0]} accesses, more than the {room} that are noted. Choose a smaller size."
         )
     return notes[HEAD:].view(NOTE)[: notes[0]], addresses, across
-
-
-def records_of(notes, site, names, array, index, across):
-    """One record for each number that was touched; an access that reads and writes has the numbers it reads first.
-
-    site           {name: that field of the `Access` of each note}
-    array, index   of each note: which of `names` it is about, and the index of its first number; `resolve` finds them
-    across         work-groups along x
-    """
-    reads, writes, width = site["reads"], site["writes"], site["width"]
-    count = width * (reads.astype(int) + writes)
-    note = np.repeat(np.arange(len(notes)), count)
-    nth = np.arange(len(note)) - np.repeat(np.cumsum(count) - count, count)
-    accesses = np.zeros(len(note), record_type(names))
-    accesses["memory"], accesses["line"] = site["memory"][note], site["line"][note]
-    accesses["array"] = np.array(names)[array[note]]
-    accesses["writes"] = writes[note] & (~reads[note] | (nth >= width[note]))
-    accesses["block"][:, 1], accesses["block"][:, 0] = np.divmod(notes["block"][note], across)
-    accesses["thread"], accesses["phase"] = notes["thread"][note], notes["phase"][note]
-    accesses["round"] = turns(notes["block"], notes["thread"], notes["site"])[note]
-    accesses["part"] = nth % width[note]
-    accesses["index"] = index[note] + accesses["part"]
-    return accesses
 
 
 def resolve(notes, site, addresses, lengths):

@@ -4,6 +4,7 @@ Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `
 with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
+import os
 import re
 import subprocess
 import tempfile
@@ -169,7 +170,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
         raise KernelError(
             f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
         )
-    outcome = in_child(k, ptx, SECONDS, None, simulated=False, capability=capability)
+    outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
     if outcome.findings:
         if lacks_a_part(outcome.findings[0].message):
             raise missing()
@@ -201,9 +202,9 @@ def ptx(job: Job, capability: tuple[int, int], lines: bool = False) -> str:
 def warm_up() -> None:
     """In a process that children are forked from: compile one kernel, so that they find loaded what Numba loads late.
 
-    Does nothing in the simulator and where NVIDIA's compiler is missing.
+    Does nothing where NVIDIA's compiler is missing, or is not asked.
     """
-    if not devices.simulating() and devices.nvidia_tool("ptxas"):
+    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler" and devices.nvidia_tool("ptxas"):
         with suppress(Exception):  # a child that compiles says what is wrong
             compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
 

@@ -1,18 +1,18 @@
 """How much a kernel moves, counted while it runs: the same on every machine, and exact.
 
-OpenCL kernels are counted by Oclgrind, CUDA kernels in Numba's simulator, and the ladder has a formula; where all
+OpenCL kernels are counted by Oclgrind, CUDA kernels by the PTX machine, and the ladder has a formula; where all
 three exist they agree.
 """
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
-from .. import ladder
+from .. import devices, ladder
 from ..launch import Kernel, KernelError, draw, sizes
 from ..launch.given import takes
-from ..sandbox import SECONDS, Job, in_child, oclgrind_counts, watching
+from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
+from .compiled import run_watched
 
-LIMIT = 1 << 15  # multiply-adds that the slower of the two simulators counts in some ten seconds
+LIMIT = 1 << 15  # multiply-adds that Oclgrind counts in some ten seconds
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Traffic:
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
-    Runs in a child process, on a simulator. Raises ValueError for WGSL and for sizes that would take minutes,
-    KernelError if the kernel fails or Oclgrind is missing.
+    A CUDA kernel runs compiled, on the PTX machine; an OpenCL kernel runs in a child process, in Oclgrind. Raises
+    ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails or Oclgrind is missing.
     """
     refuse_wgsl(k)
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
+    if k.dialect == "CUDA" and devices.compiling():  # that cannot take this process down
+        return Traffic(M, N, K, *elements_moved(k, M, N, K))
     outcome = in_child(k, count, SECONDS, {"OCLGRIND_INST_COUNTS": "1"}, M=M, N=N, K=K)
     if outcome.findings:
         raise KernelError(f"{k} cannot be counted. {outcome.findings[0].kind}: {outcome.findings[0].message}.")
     if k.dialect == "CUDA":
-        return Traffic(
-            M, N, K, *(outcome.value[memory, writes] for memory in ("global", "shared") for writes in (False, True))
-        )
+        return Traffic(M, N, K, *outcome.value)
     if not outcome.oclgrind:
         raise KernelError(
             "OpenCL kernels are counted by Oclgrind, which is not installed; "
@@ -71,27 +71,37 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
 
 
 def refuse_long(M, N, K, instead=""):
-    """Raise ValueError for sizes that a simulator would take minutes for."""
+    """Raise ValueError for sizes that Oclgrind, or the PTX machine, would take minutes for."""
     M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
         raise ValueError(
-            f"{M} x {N} x {K} would take a simulator too long; stay at M * N * K <= {LIMIT}, such as "
+            f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as "
             f"32 x 32 x 32. {instead}".strip()
         )
 
 
 def refuse_wgsl(k):
-    """Raise ValueError for a kernel that no simulator follows."""
+    """Raise ValueError for a kernel that nothing here follows."""
     if k.dialect == "WebGPU":
         raise ValueError(f"{k} cannot be followed: nothing here interprets WGSL. Take that step in CUDA or OpenCL.")
 
 
-def count(job: Job, M: int, N: int, K: int) -> dict | None:
-    """In the child: launch the kernel once. Returns counts, as watched in the simulator; None where Oclgrind counts."""
+def elements_moved(k, M, N, K):
+    """Elements of global loads and stores, and of shared ones, of a CUDA kernel; an atomic is both."""
+    run = run_watched(k, *draw(M, N, K))
+    return [
+        sum(run.total("bytes", memory, one) for one in (act, "atomic")) // 4
+        for memory in ("global", "shared")
+        for act in ("load", "store")
+    ]
+
+
+def count(job: Job, M: int, N: int, K: int) -> list | None:
+    """In the child: launch the kernel once. Returns a CUDA kernel's counts; an OpenCL kernel's has Oclgrind."""
     k = job.build()
-    with watching() if k.simulated else nullcontext() as watch:
-        k.upload(*draw(M, N, K)).launch()
-    return watch.counts if k.simulated else None
+    if k.dialect == "CUDA":
+        return elements_moved(k, M, N, K)
+    return k.upload(*draw(M, N, K)).launch()
 
 
 @takes

@@ -1,20 +1,21 @@
 """Every access that a kernel makes to global and shared (local) memory, in either dialect.
 
-CUDA kernels are watched in Numba's simulator, OpenCL kernels run on their own device with notes in their source;
-both in a child process. The two agree: a kernel touches what it touches.
+CUDA kernels run compiled, on the PTX machine, beside a GPU in a child process; OpenCL kernels run on their own device
+with notes in their source, in a child process. The two agree: a kernel touches what it touches.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from .. import devices
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes, told
-from ..sandbox import SECONDS, Job, in_child, watching
-from ..sandbox.accesses import records
+from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
 from .annotate import noted_launch
+from .compiled import followed
 from .loads import refuse_long, refuse_wgsl
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
@@ -25,7 +26,7 @@ recent = {}  # what was run, as bytes -> its `Trace`, the latest last
 class Trace:
     """The accesses of one launch, in each thread's own order, and the shape of every array, {name: shape}.
 
-    `accesses`: an array that nobody may change, with the fields of `sandbox.Access`.
+    `accesses`: an array that nobody may change, with the fields of `accesses.Access`.
     """
 
     accesses: np.ndarray
@@ -73,21 +74,19 @@ def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
 
 def taken(k, M, N, K):
     """A new `Trace`."""
-    outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
-    if outcome.findings:
-        first = outcome.findings[0]
-        why = first.message if outcome.unbuilt else f"{first.kind}, {first.message}"
-        raise KernelError(f"{k} cannot be watched: {why}.")
-    accesses, shapes = outcome.value
+    if k.dialect == "CUDA" and devices.compiling():  # that cannot take this process down
+        accesses, shapes = followed(k, *draw(M, N, K))
+    else:
+        outcome = in_child(k, record, SECONDS, None, M=M, N=N, K=K)
+        if outcome.findings:
+            first = outcome.findings[0]
+            why = first.message if outcome.unbuilt else f"{first.kind}, {first.message}"
+            raise KernelError(f"{k} cannot be watched: {why}.")
+        accesses, shapes = outcome.value
     accesses.flags.writeable = False
     return Trace(accesses, {"A": (M, K), "B": (K, N), "C": (M, N), **shapes})
 
 
 def record(job: Job, M: int, N: int, K: int) -> tuple:
     """In the child: launch the kernel once. Returns all accesses as one array, and the shapes of its shared arrays."""
-    k, (A, B) = job.build(), draw(M, N, K)
-    if k.dialect == "OpenCL":
-        return noted_launch(k, A, B)
-    with watching(keep_accesses=True) as watch:
-        k.upload(A, B).launch()
-    return records(watch.accesses), {name: shape for name, shape in watch.shapes.items() if name not in "ABC"}
+    return (followed if job.dialect == "CUDA" else noted_launch)(job.build(), *draw(M, N, K))

@@ -13,10 +13,8 @@ import numpy as np
 from ptx_machine import WARP, bank_rounds, sectors
 
 from ..launch import Kernel
-from ..launch.cuda_source import source_at_hand
 from ..launch.given import takes
-from ..sandbox import source_line
-from ..sandbox.accesses import grouped, turns
+from .accesses import grouped, turns
 from .traces import trace
 
 CODE = 52  # characters of a source line that a table shows
@@ -26,6 +24,7 @@ CODE = 52  # characters of a source line that a table shows
 class Row:
     """All accesses of one source line to one array.
 
+    line     1-based; 0 where nobody knows it
     pieces   sectors touched, or rounds that the banks took
     fewest   as few of them as could do
     """
@@ -54,8 +53,9 @@ class Table:
         lines = [f"{'access':10} {'instructions':>12} {self.pieces:>8} {'fewest':>7} {'efficiency':>10}  line"]
         for r in self.rows:
             code = r.code if len(r.code) <= CODE else r.code[: CODE - 1] + "…"
-            place = f"{r.line} | {code}" if code else f"{r.line}"
-            lines.append(f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}  {place}")
+            place = f"{r.line} | {code}" if code else f"{r.line or ''}"
+            asked = f"{r.what:10} {r.instructions:12} {r.pieces:8} {r.fewest:7} {r.efficiency:10.0%}"
+            lines.append(f"{asked}  {place}".rstrip())
         return "\n".join(lines)
 
 
@@ -93,13 +93,13 @@ def table(k, size, memory, pieces, count):
         words = np.full((len(numbers), WARP, width[chosen][0]), -1)
         words[warp, some["thread"] % WARP, some["part"]] = some["index"]
         sums[tuple(some[name][0].item() for name in ("line", "array", "writes"))] += count(words)
-    lines = k.source.splitlines() if source_at_hand(k) else []  # typed at Python's prompt: a number is all there is
-    source = {number: line.strip() for number, line in enumerate(lines, 1)}
+    # Of what was typed at Python's prompt nobody knows the lines: each is 0.
+    source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}
     return Table(
         tuple(
             Row(
-                source_line(k, line),
-                source.get(source_line(k, line), ""),
+                line,
+                source.get(line, ""),
                 f"{'store' if writes else 'load'} {array}",
                 *sums[line, array, writes].tolist(),
             )

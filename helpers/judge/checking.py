@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .. import ladder
-from ..devices import PTX_MACHINE, compiling, oclgrind_library
-from ..instruments.compiler import missing
-from ..launch import Contestant, Kernel, KernelError, sizes
+from ..devices import oclgrind_library
+from ..launch import Contestant, Kernel, sizes
 from ..launch.given import takes
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, ProgressBar, in_child, prepare
-from .compiled import compiles, trial_compiled
+from ..sandbox import SECONDS, Finding, ProgressBar, in_child
 from .diagnosis import unanswered
 from .examine import examine
 from .on_ptx import try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .report import Report
-from .shapes import compiled_shapes, host_shapes, large_shapes, largest, long_shapes, shapes_for
+from .shapes import host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
 
 
@@ -27,27 +25,25 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
 
     `shapes`: a list of (M, N, K); by default those that `judge.shapes` makes from the kernel's tile and block. A
-    learner's kernel is tried in a child process first: in a simulator, at other sizes as well, if it takes any, and,
-    where NVIDIA's compiler is there, compiled. Raises KernelError where the kernel needs that compiler to run at all.
+    learner's kernel is tried first where it can do no harm: on the PTX machine, or in a child process under Oclgrind,
+    at other sizes as well, if it takes any.
     """
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)
-    if isinstance(k, Kernel) and k.device is PTX_MACHINE:
-        k.refuse_size(1, 1, 1)  # without the compiler nothing can be said
-    if not k.own:
+    if not k.own and not (k.simulated and isinstance(k, Kernel)):
         large = host_shapes() if k.device is None else [] if k.simulated else large_shapes(k)
         stages = [given] if given else [shapes_for(k), long_shapes(k), large]
         findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
     else:
         findings, not_looked_for, tried, *_ = try_out(k, given)
-        k.checked = not findings  # a later check may find what an earlier one, of other shapes, did not
+        k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k))
 
 
 def how_judged(k: Contestant) -> str:
     """By which bound k is judged and, where that is not plain, how it ran: the end of a verdict's sentence."""
-    compiled = "; compiled, and run on the PTX machine" * (k.device is PTX_MACHINE)
+    compiled = "; compiled, and run on the PTX machine" * k.simulated
     return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}{compiled}"
 
 
@@ -67,45 +63,17 @@ def check_also_at(k: Kernel, shape: tuple, what: str) -> Report:
 
 
 def try_out(k: Kernel, given: list) -> Trial:
-    """Try a learner's kernel, first where it can do no harm, and then, if it did well there, on its device.
+    """Try a kernel first where it can do no harm, and then, if it did well there, on its device.
 
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
-    if k.dialect == "CUDA" and compiling():
-        return try_on_ptx(k, given)
-    if compiles(k):
-        prepare(simulated=False)  # its server begins while the simulator is at work
-    shapes, long = given or shapes_for(k), long_shapes(k)
-    if ladder.STEPS[k.step].capability:
-        return try_compiled(k, given, [shapes, long])
-    outcome = in_simulator(k, shapes)
-    findings, not_looked_for, tried = outcome.findings, outcome.not_looked_for, outcome.shapes
-    if not findings and compiles(k):
-        findings, unseen, tried, *_ = trial_compiled(k, tried, [] if given else compiled_shapes(k))
-        not_looked_for += unseen
-    if not findings and not k.simulated:
-        stages = [given] if given else [shapes, long, large_shapes(k)]
-        tried = [*itertools.chain(*stages)]
-        findings = blamed(k, on_device(k, stages), tried)
-    return Trial(findings or told_elsewhere(k, outcome), not_looked_for, tried)
-
-
-def try_compiled(k: Kernel, given: list, stages: list) -> Trial:
-    """Try a kernel that no simulator runs: compiled, on the PTX machine, and then on its GPU, if there is one.
-
-    Raises KernelError for what the PTX machine does not know, where there is no GPU.
-    """
-    tried = given or [*itertools.chain(*stages), *compiled_shapes(k)]
-    findings, unseen = [], ()
-    if compiles(k):
-        findings, unseen, compiled, *_ = trial_compiled(k, [], tried)
-        if k.simulated and not compiled and not findings:  # then nothing has been tried at all
-            raise KernelError(f"{k} cannot be tried here: {unseen[0]}.") if unseen else missing()
-    if not findings and not k.simulated:
-        stages = [given] if given else [*stages, large_shapes(k)]
-        tried = [*itertools.chain(*stages)]
-        findings = in_stages(k, stages)
-    return Trial(findings, unseen, tried)
+    outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else under_oclgrind(k, given or shapes_for(k))
+    if outcome.findings or k.simulated:
+        return outcome
+    stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]
+    tried = [*itertools.chain(*stages)]
+    findings = blamed(k, on_device(k, stages), tried)
+    return Trial(findings or told_elsewhere(k, outcome), outcome.not_looked_for, tried)
 
 
 def on_device(k: Kernel, stages: list) -> list[Finding]:
@@ -140,16 +108,16 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     return [replace(findings[0], kind="on this device only", message=text)]
 
 
-def in_simulator(k: Kernel, shapes: list) -> Trial:
-    """Try a kernel in a simulator: on those shapes, on long ones, and at other sizes, if it takes any.
+def under_oclgrind(k: Kernel, shapes: list) -> Trial:
+    """Try a kernel under Oclgrind: on those shapes, on long ones, and at other sizes, if it takes any.
 
-    A simulator takes minutes for large tiles, so one that takes all its sizes as parameters is tried with small ones
+    Oclgrind takes minutes for large tiles, so one that takes all its sizes as parameters is tried with small ones
     first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that
     could be too small for these.
     """
     tiles = [(other, ladder.STEPS[k.step].tile(other)) for other in other_sizes(k)]
     few = [(other, [tile, tuple(side + 1 for side in tile)]) for other, tile in tiles]  # it did well at its own
-    slow = not k.simulated and sum(products_of(k, shapes).values()) > QUICK[k.dialect]
+    slow = sum(products_of(k, shapes).values()) > QUICK[k.dialect]
     if slow and takes_all_sizes(k):
         there = at_sizes(k, few[0][0])
         own = [(k.parameters, small_enough(k, shapes)[0][:1])] if may_be_outgrown(k) else []
@@ -163,14 +131,12 @@ def in_simulator(k: Kernel, shapes: list) -> Trial:
         if first.kind == "hang":  # at its own sizes it would take as long again
             text = f"with {ladder.spell(parameters)}, {first.message}"
             return small._replace(findings=[replace(first, message=text)], elsewhere=())
-    outcome = trial(k, shapes, (k.parameters, long_shapes(k)), *few, stores=True)
-    return outcome._replace(findings=of_the_device(k, outcome.findings))
+    return trial(k, shapes, (k.parameters, long_shapes(k)), *few, stores=True)
 
 
 def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
     """What to say of a kernel that is right, but for what was found elsewhere; a source may refuse other sizes."""
     for parameters, findings in outcome.elsewhere:
-        findings = of_the_device(k, findings)
         if findings and parameters == k.parameters:
             return findings
         if findings and findings[0].kind != "does not compile":
@@ -178,14 +144,9 @@ def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
     return []
 
 
-def of_the_device(k: Kernel, findings: list) -> list[Finding]:
-    """The findings without those that tell a limit of the simulator, where that is not the device."""
-    return [finding for finding in findings if finding.kind != "shared memory" or k.simulated]
-
-
 def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
     """What is wrong at more shapes (M, N, K) with a kernel that is right at others."""
-    return of_the_device(k, trial(k, list(shapes)).findings)
+    return (try_on_ptx if k.dialect == "CUDA" else trial)(k, list(shapes)).findings
 
 
 def right_with(k: Kernel, report: Report, *others: dict) -> Report:

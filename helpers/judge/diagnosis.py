@@ -15,7 +15,7 @@ from .reference import error_bound, held, launched, right_within_bound, wrong_el
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
-LARGEST = 64  # rows and columns of an identity matrix that a simulator multiplies within a second or so
+LARGEST = 64  # rows and columns of an identity matrix that Oclgrind multiplies within a second or so
 SMALL = 1 << 18  # products, such as 64 x 64 x 64
 LOOK = "look at which {} a thread takes, and at the guards"
 
@@ -131,7 +131,7 @@ def leaves_holes(k, launches):
         return None
     example = f"for example at {holes[-1].shape}"
     if np.isnan(launched(k, holes[-1].A, holes[-1].B, 0)).any():
-        if operands.GUARD == 0:  # watched in the simulator, where NaN stands for what was never set
+        if operands.GUARD == 0:  # under Oclgrind, where NaN stands for what was never set
             return Finding("uninitialised", UNSET)
         return Finding("out of bounds", f"it reads past the end of A or B, {example}: a load guard is missing")
     if right_with_x_and_y_swapped(k, wrong):

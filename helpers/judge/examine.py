@@ -11,7 +11,7 @@ import numpy as np
 from ..launch import Contestant, KernelError, NotYet
 from ..launch.cuda_source import came_as_text
 from ..launch.errors import DeviceLost
-from ..sandbox import Finding, NegativeIndex, OutsideArray, source_line
+from ..sandbox import Finding, source_line
 from .diagnosis import Launch, diagnose
 from .reference import drawn_for, launched, wrong_elements
 
@@ -41,24 +41,17 @@ def examine(k: Contestant, shapes: list, each: Callable = lambda shape: None) ->
 
 
 def failure(k, error):
-    """An exception from a kernel as a `Finding`, with the kernel's line where the simulator gives one."""
-    lines = (source_line(k, error.line),) if isinstance(error, OutsideArray) else line_raised(k, error)
-    if isinstance(error, NegativeIndex):
-        message = "Numba takes it from the other end of the array, as NumPy does; that is seldom meant"
-        return Finding("negative index", message, lines)
-    if isinstance(error, IndexError):
-        return Finding("out of bounds", "a thread uses an index outside its array", lines)
+    """An exception from a kernel as a `Finding`."""
     if isinstance(error, DeviceLost):
         return Finding("crash", str(error).rstrip("."))
     if isinstance(error, KernelError) and "past the end" in str(error):
-        return Finding("out of bounds", str(error), lines)
+        return Finding("out of bounds", str(error))
     first = str(error).split("\n")[0]
-    said = first.split(": ", 1)[-1] if "tid=" in first else first
-    return Finding("error", f"{type(error).__name__}: {said}", lines)
+    return Finding("error", f"{type(error).__name__}: {first}", line_raised(k, error))
 
 
 def line_raised(k, error):
-    """The line of k.source that raised the error, as a tuple; () where the simulator gives none.
+    """The line of k.source that raised the error, as a tuple; () for none.
 
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
     the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.

@@ -1,4 +1,4 @@
-"""Tries a learner's CUDA kernel compiled, on the PTX machine, in this process, with no GPU and no simulator.
+"""Tries a CUDA kernel compiled, on the PTX machine: in this process, or in a child where this one has a GPU.
 
 Numba's compiler refuses it, in words that `REMEDIES` has the cure for, or it runs twice: as code that keeps each access
 of the source to arrays, watched, and as a GPU would get it, at more shapes. In both, what the source has not set holds
@@ -14,9 +14,8 @@ import ptx_machine
 
 from .. import ladder
 from ..launch import Kernel, KernelError, numba_internals, refusals
-from ..launch.cuda_source import from_text
 from ..launch.on_ptx import EXAMPLE, run_arrays
-from ..sandbox import Finding, source_line
+from ..sandbox import Finding, Job, in_child, source_line
 from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
@@ -27,9 +26,11 @@ from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR = 10_000_000, 4_000_000
+DEEP_FOR = 16_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
+POINTS = 3  # other sizes: in two of them each of two sizes is once the larger one, and the depth is in the third
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -37,7 +38,10 @@ MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of
 
 
 def try_on_ptx(k: Kernel, given: list) -> Trial:
-    """Compile a learner's CUDA kernel and run it, watched, on those shapes (M, N, K), or on such as suit it."""
+    """Compile a CUDA kernel and run it, watched, on those shapes (M, N, K), or on such as suit it."""
+    if not k.simulated:  # Numba compiles for the GPU here
+        outcome = in_child(k, try_there, own=k.own, source=k.source, given=given)
+        return outcome.value or Trial(outcome.findings, (), [SMALL])
     try:
         kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
@@ -49,6 +53,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
+        more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
     variables = numba_internals.variables_of(kernel)
     for level, shapes in ((numba_internals.WATCHED, watched), (numba_internals.COUNTED, more)):
         try:
@@ -60,17 +65,25 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
     return Trial([] if given else at_another_size(k), (), list(dict.fromkeys([*watched, *more])))
 
 
+def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
+    """In the child: `try_on_ptx`. `own`: whether the kernel is a learner's; `source`: as that process has it."""
+    k = job.build()
+    k.own, k.source = own, source
+    return try_on_ptx(k, given)
+
+
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
-    for other in other_sizes(k)[:1]:  # the most telling
-        there = at_sizes(k, other)
+    for other in other_sizes(k)[:POINTS] if k.own else ():
         try:
-            there.function = from_text(k.source, other)
+            there = at_sizes(k, other)
             kernel = numba_internals.compiled_for(there.function, *EXAMPLE)
         except Exception:  # a source may refuse other sizes
-            return []
+            continue
         variables = numba_internals.variables_of(kernel)
         found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
+        deep = affordable(there, compiled_shapes(there)[-1:], DEEP_FOR)
+        found = found or run_all(there, kernel, numba_internals.COUNTED, deep, variables)
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     return []

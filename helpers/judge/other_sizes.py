@@ -10,12 +10,12 @@ import re
 from .. import ladder
 from ..devices import Device
 from ..launch import Kernel
-from ..launch.cuda_source import came_as_text
+from ..launch.cuda_source import came_as_text, from_text
 from ..sandbox import Finding
 from .parts import without_comments
 
-FACTORS = (0.5, 1, 2, 3)  # times the simulator's defaults, which are small
-LARGER = 8  # than the smallest tile of all, so that a simulator is done with any of them soon
+FACTORS = (0.5, 1, 2, 3)  # times the step's small parameters
+LARGER = 8  # than the smallest tile of all, so that Oclgrind is done with any of them soon
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
@@ -55,7 +55,7 @@ def code_of(k: Kernel) -> str:
 
 def larger_than_one(k: Kernel) -> set[str]:
     """The names of the kernel's parameters whose value is larger than 1: of BM=8, TM=1 that is BM."""
-    return {name for name, value in k.parameters.items() if value > 1}
+    return {name for name, value in k.parameters.items() if name != "INPUT" and value > 1}
 
 
 def taken_by(k: Kernel) -> set[str]:
@@ -105,13 +105,13 @@ def compared_in(code: str, taken: set[str]) -> list[tuple[str, str]]:
 def most_telling(
     name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = (), compared: tuple = ()
 ) -> tuple[dict, ...]:
-    """The few points near the simulator's defaults that are worth a try: each shows most of what none before it did.
+    """The few points near the step's small parameters that are worth a try: each shows most of what none before it did.
 
     `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. `padded`: pairs of a size and what
     the source adds to it. `compared`: pairs of sizes that the source compares. () if `own` goes with no other points.
     """
     step, own = ladder.STEPS[name], dict(own)
-    default = step.defaults["simulator"]
+    default = step.small
     far = {2 * most for _, most in padded}  # so long that the padding does not hide it
     # A size of 1 would need no loop, so it is no likely choice.
     space = {
@@ -154,10 +154,15 @@ def shown_by(step: ladder.Step, p: dict, own: dict, taken: frozenset, padded: tu
 
 
 def at_sizes(k: Kernel, parameters: dict) -> Kernel:
-    """The kernel with those parameters, for a child process, which builds it. It is not built here, and cannot run."""
+    """The kernel with those parameters; of another dialect than CUDA not built here: a child process does that.
+
+    Raises KernelError for a source that refuses those sizes.
+    """
     there = copy.copy(k)
     there.by_shape = False
     there.parameters, there.block = parameters, ladder.STEPS[k.step].block(parameters)
+    if k.dialect == "CUDA" and came_as_text(k.function):
+        there.function = from_text(k.source, parameters)
     return there
 
 

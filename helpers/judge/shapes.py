@@ -3,7 +3,7 @@
 A fault may begin where a size passes a bound, so the shapes pass every bound that a kernel may have in it:
 
 - *A tile.* One element, whole tiles, one more than a tile, one less, wide and tall, K shorter than a tile, and K with
-  more tiles than C has blocks: `shapes_for` and `long_shapes`. A simulator does these in seconds, so that all that can
+  more tiles than C has blocks: `shapes_for` and `long_shapes`. Oclgrind does these in seconds, so that all that can
   be watched is watched there.
 - *Every remainder by the tile*, of M, N and K, in no step with each other: `remainders`.
 - *More blocks a side than a block has threads there*, for both sides: a block's place that was made from the wrong
@@ -46,7 +46,7 @@ def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
 def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
     """(1, 1, K) with more K-tiles than any count that was made from M or N, or typed, in place of K gives.
 
-    And (M, 1, 1), for a count that is too large then. With small tiles, which a simulator does quickly, K is 101.
+    And (M, 1, 1), for a count that is too large then. With small tiles, which are done quickly, K is 101.
     """
     (rows, columns, depth), _ = tile_and_block(k)
     long = max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))

@@ -9,13 +9,13 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import coalescing, trace
+from ..instruments.accesses import grouped
 from ..instruments.loads import predicted_traffic, refuse_wgsl
 from ..instruments.traces import Trace
 from ..launch import DIALECTS, Kernel, KernelError, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
-from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings, source_line
-from ..sandbox.accesses import grouped
+from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
 from .checking import check, check_also_at, right_with
 from .parts import without_comments
 from .reference import launched, wrong_elements
@@ -139,7 +139,7 @@ def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
         if all_there and places != {row * N + col}:
             where = f"stored at {min(places)} of C" if places else "stored nowhere"
             text = f"the sum of row {row} of A and row {col} of B is {where}; it belongs at {row * N + col}"
-            return Finding("wrong index", f"{text}, which is C[{row}, {col}]", lines_of(k, stores))
+            return Finding("wrong index", f"{text}, which is C[{row}, {col}]", lines_of(stores))
         for place in () if all_there else places:
             row, col = divmod(place, N)
             for (name, at), first in zip(mine.items(), (row * K, col * K), strict=True):
@@ -147,7 +147,7 @@ def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
                 if given != wanted:
                     kind = "too many loads" if set(wanted) <= set(given) else "wrong index"
                     text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}"
-                    return Finding(kind, text, lines_of(k, at))
+                    return Finding(kind, text, lines_of(at))
     return None
 
 
@@ -157,9 +157,9 @@ def whole_row(positions: list[int], K: int) -> int | None:
     return row if sorted(positions) == list(range(row * K, (row + 1) * K)) else None
 
 
-def lines_of(k: Kernel, accesses: np.ndarray) -> tuple:
+def lines_of(accesses: np.ndarray) -> tuple:
     """The lines of k.source at which these accesses are made."""
-    return tuple(sorted({source_line(k, line) for line in accesses["line"].tolist()}))
+    return tuple(sorted(set(accesses["line"].tolist()) - {0}))
 
 
 # ----------------------------------------------------------------------------------------------------------- loads
@@ -353,7 +353,7 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
     all_of_it = len(elements) == M * N and times.min() == len(np.unique(who)) > 1
     text = f"C[{row}, {col}] is stored by {times.max()} threads at {M} x {N} (M x N)"
     text += ": every thread computes all of C" if all_of_it else "; each thread has an element of its own"
-    return Finding("stored twice", text, lines_of(k, stores))
+    return Finding("stored twice", text, lines_of(stores))
 
 
 @takes
@@ -371,12 +371,12 @@ def judge_rounds(k: Kernel) -> Report:
         staged = staged[(staged["array"] == staged["array"][:1]) & (staged["block"] == staged["block"][:1]).all(axis=1)]
         if len(staged) == needed:
             continue
-        few = len(staged) <= needed + 1  # to check many rounds would take a simulator minutes
+        few = len(staged) <= needed + 1  # to check many rounds would take minutes
         report = check(k) if few else Report(str(k), (), 1, k.source)
         if not report:
             return report
         text = f"it stages {len(staged)} tiles of a matrix where K is {shape[2]} and the tile {tile} wide"
-        found = Finding("rounds", f"{text}; {needed} would do", lines_of(k, staged))
+        found = Finding("rounds", f"{text}; {needed} would do", lines_of(staged))
         return misses(report, found) if few else replace(report, findings=(found,))
     return check(k)
 

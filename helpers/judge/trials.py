@@ -1,4 +1,4 @@
-"""Tries a learner's kernel in a child process, on a simulator that sees what a device hides."""
+"""Tries a learner's OpenCL or WebGPU kernel in a child process, under Oclgrind, which sees what a device hides."""
 
 import itertools
 import math
@@ -12,21 +12,20 @@ import numpy as np
 
 from .. import ladder
 from ..launch import Kernel
-from ..sandbox import SECONDS, Finding, Job, Outcome, Watch, in_child, oclgrind_findings, source_line, watching
+from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, oclgrind_findings
 from .examine import examine
 from .other_sizes import at_sizes
 from .reference import launched
-from .stores import can_be_noted, overlap, overlap_noted
+from .stores import can_be_noted, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles, that
-LIMITS = {"CUDA": 500_000, "OpenCL": 6_500_000, "WebGPU": 6_500_000}  # a simulator does in ten seconds or so,
-QUICK = {"CUDA": 10_000, "OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second or less, Oclgrind code as it was written,
+LIMITS = {"OpenCL": 6_500_000, "WebGPU": 6_500_000}  # Oclgrind does in ten seconds or so,
+QUICK = {"OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second or less, Oclgrind code as it was written,
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
-# What nothing finds unless Oclgrind is asked for it; Numba's simulator sees all that it runs.
+# What nothing finds unless Oclgrind is asked for it.
 UNSEEN = {
-    "CUDA": {},
     "OpenCL": {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)},
     "WebGPU": {
         RACES: (
@@ -67,10 +66,10 @@ class Trial(NamedTuple):
 
 
 def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Trial:
-    """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as a simulator does in seconds.
+    """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as Oclgrind does in seconds.
 
     `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what as
-    well; that takes an OpenCL kernel a launch of its own, and the simulator sees it anyway.
+    well; that takes an OpenCL kernel a launch of its own.
     """
     all_of_them = part_of(k, k.parameters, shapes)
     own = [all_of_them]
@@ -117,7 +116,7 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         options = None if ask is None else dict.fromkeys(ask, "1")
         outcome = in_child(k, examine_parts, seconds, options, parts=now)
         done = outcome.value or []
-        # Wrong numbers follow from what the simulator saw; the cause is what the learner needs.
+        # Wrong numbers follow from what Oclgrind saw; the cause is what the learner needs.
         last = oclgrind_findings(outcome.log, k.source) or outcome.findings
         if outcome.log and not outcome.findings:  # it ended with the part that this is about
             last, done = last or done[-1], done[:-1]
@@ -166,7 +165,7 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
             how = part.parameters, part.as_written
             os.environ["OCLGRIND_BUILD_OPTIONS"] = AS_WRITTEN if part.as_written else ""
             k = replace(job, parameters=part.parameters).build()
-        findings = overlap_noted(k) if part.stores else examined(k, part.shapes)
+        findings = overlap_noted(k) if part.stores else examine(k, part.shapes)
         yield findings
         reported = log.exists() and log.stat().st_size > 0
         if reported or not goes_on(part, findings, following):
@@ -176,10 +175,10 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
 def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool:
     """Whether the next part is tried, too, after those findings of one.
 
-    Wrong numbers without a cause may get one from code as it was written. What a simulator or its compiler refuses may
+    Wrong numbers without a cause may get one from code as it was written. What Oclgrind's compiler refuses may
     be right on the device, or be no mistake at those sizes.
     """
-    if not findings or findings[0].kind in ("shared memory", "does not compile"):
+    if not findings or findings[0].kind == "does not compile":
         return True
     again = following is not None and following.as_written and not part.as_written
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
@@ -197,35 +196,6 @@ def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:
 
 
 def examine_there(job: Job, stages: list) -> list[Finding]:
-    """In the child: the findings at the first lists of shapes that show any, as `examined` has them."""
+    """In the child: the findings at the first lists of shapes that show any, as `examine` has them."""
     k = job.build()
-    return next(filter(None, (examined(k, shapes) for shapes in stages)), [])
-
-
-def examined(k: Kernel, shapes: list) -> list[Finding]:
-    """Check a built kernel; in the simulator, watch it too. Returns findings, those of the watch if any."""
-    if not k.simulated:
-        return examine(k, shapes)
-    with watching() as watch:
-        findings = examine(k, shapes)
-    if watch.read_and_written:  # few kernels read what they write, so the others need not wait for this
-        with watching(note_reads_of=watch.read_and_written) as watch:
-            findings = examine(k, shapes)
-    overlaps = (overlap(k, stores) for stores in watch.stores)  # of each launch
-    return watched_findings(k, watch) or findings or next(filter(None, overlaps), [])
-
-
-def watched_findings(k: Kernel, watch: Watch) -> list[Finding]:
-    """What the `Watch` saw, as findings about lines of k.source."""
-    message = (
-        "two shared arrays are made on one line, and Numba's simulator gives both "
-        "the same memory; make each on a line of its own"
-    )
-    aliased = [Finding("shared memory", message, (source_line(k, line),)) for line in sorted(watch.aliased)]
-    races = [
-        Finding("race", what, tuple(dict.fromkeys([source_line(k, first), source_line(k, second)])))
-        for _, first, second, what in sorted(watch.races)
-    ]
-    message = "only some threads of a block reach this barrier"
-    divergent = [Finding("divergent barrier", message, (source_line(k, line),)) for line in sorted(watch.divergent)]
-    return aliased + races + divergent
+    return next(filter(None, (examine(k, shapes) for shapes in stages)), [])

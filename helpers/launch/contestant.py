@@ -22,7 +22,7 @@ class Work:
         return self.timed(1)
 
     def timed(self, launches: int) -> float | None:
-        """Multiply so many times, and wait for the last C. Returns seconds a launch; None in a simulator.
+        """Multiply so many times, and wait for the last C. Returns seconds a launch; None on the PTX machine.
 
         The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
         between two of its events around all of them, WebGPU between two timestamps, or by the wall where it has none.
@@ -113,8 +113,8 @@ class Contestant:
 
     @property
     def simulated(self) -> bool:
-        """Whether it runs in a simulator: right numbers, and no speed to measure."""
-        return self.device is not None and self.device.kind == "simulator"
+        """Whether it runs on the PTX machine: right numbers, and no speed to measure."""
+        return self.device is not None and self.device.kind == "PTX machine"
 
     def __str__(self):
         return self.name

@@ -1,4 +1,4 @@
-"""CUDA kernels: on a real GPU, or in Numba's simulator where there is none."""
+"""CUDA kernels: on a GPU, or on the PTX machine where there is none."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda, float32
 
 from .. import devices
-from . import numba_internals, operands
+from . import operands
 from .contestant import Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
@@ -18,9 +18,6 @@ from .kernel import Kernel, no_room
 from .on_ptx import CompiledKernel
 from .operands import OnDevice
 from .resolve import Dialect
-
-if devices.simulating():
-    numba_internals.let_simulator_take_turns()
 
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
@@ -39,36 +36,32 @@ def cuda_kernel(
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
     with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
     that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
-    `device`: None; CUDA has one, the current GPU or the simulator, in whose place the PTX machine runs compiled code
-    where a step is beyond it.
+    `device`: None; CUDA has one, the current GPU, or the PTX machine where there is none.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
     asked = CUDA.resolve(step, like, device, parameters, given)
-    with numba_internals.ONE_LAUNCH:  # the simulator puts another `cuda` into a kernel's module while it runs
-        if not asked["own"]:
-            function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
-        elif isinstance(step, str):
-            function, source = from_text(step, asked["parameters"]), step
-        else:
-            function, source = from_function(step)
+    if not asked["own"]:
+        function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
+    elif isinstance(step, str):
+        function, source = from_text(step, asked["parameters"]), step
+    else:
+        function, source = from_function(step)
     kind = CompiledKernel if asked["device"] is devices.PTX_MACHINE else CudaKernel
     return kind(function, source=source, **asked)
 
 
 def only_device(step, name):
-    """The one CUDA device; the PTX machine for a step that Numba's simulator cannot run.
+    """The one CUDA device.
 
     Raises ValueError for a name, since there is nothing to choose, and for a GPU that has not what the step uses.
     """
     if name is not None:
         raise ValueError(
-            f"device={told(name)}: CUDA kernels run on the current GPU, or in the simulator; leave it out."
+            f"device={told(name)}: CUDA kernels run on the current GPU, or on the PTX machine; leave it out."
         )
     device, least = devices.cuda_device(), step.capability if step else ()
-    if least and device.kind == "simulator":
-        return devices.PTX_MACHINE
-    if least and tuple(device.handle.compute_capability) < least:
+    if least and device.kind == "GPU" and tuple(device.handle.compute_capability) < least:
         raise ValueError(
             f"{step.name} needs the matrix units of a GPU of compute capability {least[0]}.{least[1]} or more, such as "
             f"an A100 or an RTX 3070; {device.name} has {'.'.join(map(str, device.handle.compute_capability))}."
@@ -96,26 +89,25 @@ class CudaKernel(Kernel):
     def __init__(self, function: Callable, **asked: object):
         super().__init__(**asked)
         self.function = function
-        if self.device.kind == "GPU":
-            start = time.perf_counter()
-            try:
-                function.compile(SIGNATURE)
-            except Exception as error:  # Numba raises many kinds; the learner needs its words
-                raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
-            self.build_seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        try:
+            function.compile(SIGNATURE)
+        except Exception as error:  # Numba raises many kinds; the learner needs its words
+            raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
+        self.build_seconds = time.perf_counter() - start
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, a grid that CUDA does not launch included."""
         super().refuse_size(M, N, K)
         blocks = self.grid(M, N)[1]
-        if self.device.kind == "GPU" and blocks > MOST_BLOCKS_DOWN:
+        if blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
                 f"{self} needs {blocks} blocks along y for a C of {M} x {N}; CUDA allows {MOST_BLOCKS_DOWN}. "
                 f"Multiply a part at a time, or choose larger tiles."
             )
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
-        """Copy A (M, K) and B (K, N) to the GPU or the simulator, beside a C full of `fill`."""
+        """Copy A (M, K) and B (K, N) to the GPU, beside a C full of `fill`."""
         return CudaWork(self, *operands.pair_for(A, B, self.device), fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
@@ -209,12 +201,10 @@ class CudaArrays(Work):
         return all(map(operands.same_bits, found, (A, B, behind, behind)))
 
     def timed(self, launches):
-        """Multiply so many times between two events of the GPU. Returns seconds a launch; None in the simulator.
+        """Multiply so many times between two events of the GPU. Returns seconds a launch.
 
         A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
         """
-        if self.simulated:
-            return super().timed(launches)
         with told_plainly():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record(self.stream)
@@ -235,11 +225,10 @@ class CudaWork(CudaArrays):
 
     def __init__(self, k, A, B, fill):
         super().__init__(k.device, A, B, fill)
-        self.simulated = k.simulated
         self.configured = k.function[k.grid(*self.shape), k.block, self.stream]
 
     def multiply(self):
-        """Run the kernel once; on a GPU, ask for it."""
+        """Ask for the kernel once."""
         self.configured(self.d_A, self.d_B, self.d_C)
 
 

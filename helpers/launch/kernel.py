@@ -5,15 +5,13 @@ import math
 import numpy as np
 
 from .. import ladder
-from ..devices import PTX_MACHINE, Device
+from ..devices import Device
 from .contestant import Contestant
 from .errors import KernelError
 from .given import sizes, some, told
 from .operands import GUARD, OnDevice, refuse_beyond_host
 
-# Multiply-adds that Numba's simulator does in some seconds: one Python thread per CUDA thread. And those of Oclgrind.
-SIMULATOR_LIMIT = 64**3
-SIMULATED = {"CUDA": SIMULATOR_LIMIT, "OpenCL": 128**3, "WebGPU": math.inf, "Python": math.inf}
+OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 
 
 class Kernel(Contestant):
@@ -38,11 +36,6 @@ class Kernel(Contestant):
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, whether the kernel is right or not."""
-        if self.simulated and M * N * K > SIMULATOR_LIMIT:
-            raise ValueError(
-                f"{M} x {K} times {K} x {N} would take Numba's simulator minutes: it runs every CUDA thread "
-                f"as a Python thread. Stay at M * N * K <= {SIMULATOR_LIMIT}, such as 64 x 64 x 64."
-            )
         refuse_beyond_memory(self.device, M, N, K)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
@@ -79,10 +72,10 @@ def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
         if isinstance(k, Kernel):
             k.refuse_size(*shape)
         refuse_beyond_host(*shape)
-    most = math.inf if k.device is PTX_MACHINE else SIMULATED[k.dialect]
-    if k.own and min(map(math.prod, shapes)) > most:
+    most = OCLGRIND_LIMIT
+    if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > most:
         raise ValueError(
-            f"a simulator tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
+            f"Oclgrind tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
             f"M * N * K <= {most}, such as (64, 64, 64)."
         )
     return shapes

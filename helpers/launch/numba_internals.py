@@ -3,7 +3,6 @@
 `tests/launch/test_numba_internals.py` proves each of them and says what broke.
 """
 
-import copy
 import ctypes
 import functools
 import inspect
@@ -11,9 +10,8 @@ import linecache
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 
@@ -22,177 +20,24 @@ import numpy as np
 import ptx_machine
 
 from . import by_llvm, no_gpu
-from .errors import KernelError, no_exit, quoted
+from .errors import KernelError, quoted
 
 WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
 
 
 def plain_function(kernel) -> Callable | None:
-    """The Python function inside a `@cuda.jit` function of either target; None for anything else."""
+    """The Python function inside a `@cuda.jit` function; None for anything else."""
     return getattr(kernel, "py_func", None)
 
 
 def is_device_function(kernel) -> bool:
-    """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched. (In the simulator, then on a GPU.)"""
-    return bool(getattr(kernel, "_device", False) or getattr(kernel, "targetoptions", {}).get("device", False))
+    """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched."""
+    return bool(getattr(kernel, "targetoptions", {}).get("device", False))
 
 
 def is_jitted(value) -> bool:
-    """Whether it is what `@cuda.jit` returns: a dispatcher for a GPU, or the simulator's stand-in for one."""
-    return (hasattr(value, "py_func") and hasattr(value, "targetoptions")) or type(value).__name__ == "FakeCUDAKernel"
-
-
-def simulated_thread():
-    """The simulator's `cuda`, with threadIdx and the like, of the thread that asks; None outside a simulated kernel."""
-    from numba.cuda.simulator import kernel
-
-    return kernel._get_kernel_context()
-
-
-def simulators_own() -> tuple[str, str]:
-    """The folder of the simulator's files, whose frames stand below a kernel's, and that of `cuda.atomic`, above it."""
-    from numba.cuda.simulator import kernelapi
-
-    return os.path.dirname(kernelapi.__file__), kernelapi.__file__
-
-
-def dtype_of(kind):
-    """The NumPy dtype of a Numba type or of a NumPy one, as the simulator understands both."""
-    from numba.cuda.simulator.kernelapi import numpy_support, types
-
-    return numpy_support.as_dtype(kind) if isinstance(kind, types.Type) else np.dtype(kind)
-
-
-def let_simulator_align() -> None:
-    """Let the simulator's cuda.shared.array and cuda.local.array take `alignment`, which means nothing there."""
-    from numba.cuda.simulator import kernelapi
-
-    dynamic = kernelapi.FakeCUDAShared.array
-
-    def shared_array(self, shape, dtype, alignment=None):
-        if shape == 0:
-            return dynamic(self, shape, dtype)
-        frame = sys._getframe(1)
-        # As in the simulator: an array for each line that asks for one.
-        place = frame.f_code.co_filename, frame.f_lineno
-        return self._allocations.setdefault(place, np.empty(shape, dtype_of(dtype)))
-
-    def local_array(self, shape, dtype, alignment=None):
-        return np.empty(shape, dtype_of(dtype))
-
-    kernelapi.FakeCUDAShared.array = shared_array
-    kernelapi.FakeCUDALocal.array = local_array
-
-
-class Turn:
-    """Takes the place of the event on which a simulated thread waits at a barrier: the thread waits for its next turn.
-
-    A thread waits in `wait`, for the first time before its kernel begins; the manager of its block calls `take`.
-    """
-
-    def __init__(self):
-        self.mine, self.over, self.ended = threading.Semaphore(0), threading.Semaphore(0), False
-
-    def wait(self) -> None:
-        """In the thread: end this turn, and wait for the next."""
-        self.over.release()
-        self.mine.acquire()
-
-    def clear(self) -> None:
-        """Do nothing: the simulator clears an event before it waits for it."""
-
-    def take(self) -> bool:
-        """In the manager: let the thread run until its next barrier, or its end. Returns whether it has not ended."""
-        self.mine.release()
-        self.over.acquire()
-        return not self.ended
-
-
-ONE_LAUNCH = threading.RLock()
-
-
-def let_simulator_take_turns() -> None:
-    """Let the simulator run one launch at a time, and a block's threads one at a time, each up to its next barrier.
-
-    It has one place for the kernel that runs, and a kernel one for its grid: launches of two threads would mix.
-    """
-    from numba.cuda.simulator import kernel
-
-    launch, configure = kernel.FakeCUDAKernel.__call__, kernel.FakeCUDAKernel.__getitem__
-
-    def launch_alone(self, *arguments):
-        if self._device or isinstance(threading.current_thread(), kernel.BlockThread):  # called, and not launched
-            return launch(self, *arguments)
-        with ONE_LAUNCH:
-            return launch(self, *arguments)
-
-    kernel.BlockManager.run = run_in_turns
-    kernel.FakeCUDAKernel.__call__ = launch_alone
-    kernel.FakeCUDAKernel.__getitem__ = lambda self, configuration: configure(copy.copy(self), configuration)
-
-
-def run_in_turns(manager, grid_point, *arguments) -> None:
-    """Run a block's threads one at a time, each as far as its next barrier: in place of `BlockManager.run`.
-
-    The simulator's own lets all of them run at once and asks again and again which of them wait. That takes several
-    times as long, and who comes first differs from run to run. Raises what a thread raised, as it does.
-    """
-    waiting = [waiting_thread(manager, grid_point, point, arguments) for point in np.ndindex(*manager._block_dim)]
-    while waiting:
-        for thread in list(waiting):
-            if thread.syncthreads_event.take():
-                continue
-            thread.join()  # only then its exception is known
-            waiting.remove(thread)
-            if thread.exception:
-                for other in waiting:
-                    other.abort = True  # the simulator ends such a thread at its barrier
-                    other.syncthreads_event.take()
-                raise thread.exception[0].with_traceback(thread.exception[1])
-
-
-def waiting_thread(manager, grid_point, point, arguments):
-    """The thread of a simulated block at that point: started, and waiting for its first turn."""
-    from numba.cuda.simulator.kernel import BlockThread
-
-    turn = Turn()
-
-    def compute():
-        turn.mine.acquire()
-        try:
-            if not thread.abort:
-                with no_exit("the kernel"):  # a thread that ends so would say nothing
-                    manager._f(*arguments)
-        finally:
-            turn.ended = True
-            turn.over.release()
-
-    thread = BlockThread(compute, manager, grid_point, point, manager._debug)
-    thread.syncthreads_event = turn
-    thread.start()
-    return thread
-
-
-@contextmanager
-def simulator_with(shared_array, local_array, syncthreads, launch) -> Iterator[None]:
-    """Within it, the simulator calls these four in place of its own.
-
-    shared_array, local_array   (shape, dtype) -> an array, for cuda.shared.array and cuda.local.array
-    syncthreads, launch         the simulator's own -> what takes its place: a thread's method, and a kernel's __call__
-    """
-    from numba.cuda.simulator import kernel, kernelapi
-
-    with ExitStack() as stack:
-        for owner, name, make in (
-            (kernelapi.FakeCUDAShared, "array", lambda own: staticmethod(shared_array)),
-            (kernelapi.FakeCUDALocal, "array", lambda own: staticmethod(local_array)),
-            (kernel.BlockThread, "syncthreads", syncthreads),
-            (kernel.FakeCUDAKernel, "__call__", launch),
-        ):
-            own = vars(owner)[name]
-            setattr(owner, name, make(own))
-            stack.callback(setattr, owner, name, own)
-        yield
+    """Whether it is what `@cuda.jit` returns."""
+    return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 
 
 def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int], lines: bool = False) -> str:
@@ -260,15 +105,35 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
-def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = ()) -> str:
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
     """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
+    `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
+    is asked for twice included.
     """
     refuse_linked(kernel)
     major, minor = no_gpu.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
+    texts = list(map(volatile, texts)) if each else texts
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+ACCESS = re.compile(
+    r"(?P<does>= load|^ +store)(?P<rest> (?:half|float|double|<\d+ x \w+>)[ ,].*?\* (?P<place>%\S+?),? )", re.M
+)
+
+
+def volatile(text: str) -> str:
+    """LLVM's text, in which the optimiser keeps each load and store of a floating-point number, but of variables."""
+
+    def kept(function):
+        variables = set(re.findall(r"^ +(%\S+) = alloca", function, re.MULTILINE))
+        return ACCESS.sub(
+            lambda at: at[0] if at["place"] in variables else f"{at['does']} volatile{at['rest']}", function
+        )
+
+    return "".join(map(kept, re.split(r"^(?=define)", text, flags=re.MULTILINE)))
 
 
 # In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
@@ -305,6 +170,30 @@ def with_unset(text: str, chosen: frozenset) -> str:
 
     text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
     return TAKES_ZERO.sub(takes, text) if chosen else text
+
+
+def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
+    """{what LLVM calls a shared array: (its name in the kernel, its shape, bytes of an element)} of a compiled kernel.
+
+    {} where LLVM has another number of them, as where a function that the kernel calls makes one.
+    """
+    from numba.np import numpy_support
+
+    typed, made, named = kernel._type_annotation, {}, {}
+    lines = (line for block in typed.blocks.values() for line in block.body)
+    for target, value in ((line.target.name, line.value) for line in lines if type(line).__name__ == "Assign"):
+        does = getattr(value, "op", "")
+        if does == "call" and "function shared.array" in str(typed.typemap[value.func.name]):
+            sides, kind = typed.calltypes[value].args[0], typed.typemap[target].dtype
+            shape = tuple(side.literal_value for side in getattr(sides, "types", (sides,)))
+            made[target] = shape, numpy_support.as_dtype(kind).itemsize
+        elif not does and getattr(value, "name", "") in made:
+            named.setdefault(value.name, target.partition(".")[0])
+    texts = "".join(kernel._codelibrary.llvm_strs)
+    theirs = sorted(set(re.findall(r"_cudapy_smem_\d+", texts)), key=lambda name: int(name.rpartition("_")[2]))
+    if len(theirs) != len(made):
+        return {}
+    return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
 
 
 RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
@@ -697,7 +586,7 @@ def let_ptx_machine_run() -> None:
 
 
 def let_arrays_stay_here() -> None:
-    """Let the host's side, `cuda.to_device` and its like, be that of Numba's simulator: arrays in the host's memory."""
+    """Let the host's side, `cuda.to_device` and its like, keep arrays in this computer's memory."""
     from numba import cuda
     from numba.cuda import api
     from numba.cuda.simulator.cudadrv import devicearray

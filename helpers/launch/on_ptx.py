@@ -1,14 +1,13 @@
 """Compiled CUDA kernels on the PTX machine, with no GPU."""
 
 import functools
-import pkgutil
 from collections.abc import Callable
 
 import numpy as np
 
 import ptx_machine
 
-from .. import devices, ladder, needs
+from .. import ladder
 from . import numba_internals, operands
 from .contestant import Work
 from .errors import KernelError
@@ -19,9 +18,6 @@ LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K tha
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "error"}  # wrong even if the numbers are right
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
-ARCH = "sm_80"  # an A100's; the course's kernels need no younger one
-# Where Numba simulates, a child process compiles, for a room above, which is found by name, as a step's file is.
-COMPILER = "helpers.instruments.compiler:ptx_of"
 
 
 def refuse_long(M: int, N: int, K: int) -> None:
@@ -62,15 +58,15 @@ def run_arrays(
         raise KernelError(str(error)) from None
 
 
-def ptx_of(function: Callable, level: int = numba_internals.WATCHED) -> str:
+def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool = False) -> str:
     """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
 
-    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it.
-    Raises KernelError, in Numba's words, for what does not compile.
+    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: as
+    `numba_internals.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
     """
     try:
         kernel = numba_internals.compiled_for(function, *EXAMPLE)
-        return numba_internals.text_of(kernel, level)
+        return numba_internals.text_of(kernel, level, each=each)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words
@@ -119,15 +115,11 @@ class CompiledKernel(Kernel):
     @functools.cached_property
     def ptx(self) -> str:
         """The code that runs: it keeps each access of the source to arrays. Raises KernelError for no such kernel."""
-        if devices.compiling():
-            return ptx_of(self.function)
-        return pkgutil.resolve_name(COMPILER)(self, ARCH)
+        return ptx_of(self.function)
 
     def refuse_size(self, M, N, K):
-        """Raise what speaks against that size, and against any: KernelError where NVIDIA's compiler is missing."""
+        """Raise ValueError for a size that the PTX machine would take minutes for."""
         refuse_long(M, N, K)
-        if not devices.compiling() and (lack := needs.lack("compiler")):
-            raise KernelError(f"{self} is compiled for the PTX machine. {lack}")
 
     def upload(self, A, B, fill=np.nan):
         """A (M, K) and B (K, N) for the PTX machine, beside a C full of `fill`."""

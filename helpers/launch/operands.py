@@ -39,7 +39,7 @@ def filled(shape: tuple[int, int], fill: float | None) -> "np.ndarray | Room":
 
 
 def leave_guards_out() -> None:
-    """Make buffers as long as their matrices. For a process whose simulator watches the ends of the buffers itself."""
+    """Make buffers as long as their matrices. For a process in which Oclgrind watches the ends of the buffers."""
     global GUARD
     GUARD = 0
 

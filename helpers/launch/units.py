@@ -9,99 +9,88 @@ tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
     register r of C   row group + 8 * (r // 2), column 2 * place + r % 2
 
 Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16", and `cvt`. GPUs have these from compute
-capability 8.0 on; Numba's simulator runs one thread at a time, and has none.
+capability 8.0 on.
 """
 
-from collections.abc import Callable
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.cuda.extending import intrinsic
 
-from ..devices import simulating
+WORD, FLOAT = ir.IntType(32), ir.FloatType()
 
-if simulating():
-    from .errors import KernelError
 
-    def missing(name: str) -> Callable:
-        """A function of that name, by which it travels to a child that compiles; here it raises KernelError."""
+def register(context, builder, signature, arguments, which, n):
+    """Where element n of that argument, an array of one dimension, lies: a pointer."""
+    kind = signature.args[which]
+    array = context.make_array(kind)(context, builder, arguments[which])
+    return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
 
-        def refused(*registers: object) -> None:
-            raise KernelError(f"{name}: Numba's simulator has no matrix units. Build with like='matrix_units'.")
 
-        refused.__name__ = refused.__qualname__ = name
-        return refused
+def converted(instruction, count):
+    """How to make a word of the first `count` numbers of an array of float32: the later ones come first."""
 
-    word_tf32, word_float16, word_bfloat16 = map(missing, ("word_tf32", "word_float16", "word_bfloat16"))
-    mma_tf32, mma_float16, mma_bfloat16 = map(missing, ("mma_tf32", "mma_float16", "mma_bfloat16"))
+    def generate(context, builder, signature, arguments):
+        given = [builder.load(register(context, builder, signature, arguments, 0, n)) for n in range(count)]
+        made = ir.FunctionType(WORD, [FLOAT] * count)
+        text = f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
+        return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
-else:
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.cuda.extending import intrinsic
+    return generate
 
-    WORD, FLOAT = ir.IntType(32), ir.FloatType()
 
-    def register(context, builder, signature, arguments, which, n):
-        """Where element n of that argument, an array of one dimension, lies: a pointer."""
-        kind = signature.args[which]
-        array = context.make_array(kind)(context, builder, arguments[which])
-        return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
+def multiplied(shape):
+    """How to add to a fragment of C, 4 float32, the product of fragments of A, 4 words, and of B, 2 words."""
+    text = f"mma.sync.aligned.{shape} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$10, $11, $12, $13}};"
+    made = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [WORD] * 6 + [FLOAT] * 4)
 
-    def converted(instruction, count):
-        """How to make a word of the first `count` numbers of an array of float32: the later ones come first."""
+    def generate(context, builder, signature, arguments):
+        places = [
+            register(context, builder, signature, arguments, which, n)
+            for which, many in enumerate((4, 2, 4))
+            for n in range(many)
+        ]
+        asm = ir.InlineAsm(made, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", side_effect=True)
+        # Convergent: all lanes come to it, so the compiler may not move it into a branch.
+        sums = builder.call(asm, [builder.load(place) for place in places], attrs=("convergent",))
+        for n, place in enumerate(places[6:]):
+            builder.store(builder.extract_value(sums, n), place)
+        return context.get_dummy_value()
 
-        def generate(context, builder, signature, arguments):
-            given = [builder.load(register(context, builder, signature, arguments, 0, n)) for n in range(count)]
-            made = ir.FunctionType(WORD, [FLOAT] * count)
-            text = f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
-            return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
+    return generate
 
-        return generate
 
-    def multiplied(shape):
-        """How to add to a fragment of C, 4 float32, the product of fragments of A, 4 words, and of B, 2 words."""
-        text = f"mma.sync.aligned.{shape} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$10, $11, $12, $13}};"
-        made = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [WORD] * 6 + [FLOAT] * 4)
+@intrinsic
+def word_tf32(typing_context, numbers):
+    """A word of numbers[0]; numbers: float32."""
+    return types.uint32(numbers), converted("cvt.rna.tf32.f32", 1)
 
-        def generate(context, builder, signature, arguments):
-            places = [
-                register(context, builder, signature, arguments, which, n)
-                for which, many in enumerate((4, 2, 4))
-                for n in range(many)
-            ]
-            asm = ir.InlineAsm(made, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", side_effect=True)
-            # Convergent: all lanes come to it, so the compiler may not move it into a branch.
-            sums = builder.call(asm, [builder.load(place) for place in places], attrs=("convergent",))
-            for n, place in enumerate(places[6:]):
-                builder.store(builder.extract_value(sums, n), place)
-            return context.get_dummy_value()
 
-        return generate
+@intrinsic
+def word_float16(typing_context, numbers):
+    """A word of numbers[0] and numbers[1]; numbers: float32."""
+    return types.uint32(numbers), converted("cvt.rn.f16x2.f32", 2)
 
-    @intrinsic
-    def word_tf32(typing_context, numbers):
-        """A word of numbers[0]; numbers: float32."""
-        return types.uint32(numbers), converted("cvt.rna.tf32.f32", 1)
 
-    @intrinsic
-    def word_float16(typing_context, numbers):
-        """A word of numbers[0] and numbers[1]; numbers: float32."""
-        return types.uint32(numbers), converted("cvt.rn.f16x2.f32", 2)
+@intrinsic
+def word_bfloat16(typing_context, numbers):
+    """A word of numbers[0] and numbers[1]; numbers: float32."""
+    return types.uint32(numbers), converted("cvt.rn.bf16x2.f32", 2)
 
-    @intrinsic
-    def word_bfloat16(typing_context, numbers):
-        """A word of numbers[0] and numbers[1]; numbers: float32."""
-        return types.uint32(numbers), converted("cvt.rn.bf16x2.f32", 2)
 
-    @intrinsic
-    def mma_tf32(typing_context, a, b, c):
-        """c += a @ b by all lanes of a warp: 16 x 8 numbers times 8 x 8; a, b: words, c: float32."""
-        return types.void(a, b, c), multiplied("m16n8k8.row.col.f32.tf32.tf32.f32")
+@intrinsic
+def mma_tf32(typing_context, a, b, c):
+    """c += a @ b by all lanes of a warp: 16 x 8 numbers times 8 x 8; a, b: words, c: float32."""
+    return types.void(a, b, c), multiplied("m16n8k8.row.col.f32.tf32.tf32.f32")
 
-    @intrinsic
-    def mma_float16(typing_context, a, b, c):
-        """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
-        return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.f16.f16.f32")
 
-    @intrinsic
-    def mma_bfloat16(typing_context, a, b, c):
-        """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
-        return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.bf16.bf16.f32")
+@intrinsic
+def mma_float16(typing_context, a, b, c):
+    """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
+    return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.f16.f16.f32")
+
+
+@intrinsic
+def mma_bfloat16(typing_context, a, b, c):
+    """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
+    return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.bf16.bf16.f32")

@@ -54,13 +54,13 @@ class Together(Contestant):
 def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
-    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, a simulator.
+    `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, no GPU.
     """
     kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]
     for k in kernels:
         if k.simulated:
-            raise ValueError(f"{k} runs in a simulator, which has no rate to share by; give OpenCL kernels.")
+            raise ValueError(f"{k} runs on the PTX machine, which has no rate to share by; give OpenCL kernels.")
         if names.count(k.device.name) > 1:
             raise ValueError(
                 f"{names.count(k.device.name)} kernels are on {k.device.name}; give each a device of its own."

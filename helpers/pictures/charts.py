@@ -37,7 +37,7 @@ LINES = (PEER, C_COLOUR, A_COLOUR, B_COLOUR, "#7a5195", INK, "#b0506a", "#3f7f8c
 MARKERS = "osD^vPX*h"  # as many
 PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA", "WebGPU") for step in ladder.STEPS)]
 UNSTEADY = 0.4  # the middle half of the repeats, as a share of the median: on a quiet machine it is below 0.1
-NO_RATE = "no rate to draw: nothing was timed, or only in the simulator; time OpenCL kernels."
+NO_RATE = "no rate to draw: nothing was timed, or only CUDA kernels with no GPU; time OpenCL kernels."
 
 
 def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Axes]:
@@ -103,7 +103,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     plain_ticks(ax.xaxis)
     ax.grid(axis="x", color=GRID, linewidth=0.6)
     ax.set_axisbelow(True)
-    note = "CUDA runs in a simulator on this machine, so it has no bars." if len(real) < len(timings) else ""
+    note = "This machine has no GPU to time CUDA on, so CUDA has no bars." if len(real) < len(timings) else ""
     ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
     listed = [f"{t.label} {t.gflops:.3g} GFLOP/s{unsteady(t)}" for t in real]
     listed += [f"{p.kernel.split()[0]} on {p.gpu} {p.gflops:.3g} GFLOP/s predicted, by {p.limit}" for p in predictions]

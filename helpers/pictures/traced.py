@@ -328,7 +328,7 @@ def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0, after: Ker
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
     From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no
-    run in a simulator can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first.
+    run without a GPU can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first.
     `after`: another kernel, drawn below to the same scale. Raises ValueError for a thread that there is none of, and
     for one that reads nothing.
     """

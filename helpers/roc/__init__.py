@@ -1,15 +1,14 @@
 """How does a kernel run that was written for ROC (HSA), which Numba dropped in 2021? In its old words, on `numba.cuda`.
 
 It runs with nothing changed but its import: `from helpers import roc` in place of `from numba import roc`. This module
-translates words, and is no second engine: kernels run in Numba's CUDA simulator (run and tested) and on an NVIDIA GPU
-(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`, with NUMBA_ENABLE_CUDASIM=0 set
-before anything loads (written from its sources, never run).
+translates words, and is no second engine: kernels run on the PTX machine (run and tested) and on an NVIDIA GPU
+(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`
+(written from its sources, never run).
 
 Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
 """
 
 import dis
-import functools
 import importlib.util
 import inspect
 import sys
@@ -22,9 +21,9 @@ import numpy as np
 from .. import devices
 from ..ladder import ceil_div
 from ..launch import KernelError
-from ..launch.numba_internals import let_compiler_resolve_shared, simulated_thread
+from ..launch.numba_internals import let_compiler_resolve_shared
 
-if not devices.simulating() and importlib.util.find_spec("numba.hip"):
+if not devices.compiling() and importlib.util.find_spec("numba.hip"):
     from numba import hip
 
     hip.pose_as_cuda()
@@ -53,11 +52,6 @@ MOST_GROUPS = (2**31 - 1, 65535, 65535)  # along x, y, z, as CUDA allows
 
 
 def __getattr__(name):
-    if name == "shared" and devices.simulating():
-        try:
-            return in_kernel("shared.array").shared
-        except KernelError as error:
-            raise AttributeError(str(error)) from None
     if name in ELSEWHERE:
         raise AttributeError(f"roc.{name} is not here. Port it: {ELSEWHERE[name]}.")
     raise AttributeError(
@@ -66,29 +60,9 @@ def __getattr__(name):
     )
 
 
-def in_kernel(word: str) -> object:
-    """The simulated `cuda` of the work-item that asks. Raises KernelError where that word is used outside a kernel."""
-    running = simulated_thread()
-    if running is None:
-        raise KernelError(
-            f"roc.{word} works inside a kernel only: a function under @roc.jit, "
-            f"launched as kernel[groups, group_size](...)."
-        )
-    return running
-
-
 def word(function: Callable) -> Callable:
-    """One of the old words, as a function that kernels call. In the simulator it says so where there is no kernel."""
-    called = cuda.jit(function, device=True)
-    if not devices.simulating():
-        return called
-
-    @functools.wraps(function)
-    def checked(*arguments):
-        in_kernel(f"{function.__name__}()")
-        return called(*arguments)
-
-    return checked
+    """One of the old words, as a function that kernels call."""
+    return cuda.jit(function, device=True)
 
 
 @word
@@ -139,9 +113,8 @@ def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
     cuda.syncthreads()
 
 
-if not devices.simulating():  # where each work-item has its own, by __getattr__
-    shared = cuda.shared
-    let_compiler_resolve_shared(sys.modules[__name__])
+shared = cuda.shared
+let_compiler_resolve_shared(sys.modules[__name__])
 
 
 def jit(signature: Callable | str | tuple | None = None, device: bool = False) -> Callable:

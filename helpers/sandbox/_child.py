@@ -1,9 +1,7 @@
 """What a child process does: the job in its folder. `process` starts it; nothing else runs this."""
 
-import faulthandler
 import os
 import pickle
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
 from .findings import Finding
 
-WHERE = "where"  # the file in which a child writes, when it is asked, what its threads are doing
 SO_FAR = "so far"  # the file for the values of a task that yields them one by one
 
 
@@ -22,11 +19,9 @@ def main(folder: str) -> None:
     The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it.
     """
     limit_this_process()
-    if hasattr(faulthandler, "register"):  # not on Windows
-        faulthandler.register(signal.SIGUSR1, open(Path(folder, WHERE), "wb"), all_threads=True)  # noqa: SIM115
     job = pickle.loads(Path(folder, "job").read_bytes())
     if job.device is None:
-        leave_guards_out()  # the simulators watch the ends of the buffers themselves
+        leave_guards_out()  # what watches the kernel watches the ends of the buffers, too
     value, findings = None, []
     try:
         value = job.task(job, **job.arguments)

@@ -15,9 +15,9 @@ except ImportError:  # Windows has none
     resource = None
 
 GIGABYTE = 2**30
-MEMORY = 12 * GIGABYTE  # of data: the simulator's threads and an OpenCL driver reserve gigabytes that they never touch
+MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-# Tasks of one user, threads among them, of which the simulator starts one for each of a block. Root has no such limit.
+# Tasks of one user, threads among them. Root has no such limit.
 TASKS = 4096
 STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
 

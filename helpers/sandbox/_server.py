@@ -91,15 +91,13 @@ class Server:
         tell(asker, "pid", pid)
 
     def answer(self, pid, asker):
-        """The asker wants to know how the child is doing, or where it stands, or is gone, and so is its child then."""
+        """The asker wants to know how the child is doing, or is gone, and so is its child then."""
         try:
             said = asker.recv(100)
         except OSError:
             said = b""
         if said == b"look\n":
             tell(asker, "looked", used_by(pid))
-        elif said == b"where\n":
-            os.kill(pid, signal.SIGUSR1)
         else:
             self.events.unregister(asker)
             end(pid)

@@ -1,9 +1,8 @@
 """Runs a task on a kernel in a child process: a crash, or a loop that never ends, costs the child and not the notebook.
 
-OpenCL kernels run under Oclgrind, CUDA kernels in Numba's simulator with `watch` watching.
+OpenCL kernels run under Oclgrind, CUDA kernels on the PTX machine, whatever GPU there is.
 """
 
-import ast
 import os
 import pickle
 import re
@@ -14,17 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import devices, ladder
+from .. import devices
 from ..launch import Kernel
-from ..launch.cuda_source import TEXT, came_as_text
-from ..launch.numba_internals import plain_function
-from ._child import SO_FAR, WHERE
+from ._child import SO_FAR
 from .findings import Finding
-from .job import Job, packed, portable
+from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
 from .process import start, start_server
 from .progress import ProgressBar
-from .watch import source_line
 
 SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
@@ -62,70 +58,41 @@ def in_child(
     task: Callable,
     seconds: float = SECONDS,
     oclgrind_options: dict | None = None,
-    simulated: bool = True,
+    compiler: bool = False,
     **arguments: object,
 ) -> Outcome:
     """Call task(job, **arguments) in a child process, with a `Job` that builds the kernel there. Returns an `Outcome`.
 
     `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is
     stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
-    `simulated`: False loads Numba there for a GPU, to compile and not to run.
+    `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run.
     """
     refuse_unbuilt(k)
-    if simulated and k.dialect == "CUDA" and ladder.STEPS[k.step].capability:
-        raise ValueError(
-            f"{k} uses a GPU's matrix units, which Numba's simulator has not, so it cannot be watched there. run_ptx "
-            f"runs it compiled, and counts what it does."
-        )
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
     built = k.binary() if own_device else {}
-    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments, built)
+    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments, built, text_of(k))
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as name:
         folder = Path(name)
-        environment = child_environment(simulated)
+        environment = child_environment(compiler)
         if own_device:
             environment[devices.PROVED_ABOVE] = own_device  # to compile a kernel takes a third of a second
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
             environment.pop("PYOPENCL_CTX", None)
-        done = work(folder, environment, job, f"{k} in a simulator", seconds, oclgrind=bool(oclgrind))
-        return replace(done, findings=[at_lines_of(k, finding) for finding in done.findings])
+        done = work(folder, environment, job, f"{k} in a child process", seconds, oclgrind=bool(oclgrind))
+        return replace(done, findings=[at_its_loops(k, finding) for finding in done.findings])
 
 
-def at_lines_of(k: Kernel, finding: Finding) -> Finding:
-    """The finding with lines of k.source for its frames, pairs of a file and a line: where the kernel's threads stood.
-
-    With them come the lines of the loops around: the innermost one need not be the one that never ends.
-    """
-    if k.dialect != "CUDA" and finding.kind == "hang":  # a barrier that some never reach would have been told
-        code = [line.partition("//")[0] for line in k.source.splitlines()]
-        loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
-        return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
-    plain = plain_function(k.function)
-    if plain is None or not finding.lines:
-        return replace(finding, lines=())
-    mine = TEXT if came_as_text(k.function) else plain.__code__.co_filename
-    stood = {source_line(k, line) for file, line in finding.lines if file.startswith(mine)}
-    loops = [node for node in ast.walk(ast.parse(k.source)) if isinstance(node, ast.For | ast.While)]
-    around = {node.lineno for node in loops if any(node.lineno <= line <= node.end_lineno for line in stood)}
-    where = "; a thread stood here, or in these loops" if stood else ""
-    return replace(finding, message=finding.message + where, lines=tuple(sorted(stood | around)))
-
-
-def where(child, folder: Path) -> tuple:
-    """Where the threads of a child stand just now: pairs of a file and a line, () where the child cannot say."""
-    file = folder / WHERE
-    if not file.exists():
-        return ()
-    child.stand()
-    for _ in range(20):
-        child.wait(LOOK / 5)
-        if text := read_text(file):
-            return tuple((name, int(line)) for name, line in re.findall(r'File "(.*?)", line (\d+)', text))
-    return ()
+def at_its_loops(k: Kernel, finding: Finding) -> Finding:
+    """The finding; of a hang with the lines of the kernel's loops, of which one never ends."""
+    if finding.kind != "hang":
+        return finding
+    code = [line.partition("#" if k.dialect == "CUDA" else "//")[0] for line in k.source.splitlines()]
+    loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
+    return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
 
 
 def work(folder, environment, job, what, seconds, oclgrind=False):
@@ -133,8 +100,6 @@ def work(folder, environment, job, what, seconds, oclgrind=False):
     (folder / "job").write_bytes(packed(job))
     with start(folder, environment) as child:
         stopped = wait_patiently(what, child, seconds)
-        if stopped and stopped.kind == "hang":
-            stopped = replace(stopped, lines=where(child, folder))
     log = "" if stopped else read_text(folder / "oclgrind.log")
     if (folder / "answer").exists() and not stopped:
         return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
@@ -144,9 +109,9 @@ def work(folder, environment, job, what, seconds, oclgrind=False):
     return Outcome(so_far, [stopped or crash], log, oclgrind)
 
 
-def prepare(simulated: bool) -> None:
-    """Get ready, meanwhile, for a child that simulates or compiles: the first one waits seconds for its packages."""
-    start_server(child_environment(simulated))
+def prepare(compiler: bool) -> None:
+    """Get ready, meanwhile, for a child, which may ask NVIDIA's compiler: the first waits seconds for its packages."""
+    start_server(child_environment(compiler))
 
 
 def refuse_unbuilt(k: object) -> None:
@@ -156,15 +121,14 @@ def refuse_unbuilt(k: object) -> None:
         raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
 
 
-def child_environment(simulated):
+def child_environment(compiler):
     """This process's environment variables, and what its children need beside them."""
-    return dict(
-        os.environ,
-        PYTHONPATH=devices.python_path(),
-        PYOPENCL_NO_CACHE="1",  # a child that is ended while it holds the cache's lock would leave it locked
-        OPENBLAS_NUM_THREADS="1",  # small products; its threads would only spin
-        NUMBA_ENABLE_CUDASIM=str(int(simulated)),
-    )
+    return os.environ | {
+        "PYTHONPATH": devices.python_path(),
+        "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked
+        "OPENBLAS_NUM_THREADS": "1",  # small products; its threads would only spin
+        devices.CUDA_OF_CHILD: "compiler" if compiler else "PTX machine",
+    }
 
 
 def read_answer(path):

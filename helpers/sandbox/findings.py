@@ -1,6 +1,10 @@
-"""One thing wrong with a kernel."""
+"""One thing wrong with a kernel, and the line of its source that it is about."""
 
 from dataclasses import dataclass
+
+from ..launch import Kernel
+from ..launch.cuda_source import came_as_text
+from ..launch.numba_internals import plain_function
 
 UNSET = (
     "what it stores comes from numbers that nobody has set, such as a sum that does not start at zero, or an element "
@@ -25,3 +29,11 @@ class Finding:
     def in_a_line(self) -> str:
         """Its kind and its message in one line."""
         return " ".join(f"{self.kind}: {self.message}".split())
+
+
+def source_line(k: Kernel, number: int) -> int:
+    """A line of the running function as a line of k.source, which may begin at the function itself."""
+    if k.dialect != "CUDA":
+        return number
+    whole_text = came_as_text(k.function) or not k.own
+    return number if whole_text else number - plain_function(k.function).__code__.co_firstlineno + 1

@@ -1,6 +1,7 @@
 """What a child process is asked to do with a kernel, and how that gets there."""
 
 import io
+import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ class Job:
     task        a function of a module, which the child imports
     kernel      source text, or a plain Python function
     like        the step that the kernel is, or is launched like
-    device      part of an OpenCL device's name; None where a simulator runs the kernel
+    device      part of an OpenCL device's name; None where Oclgrind or the PTX machine runs the kernel
     built       what `OpenCLKernel.binary` gives, so that nothing is compiled twice
+    text        (name, lines) of the file of a Python function, which may be a notebook's cell
     """
 
     task: Callable
@@ -33,10 +35,14 @@ class Job:
     device: str | None
     arguments: dict
     built: dict = field(default_factory=dict)
+    text: tuple | None = None
 
     def build(self) -> Kernel:
         """The kernel, built in this process. Raises KernelError where it does not compile."""
         BUILT.update(self.built)
+        if self.text:
+            name, lines = self.text
+            linecache.cache[name] = len(lines), None, lines, name
         return DIALECTS[self.dialect].build(self.kernel, self.device, like=self.like, **self.parameters)
 
 
@@ -46,10 +52,17 @@ def portable(k):
     return k.source if plain is None or came_as_text(k.function) or not k.own else plain
 
 
-class Pickler(cloudpickle.CloudPickler):
-    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled for a GPU, they cannot be packed.
+def text_of(k: Kernel) -> tuple | None:
+    """(name, lines) of the file of the Python function that a kernel is; None where it travels as text."""
+    kernel = portable(k)
+    name = None if isinstance(kernel, str) else kernel.__code__.co_filename
+    return name and (name, linecache.getlines(name))
 
-    What the course itself offers to kernels, such as `load4`, goes by its name: the child has its own, for its target.
+
+class Pickler(cloudpickle.CloudPickler):
+    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled, they cannot be packed.
+
+    What the course itself offers to kernels, such as `load4`, goes by its name.
     """
 
     def reducer_override(self, obj):
@@ -59,7 +72,7 @@ class Pickler(cloudpickle.CloudPickler):
             ours = isinstance(module, str) and module.startswith("helpers.") and isinstance(name, str)
             if ours and getattr(sys.modules.get(module), name, None) is obj:
                 return name
-        if is_jitted(obj):  # either target's, which may be compiled for the other one over there
+        if is_jitted(obj):
             return jit_again, (plain_function(obj) or obj.fn, is_device_function(obj))
         return super().reducer_override(obj)
 

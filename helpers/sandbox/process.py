@@ -18,6 +18,7 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..devices import CUDA_OF_CHILD
 from ._limits import used_by
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server waits with
@@ -32,8 +33,8 @@ LOCK = threading.Lock()
 def start(folder: Path, environment: dict):
     """A child that does the job in that folder under those environment variables; it is ended when the context is.
 
-    The child has `look()`, what `used_by` says of it, `stand()`, which lets it write where its threads are,
-    `wait(seconds)`, which says whether it has ended, and then `status`, its exit status, negative for a signal.
+    The child has `look()`, what `used_by` says of it, `wait(seconds)`, which says whether it has ended, and then
+    `status`, its exit status, negative for a signal.
     """
     child = None
     with suppress(OSError, ValueError):  # where no server can be had
@@ -91,7 +92,7 @@ def socket_of(environment):
     """
     if not os.path.isdir(os.environ.get(FOLDER, "")):
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
-    packages = sys.executable, __file__, environment["NUMBA_ENABLE_CUDASIM"]
+    packages = sys.executable, __file__, environment[CUDA_OF_CHILD]
     return Path(os.environ[FOLDER], hashlib.sha256(repr(packages).encode()).hexdigest()[:16])
 
 
@@ -142,11 +143,6 @@ class Forked:
             return self.said("looked", STARTING) or (0.0, 0.0, 0)
         return 0.0, 0.0, 0
 
-    def stand(self):
-        """Let it write where its threads are."""
-        with suppress(OSError):
-            self.server.sendall(b"where\n")
-
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""
         if self.status is None:
@@ -187,11 +183,6 @@ class NewProcess:
     def look(self):
         """What `used_by` says of it."""
         return used_by(self.pid)
-
-    def stand(self):
-        """Let it write where its threads are, which Windows cannot."""
-        if hasattr(signal, "SIGUSR1"):
-            self.process.send_signal(signal.SIGUSR1)
 
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""

@@ -150,7 +150,7 @@ def test_a_batch_is_a_twentieth_of_a_second_and_a_thousand_launches_at_most(seco
 
 
 def test_what_is_simulated_is_not_launched(clock):
-    k = StandIn(clock, "simulator", 1.0)
+    k = StandIn(clock, "PTX machine", 1.0)
     t = measure(k, (2, 3, 5))
     assert k.seen == [("refuse", 1, 1, 1)] and clock.slept == []  # it may run here at all; no size is too large for it
     assert t.seconds is None and t.spread is None and t.gflops is None and (t.M, t.N, t.K) == (2, 3, 5)

@@ -59,7 +59,7 @@ def made(on_host=True, M=8):
             timed("Python", "numpy_matmul", "host", 4.0),
             timed("OpenCL", "CLBlast", "a device", 2.0),
             timed("OpenCL", "tiled", "a device", 1.0),
-            timed("CUDA", "tiled", "simulator", None),
+            timed("CUDA", "tiled", "PTX machine", None),
         ),
         ((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (1.0, 2.0, 1.0), ()),
         2 * M * 64 / 0.5,
@@ -86,7 +86,7 @@ def test_the_table_has_a_line_a_contestant_and_says_what_is_missing():
     assert lines[0].split()[:5] == ["8", "x", "8", "x", "8,"] and "3 rounds" in lines[0]
     assert "NumPy: a library" in lines[5]
     assert "50%" in lines[3] and "4.00x" in lines[3] and lines[3].endswith("2.00x CLBlast (1.00 to 2.00)")
-    assert "simulated" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
+    assert "no GPU" in lines[4] and lines[-1].split(maxsplit=1) == ["MKL", "to add it: pip install mkl"]
     assert all(len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
 
 
@@ -97,8 +97,8 @@ def test_the_table_word_by_word():
         "NumPy                             4 s      0.0      12%     1.00x  0.50x CLBlast (0.50 to 0.50)",
         "CLBlast (OpenCL)                  2 s      0.0      25%     2.00x",
         "tiled (OpenCL)                    1 s      0.0      50%     4.00x  2.00x CLBlast (1.00 to 2.00)",
-        "tiled (CUDA)                simulated",
-        "OpenCL: a device, CUDA: simulator, NumPy: a library",
+        "tiled (CUDA)                   no GPU",
+        "OpenCL: a device, CUDA: PTX machine, NumPy: a library",
         "MKL                         to add it: pip install mkl",
         "CLBlast (OpenCL)            to add it: apt",
     ]
@@ -117,9 +117,9 @@ def test_the_table_word_by_word():
     assert repr(one).splitlines() == [
         "8 x 8 x 8, 1 round               time  GFLOP/s  of peak  of NumPy  of the fastest library, if another",
         "NumPy                             4 s      0.0        –     1.00x",
-        "tiled (CUDA)                simulated",
+        "tiled (CUDA)                   no GPU",
         "tiled (OpenCL)                    1 s      0.0        –     4.00x",
-        "CUDA: simulator, OpenCL: a device, NumPy: a library",
+        "CUDA: PTX machine, OpenCL: a device, NumPy: a library",
     ]
     two = dataclasses.replace(board, seconds=tuple(times[:2] for times in board.seconds))
     assert repr(two).splitlines()[0].startswith("8 x 8 x 8, 2 rounds ")
@@ -220,7 +220,7 @@ def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
     assert [t.label for t in stored.boards[0].timings] == names
 
 
-@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("simulator", (1, 1, 1))])
+@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
 def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
     def refuse(*size):
         assert size == asked  # none is too large for a simulator, which times nothing
@@ -467,13 +467,13 @@ def test_a_gpus_file_is_called_after_the_gpu(tmp_path, monkeypatch):
     assert results.results_file(tmp_path).name == "NVIDIA-H200-1.json"
 
 
-@pytest.mark.parametrize("other", [("simulator", "another"), ("CPU", "another", "Oclgrind 21.10")])
+@pytest.mark.parametrize("other", [("PTX machine", "another"), ("CPU", "another", "Oclgrind 21.10")])
 def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypatch, other):
-    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "simulator", "a simulator"))
+    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "PTX machine", "a simulator"))
     monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", *other))
     monkeypatch.setattr(recording, "check", lambda *_: pytest.fail("it measured"))
     for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
-        with pytest.raises(ValueError, match=r"CUDA and OpenCL both run in simulators here.* doctor"):
+        with pytest.raises(ValueError, match=r"CUDA has no GPU and OpenCL runs in a simulator here.* doctor"):
             act()
     assert not (tmp_path / "new").exists()
 
@@ -575,9 +575,9 @@ def played(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "cuda, opencl, groups",
     [
-        ("simulator", "GPU", {("OpenCL",): "GPU"}),
-        ("simulator", "CPU", {("OpenCL",): "CPU"}),
-        ("simulator", "CPU (PoCL)", {("OpenCL",): "CPU"}),
+        ("PTX machine", "GPU", {("OpenCL",): "GPU"}),
+        ("PTX machine", "CPU", {("OpenCL",): "CPU"}),
+        ("PTX machine", "CPU (PoCL)", {("OpenCL",): "CPU"}),
         ("GPU", "GPU", {("CUDA", "OpenCL"): "GPU"}),
         ("GPU", "CPU", {("CUDA",): "GPU", ("OpenCL",): "CPU"}),
     ],
@@ -601,7 +601,7 @@ def test_each_dialect_gets_the_plan_of_its_own_device(played, tmp_path, cuda, op
 
 
 def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
-    done = played("simulator", "CPU")
+    done = played("PTX machine", "CPU")
     measured, said = recording.scoreboard, []
 
     def interrupted_at_the_third(*arguments, **options):
@@ -627,7 +627,7 @@ def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
 
 
 def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypatch):
-    done = played("simulator", "CPU")
+    done = played("PTX machine", "CPU")
     found = types.SimpleNamespace(interrupted=True)
     monkeypatch.setattr(recording, "tune", lambda *_, **__: found)
     said = []

@@ -30,10 +30,10 @@ def test_measure_takes_a_size_or_a_shape():
 def test_simulated_kernels_have_no_rate():
     k = cuda_kernel("tiled")
     t = measure(k, 1024)
-    if k.device.kind != "simulator":
+    if k.device.kind != "PTX machine":
         pytest.skip("CUDA runs on a GPU here, not in the simulator")
     assert t.simulated and t.seconds is None and t.gflops is None
-    assert repr(t) == "tiled (CUDA), 1024 x 1024 x 1024: simulated, so no time and no rate"
+    assert repr(t) == "tiled (CUDA), 1024 x 1024 x 1024: no GPU here, so no time and no rate"
 
 
 def test_the_first_call_is_not_counted():
@@ -83,10 +83,10 @@ def test_a_comparison_takes_turns_and_reports_the_median_ratio(monkeypatch):
 
 
 def test_what_is_simulated_cannot_be_compared():
-    if not devices.simulating():
+    if not devices.compiling():
         pytest.skip("CUDA runs on a GPU here")
     with pytest.raises(
-        ValueError, match=r"^a kernel in the simulator has no speed to compare; compare OpenCL kernels\.$"
+        ValueError, match=r"^a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels\.$"
     ):
         compare(cuda_kernel("naive"), np.matmul, 8)
 

@@ -309,10 +309,10 @@ def test_bad_input_is_named_before_anything_runs(arguments, says, monkeypatch):
 
 
 @pytest.mark.skipif(devices.cuda_device().kind == "GPU", reason="this machine has a GPU, and no simulator")
-def test_the_simulator_has_no_speed_to_tune_for():
-    with pytest.raises(ValueError, match="in the simulator there is no speed to tune for"):
+def test_without_a_gpu_there_is_no_speed_to_tune_for():
+    with pytest.raises(ValueError, match="without a GPU a CUDA kernel has no speed to tune for"):
         tune("tiled", "CUDA")
-    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["simulator"]
+    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.small
 
 
 def test_the_way_back():

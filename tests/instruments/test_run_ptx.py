@@ -24,7 +24,7 @@ needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 STEPS = ladder.steps("CUDA")
-ODD = {name: ladder.STEPS[name].defaults["simulator"] for name in STEPS} | {
+ODD = {name: ladder.STEPS[name].small for name in STEPS} | {
     "naive": dict(BM=3, BN=5),
     "coalesced": dict(BM=5, BN=3),
     "tiled": dict(TILE=5),
@@ -88,7 +88,7 @@ class Texts(dict):
         parts = [{name: JOBS[name] for name in names[start::2]} for start in (0, 1)]
 
         def outcome(part):
-            return in_child(cuda_kernel("naive"), compiled, SECONDS, None, simulated=False, jobs=part)
+            return in_child(cuda_kernel("naive"), compiled, SECONDS, None, compiler=True, jobs=part)
 
         with ThreadPoolExecutor() as threads:
             outcomes = list(threads.map(outcome, parts))

@@ -5,10 +5,10 @@ import pytest
 
 from helpers import cuda_kernel
 from helpers.instruments import warps
+from helpers.instruments.accesses import Access, record_type
 from helpers.instruments.loads import Traffic, predicted_traffic, refuse_long
 from helpers.instruments.traces import Trace, cells
 from helpers.instruments.warps import Row, Table, bank_conflicts, coalescing
-from helpers.sandbox.accesses import Access, records
 
 
 def test_a_table_has_a_row_a_line_and_cuts_long_ones():
@@ -37,7 +37,7 @@ def test_a_size_that_takes_long_is_refused_with_one_that_does_not():
     refuse_long(32, 32, 32)
     with pytest.raises(ValueError, match="too long") as refused:
         refuse_long(32, 32, 33)
-    said = "32 x 32 x 33 would take a simulator too long; stay at M * N * K <= 32768, such as 32 x 32 x 32."
+    said = "32 x 32 x 33 would take too long to follow; stay at M * N * K <= 32768, such as 32 x 32 x 32."
     assert str(refused.value) == said
     with pytest.raises(ValueError, match="too long") as refused:
         refuse_long(99, 99, 99, "For more.")
@@ -49,7 +49,7 @@ def access(array, thread, index, **more):
 
 
 def traced(*accesses):
-    return Trace(records(list(accesses)), {"A": (4, 8)})
+    return Trace(np.array(list(accesses), record_type({one.array for one in accesses})), {"A": (4, 8)})
 
 
 def test_a_trace_is_asked_by_its_fields():

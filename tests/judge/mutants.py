@@ -130,7 +130,7 @@ def verdict(dialect, step, source):
     """The first `Finding` of a check, of the kind "right" if there is none, "not built" if it does not compile."""
     with mock.patch.object(trials, "SECONDS", SECONDS):
         try:
-            k = BUILD[dialect](source, like=step, **ladder.STEPS[step].defaults["simulator"])
+            k = BUILD[dialect](source, like=step, **ladder.STEPS[step].small)
         except Exception as error:  # a learner sees it at once
             return Finding("not built", str(error).split("\n")[0])
         report = check(k)

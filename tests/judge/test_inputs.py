@@ -120,7 +120,7 @@ def test_the_step_passes_its_bound_and_not_float32s(kind):
     assert kind == "tf32" or np.array_equal(C, k(held(A, kind), held(B, kind)))
 
 
-SMALL = ladder.STEPS["matrix_units"].defaults["simulator"]
+SMALL = ladder.STEPS["matrix_units"].small
 SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
 STORE = "        C[row, col] = acc[i, j, r]\n"
 CUT = """
@@ -200,8 +200,8 @@ def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
 def test_a_learners_function_passes_and_may_run_then():
     from helpers.cuda.matrix_units import matrix_units
 
-    p = ladder.STEPS["matrix_units"].defaults["simulator"]
-    k = cuda_kernel(matrix_units(**p), like="matrix_units")
+    p = ladder.STEPS["matrix_units"].small
+    k = cuda_kernel(matrix_units(**p), like="matrix_units", **p)
     assert check(k, [(33, 17, 40), (1, 1, 1)])
     A, B = draw(20, 30, 40)
     assert not wrong_elements(k(A, B), A, B, "tf32").any()

@@ -1,30 +1,11 @@
-"""Kernels of one's own where CUDA is compiled with no GPU: what passes, what Numba refuses, what the PTX machine finds.
-
-Which way CUDA goes is settled once in a process, so each group is checked in one of its own.
-"""
-
-import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""CUDA kernels of one's own with no GPU: what passes, what Numba refuses, what the PTX machine finds."""
 
 import pytest
-from compiled_here import NAIVE, TILES
+from compiled_here import NAIVE, TILES, said
 
-from helpers import ladder
-
-CASES = Path(__file__).with_name("compiled_here.py")
-
-
-@functools.cache
-def said(group: str) -> dict:
-    """{label: [right, kind, message, lines]} of the kernels of that group."""
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
-    environment |= {"HELPERS_CUDA": "compiled"}
-    done = subprocess.run([sys.executable, CASES, group], env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+from helpers import cuda_kernel, ladder
+from helpers.judge.on_ptx import try_on_ptx, try_there
+from helpers.sandbox import in_child
 
 
 def test_right_kernels_pass_in_each_style():
@@ -90,3 +71,10 @@ def test_what_the_machine_sees_has_the_name_and_the_line_of_the_source(label):
 def test_each_kernel_has_its_expectation():
     assert set(REFUSED) == set(NAIVE["refused"])
     assert set(FOUND) == {*NAIVE["found"], *TILES["found"]}
+
+
+@pytest.mark.parametrize("group, label", [("found", "no guard"), ("refused", "np.zeros")])
+def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(group, label):
+    k = cuda_kernel(NAIVE[group][label], like="naive", BM=4, BN=4)
+    there = in_child(k, try_there, own=True, source=k.source, given=[(5, 6, 7)])
+    assert there.value == try_on_ptx(k, [(5, 6, 7)]) and there.value.findings

@@ -17,7 +17,7 @@ def own(dialect, step="register_2d", old="", new="", **sizes):
     """The step's source with one edit, as a kernel of one's own at those sizes, or at the simulator's."""
     source = BUILD[dialect](step).source
     assert old in source
-    return BUILD[dialect](source.replace(old, new, 1), like=step, **(sizes or ladder.STEPS[step].defaults["simulator"]))
+    return BUILD[dialect](source.replace(old, new, 1), like=step, **(sizes or ladder.STEPS[step].small))
 
 
 bulk = pytest.mark.bulk
@@ -89,7 +89,7 @@ def test_a_last_strip_that_is_left_out_is_seen():
     source = opencl_kernel("packed").source
     wrong = source.replace("col0 < right;", "col0 + BN <= right || col0 == left && col0 < right;")
     k = opencl_kernel(wrong, like="packed")
-    assert wrong != source and k.device.kind != "simulator"
+    assert wrong != source and k.device.kind != "PTX machine"
     assert not check(k)
 
 

@@ -6,7 +6,7 @@ import pytest
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SMALL = {step.name: step.defaults["simulator"] for step in ladder.STEPS.values()}
+SMALL = {step.name: step.small for step in ladder.STEPS.values()}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
@@ -222,6 +222,6 @@ def test_a_turned_launch_is_named(build):
 @pytest.mark.bulk
 def test_right_kernels_raise_no_alarm_at_fifty_random_shapes(dialect, step):
     build = BUILD[dialect]
-    k = build(build(step).source, like=step, **ladder.STEPS[step].defaults["simulator"])
+    k = build(build(step).source, like=step, **ladder.STEPS[step].small)
     shapes = np.random.default_rng().integers(1, 13, (50, 3)).tolist()
     assert check(k, shapes)

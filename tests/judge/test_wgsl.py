@@ -100,7 +100,7 @@ NAIVE_BODY = re.compile(r"var acc = 0\.0;.*?\n        \}", re.DOTALL)
 
 @pytest.mark.parametrize("what, step, kind, old, new", WRONG, ids=[case[0] for case in WRONG])
 def test_a_wrong_kernel_is_refused_by_name(what, step, kind, old, new):
-    p = ladder.STEPS[step].defaults["simulator"]
+    p = ladder.STEPS[step].small
     source = webgpu_kernel(step, **p).source
     assert old in source
     k = webgpu_kernel(source.replace(old, new), like=step, **p)

@@ -8,7 +8,7 @@ import pytest
 from helpers import cuda_kernel, devices
 from helpers.judge.examine import failure
 from helpers.launch import KernelError
-from helpers.launch.cuda import STOPPED, told_plainly
+from helpers.launch.cuda import STOPPED, CudaWork, told_plainly
 
 A = np.ones((4, 4), np.float32)
 
@@ -32,12 +32,11 @@ def test_other_errors_stay_as_they_are():
     assert not isinstance(caught.value, KernelError)
 
 
-@pytest.mark.skipif(not devices.simulating(), reason="a GPU's own arrays take no stand-ins")
+@pytest.mark.skipif(not devices.compiling(), reason="a GPU's own arrays take no stand-ins")
 def test_launching_and_downloading_tell_it_plainly(monkeypatch):
     k = cuda_kernel("naive")
-    work = k.upload(A, A)
+    work = CudaWork(k, A, A, 0)
     monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda stream: None))
-    monkeypatch.setattr(work, "simulated", False)
     monkeypatch.setattr(work, "configured", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
         work.timed(3)
@@ -46,7 +45,7 @@ def test_launching_and_downloading_tell_it_plainly(monkeypatch):
         work.download()
     monkeypatch.setattr("helpers.launch.cuda.cuda.device_array", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
-        k.upload(A, A)
+        CudaWork(k, A, A, 0)
 
 
 def test_a_check_names_it_a_crash():

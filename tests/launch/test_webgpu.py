@@ -97,7 +97,7 @@ def test_in_software_no_k_is_taken_at_which_loops_may_end():
     if devices.webgpu_device().kind != "GPU in software":
         pytest.skip("no GPU in software: Mesa's llvmpipe")
     for step in STEPS:
-        for sizes in ({}, ODD[step], ladder.STEPS[step].defaults["simulator"]):
+        for sizes in ({}, ODD[step], ladder.STEPS[step].small):
             k, pair = webgpu_kernel(step, **sizes), draw(3, 5, 4096)
             assert not wrong_elements(k(*pair), *pair).any(), (step, sizes)
     with pytest.raises(ValueError, match=r"K = 4097 is more than .*Stay at K <= 4096"):

@@ -1,4 +1,4 @@
-"""Loads and stores of four: in the simulator here, on a GPU by the same names, and as one instruction when compiled."""
+"""Loads and stores of four: on the PTX machine here, on a GPU by the same names, one instruction when compiled."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_four_numbers_go_where_they_should():
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)
     text, other = (
-        in_child(cuda_kernel(step, **size), ptx, 60, None, simulated=False, capability=(9, 0)).value
+        in_child(cuda_kernel(step, **size), ptx, 60, None, compiler=True, capability=(9, 0)).value
         for step in ("vectorized", "register_2d")
     )
     for wide in ("ld.global.v4.f32", "ld.shared.v4.f32", "st.shared.v4.f32"):

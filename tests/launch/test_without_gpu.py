@@ -1,7 +1,4 @@
-"""Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke.
-
-While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
-"""
+"""Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke."""
 
 import re
 import subprocess
@@ -16,7 +13,7 @@ from helpers import cuda_kernel, devices
 from helpers.launch import KernelError, by_llvm, on_ptx
 from helpers.launch import numba_internals as hooks
 
-pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs in Numba's simulator, or on a GPU")
+pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
 SIZE = 16
 
@@ -65,6 +62,25 @@ def test_each_access_to_an_array_is_kept_at_the_level_that_is_watched():
     kernel = hooks.compiled_for(twice_the_same, np.ones(1, np.float32), np.ones(1, np.float32))
     watched = hooks.text_of(kernel, hooks.WATCHED)
     assert len(re.findall("ld.global|ld.f32|ld.b32", watched)) == 2 == len(re.findall(r"\bst\.", watched))
+
+
+def asks_twice(A, B, C):
+    As = cuda.shared.array((4, 8), float32)
+    of_ints = cuda.shared.array(3, int32)
+    As[0, 0] = A[0, 0] + A[0, 0]
+    of_ints[0] = 1
+    C[0, 0] = As[0, 0] + of_ints[0]
+
+
+def test_what_is_asked_for_twice_is_loaded_twice_where_each_access_is_wanted():
+    kernel = hooks.compiled_for(asks_twice, *on_ptx.EXAMPLE)
+    loads = [len(re.findall(r"ld\S*\.global", hooks.text_of(kernel, each=each))) for each in (False, True)]
+    assert loads == [1, 2], "LLVM's text of loads looks otherwise now"
+
+
+def test_shared_arrays_have_the_names_and_shapes_of_the_source():
+    found = hooks.shared_arrays(hooks.compiled_for(asks_twice, *on_ptx.EXAMPLE))
+    assert [*found.values()] == [("As", (4, 8), 4), ("of_ints", (3,), 4)], "typed lines look otherwise in this Numba"
 
 
 def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):

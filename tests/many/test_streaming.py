@@ -77,7 +77,7 @@ def test_cuda_is_right_and_within_the_budget():
     k, (A, B) = streamed(cuda_kernel("tiled", TILE=4), 1.4e6), draw(13, 17, 19)
     assert not wrong_elements(k(A, B), A, B).any()
     assert 0 < k.last.peak <= 1.4e6
-    assert k.last.plan.tracks == (1 if devices.simulating() else 2)
+    assert k.last.plan.tracks == (1 if devices.compiling() else 2)
 
 
 def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
@@ -152,7 +152,7 @@ def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
 
 def test_with_one_track_no_copy_runs_beside_a_product():
     k = streamed(cuda_kernel("tiled", TILE=4), 1.4e6)
-    if k.device.kind != "simulator":
+    if k.device.kind != "PTX machine":
         pytest.skip("a GPU has two tracks")
     k(*draw(13, 17, 19))
     steps = range(k.last.plan.steps)

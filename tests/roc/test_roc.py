@@ -188,7 +188,7 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
         roc.jit(old)
 
 
-@pytest.mark.skipif(not devices.simulating(), reason="on a GPU these words are Numba's device functions")
+@pytest.mark.skipif(not devices.compiling(), reason="on a GPU these words are Numba's device functions")
 @pytest.mark.parametrize("word", ["barrier()", "get_global_id(0)", "get_local_size(1)", "shared.array(4, None)"])
 def test_words_outside_a_kernel_are_named(word):
     with pytest.raises((KernelError, AttributeError), match="works inside a kernel only"):
@@ -232,7 +232,7 @@ def test_it_compiles_for_nvidia(tmp_path):
             assert text.count("bar.sync") == barriers and ("ld.shared" in text) == (barriers > 0), kernel.__name__
     """)
     )
-    environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": devices.python_path()}
+    environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
     child = subprocess.run(
         [sys.executable, str(tmp_path / "compile.py")], env=environment, capture_output=True, text=True, timeout=300
     )
@@ -240,14 +240,13 @@ def test_it_compiles_for_nvidia(tmp_path):
 
 
 def test_every_word_of_the_table_exists_in_the_module_it_names():
-    """numba.cuda's words exist outside the simulator only, hence the child process."""
+    """A child has numba.cuda as it is."""
     words = [words[1] for words in vocabulary.IDEAS.values()]
     code = (
         "import operator; from numba import cuda; "
         f"[operator.attrgetter(word.partition('.')[2])(cuda) for word in {words!r}]"
     )
-    environment = devices.os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
-    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
     wgsl = WEBGPU.source_of("tiled")
     for old, _, opencl, webgpu in vocabulary.IDEAS.values():

@@ -1,4 +1,4 @@
-"""What travels to a child: also a kernel from a process with a GPU, which the simulator then runs."""
+"""What travels to a child: also a kernel from a process with a GPU, which the PTX machine then runs."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ from helpers.launch import load4, store4
 from helpers.sandbox.job import Job, packed
 from numba import cuda
 
-assert not __import__("helpers").devices.simulating()
+assert not __import__("helpers").devices.compiling()
 
 @cuda.jit(device=True)
 def four(X, row, col):
@@ -38,10 +38,10 @@ Path(sys.argv[1]).write_bytes(packed(job))
 
 
 @pytest.mark.skipif(
-    not devices.simulating(), reason="this process has a GPU, and the child's part is played by this one"
+    not devices.compiling(), reason="this process has a GPU, and the child's part is played by this one"
 )
 def test_a_kernel_with_wide_loads_travels_from_a_process_with_a_gpu(tmp_path):
-    environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="0", PYTHONPATH=devices.python_path())
+    environment = os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
     command = [sys.executable, "-c", PACKS, str(tmp_path / "job")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

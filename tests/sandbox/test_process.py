@@ -61,7 +61,7 @@ def started(folder, task, **arguments):
     folder.mkdir(exist_ok=True)
     job = Job(task, "OpenCL", "", "naive", {}, None, arguments)
     (folder / "job").write_bytes(packed(job))
-    return process.start(folder, child_environment(simulated=True))
+    return process.start(folder, child_environment(compiler=False))
 
 
 def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatch):
@@ -121,9 +121,9 @@ def test_a_forked_child_does_not_look_for_garbage_in_what_its_server_imported():
 
 @forks
 def test_another_python_has_servers_of_its_own(monkeypatch):
-    environment = child_environment(simulated=True)
+    environment = child_environment(compiler=False)
     here = process.socket_of(environment)
-    assert process.socket_of(child_environment(simulated=False)) != here
+    assert process.socket_of(child_environment(compiler=True)) != here
     monkeypatch.setattr(sys, "executable", "/another/python")
     assert process.socket_of(environment) != here
 
@@ -131,7 +131,7 @@ def test_another_python_has_servers_of_its_own(monkeypatch):
 @forks
 def test_a_child_ends_with_the_process_that_asked_for_it_though_the_server_goes_on(tmp_path):
     code = ASKER.format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
-    start_server(child_environment(simulated=True))
+    start_server(child_environment(compiler=False))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=own_path(), text=True) as asker:
         child, server = (psutil.Process(int(pid)) for pid in asker.stdout.readline().split())
         asker.kill()
@@ -179,7 +179,7 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
 
 @forks
 def test_an_asker_that_sends_nothing_keeps_nobody_waiting(tmp_path):
-    environment = child_environment(simulated=True)
+    environment = child_environment(compiler=False)
     start_server(environment)
     with socket.socket(socket.AF_UNIX) as gone, socket.socket(socket.AF_UNIX) as silent:
         gone.connect(str(process.socket_of(environment)))

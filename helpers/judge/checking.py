@@ -42,9 +42,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
 
 
 def how_judged(k: Contestant) -> str:
-    """By which bound k is judged and, where that is not plain, how it ran: the end of a verdict's sentence."""
-    compiled = "; compiled, and run on the PTX machine" * k.simulated
-    return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}{compiled}"
+    """By which bound k is judged: the end of a verdict's sentence."""
+    return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}"
 
 
 @takes

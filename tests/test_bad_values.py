@@ -26,7 +26,7 @@ from helpers.launch.given import told
 from helpers.many import Network, Run
 
 SECONDS = 50  # of one call: whoever takes them was not refused
-CL, SIMULATED, NAIVE = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4), opencl_kernel("naive", BM=4, BN=4)
+CL, ON_PTX, NAIVE = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4), opencl_kernel("naive", BM=4, BN=4)
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
 C = A @ B
 TIMING = Timing("OpenCL", "tiled", 8, 8, 8, 1e-3, 0.1, "a device", {"TILE": 4})
@@ -109,15 +109,15 @@ def table():
         "sizes": (launch.sizes, {"size": (8, NOTHING)}),
         "HostKernel": (launch.HostKernel, {"function": (np.matmul, {"a class", "a kernel"})}),
         "k(A, B)": (CL, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
-        "simulated k(A, B)": (SIMULATED, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
+        "PTX machine, k(A, B)": (ON_PTX, {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
         "k.upload": (CL.upload, {"A": (A, NOTHING), "B": (B, NOTHING)}),
-        "simulated k.upload": (SIMULATED.upload, {"A": (A, NOTHING), "B": (B, NOTHING)}),
+        "PTX machine, k.upload": (ON_PTX.upload, {"A": (A, NOTHING), "B": (B, NOTHING)}),
         "HostKernel.upload": (launch.HostKernel(np.matmul).upload, {"A": (A, NOTHING), "B": (B, NOTHING)}),
         "k.place": (CL.place, {"X": (A, NOTHING), "over": (None, MAY_BE_LEFT_OUT)}),
-        "simulated k.place": (SIMULATED.place, {"X": (A, NOTHING), "over": (None, MAY_BE_LEFT_OUT)}),
+        "PTX machine, k.place": (ON_PTX.place, {"X": (A, NOTHING), "over": (None, MAY_BE_LEFT_OUT)}),
         "k.fitted": (CL.fitted, SIZED),
         "check": (helpers.check, {"k": (CL, CALLED), "shapes": ([(3, 4, 5)], {"None", "[5]"})}),
-        "check, simulated": (helpers.check, {"k": (SIMULATED, CALLED), "shapes": ([(3, 4, 5)], {"None", "[5]"})}),
+        "check, PTX machine": (helpers.check, {"k": (ON_PTX, CALLED), "shapes": ([(3, 4, 5)], {"None", "[5]"})}),
         "check_also_at": (
             judge.check_also_at,
             {"k": (CL, KERNEL), "shape": ((3, 4, 5), NOTHING), "what": ("it is", TEXT)},
@@ -402,7 +402,7 @@ def minutes():
     """Calls that took minutes, or more memory than there is: {what: (the call, what the refusal says)}."""
     own = opencl_kernel(CL.source, like="tiled", TILE=4)
     return {
-        "a check on the PTX machine": (lambda: helpers.check(SIMULATED, [(5000,) * 3]), "and M . N . K <= 268435456"),
+        "a check on the PTX machine": (lambda: helpers.check(ON_PTX, [(5000,) * 3]), "and M . N . K <= 268435456"),
         "a check under Oclgrind": (lambda: helpers.check(own, [(1000,) * 3]), "Add one of M . N . K <= 2097152"),
         "a check beyond all memory": (lambda: helpers.check(np.matmul, [(10**6,) * 3]), "Choose smaller sizes"),
         "a timing beyond all memory": (lambda: helpers.measure(np.matmul, 10**6), "Choose smaller sizes"),
@@ -440,12 +440,12 @@ def test_what_is_right_is_taken_in_each_of_its_forms():
     assert [t.step for t in helpers.measure_ladder("naive", 8, "opencl")] == ["numpy_matmul", "naive"]
     assert helpers.check(CL, [np.array([3, 4, 5]), 7]).shapes == 2
     strided = np.ones((3, 8), np.float32)[:, ::2]
-    for k in (CL, SIMULATED, launch.HostKernel(np.matmul)):
+    for k in (CL, ON_PTX, launch.HostKernel(np.matmul)):
         for X in (strided, np.asfortranarray(A), A[:, ::-1]):
             work = k.upload(X, B)
             work.launch()
             assert np.array_equal(work.download(), X @ B)
-    for k in (CL, SIMULATED):
+    for k in (CL, ON_PTX):
         work = k.upload(k.place(strided), k.place(B))
         work.launch()
         assert np.array_equal(work.download(), strided @ B)
@@ -456,7 +456,7 @@ CL_TRAFFIC = instruments.predicted_traffic(CL, 8, 4, 4)
 
 def test_a_matrix_that_was_placed_elsewhere_is_refused():
     with pytest.raises(ValueError, match=r"A lies on .*; place it on .* first"):
-        SIMULATED.upload(CL.place(A), B)
+        ON_PTX.upload(CL.place(A), B)
     with pytest.raises(ValueError, match="of the same shape can take its place"):
         CL.place(A, CL.place(B))
     with pytest.raises(DeviceError, match="is no name; give a part of one"):

@@ -445,7 +445,7 @@ def test_doctor_tells_what_is_used_and_why():
     [
         (None, []),
         ("numpy", ["NumPy"]),
-        ("numba", ["Numba", "CUDA on a GPU or on the PTX machine"]),
+        ("numba", ["Numba", "CUDA"]),
         ("OpenCL CPU", ["an OpenCL device that works"]),
     ],
 )

@@ -87,7 +87,7 @@ def at_another_size(k: Kernel) -> list[Finding]:
             continue
         variables = numba_internals.variables_of(kernel)
         found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
-        deep = affordable(there, compiled_shapes(there)[-1:], DEEP_FOR)
+        deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
         found = found or run_all(there, kernel, numba_internals.COUNTED, deep, variables)
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]

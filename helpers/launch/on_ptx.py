@@ -123,8 +123,8 @@ class CompiledKernel(Kernel):
 
     def upload(self, A, B, fill=np.nan):
         """A (M, K) and B (K, N) for the PTX machine, beside a C full of `fill`."""
-        self.refuse_size(A.shape[0], B.shape[1], A.shape[1])
         A, B = (X.memory if isinstance(X, OnDevice) else X for X in operands.pair_for(A, B, self.device))
+        self.refuse_size(A.shape[0], B.shape[1], A.shape[1])
         return PTXWork(self.ptx, self.block, self.grid(A.shape[0], B.shape[1]), A, B, fill)
 
     def place(self, X, over=None):

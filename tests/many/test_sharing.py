@@ -80,7 +80,7 @@ def test_what_cannot_share_is_refused():
     with pytest.raises(ValueError, match=r"2 kernels are on .*part 1 of"):
         together([opencl_kernel("tiled", one), opencl_kernel("naive", one)])
     if devices.compiling():
-        with pytest.raises(ValueError, match="runs in a simulator, which has no rate"):
+        with pytest.raises(ValueError, match="runs on the PTX machine, which has no rate"):
             together([cuda_kernel("tiled")])
 
 

@@ -215,6 +215,9 @@ def in_amds_words(text: str, block: tuple[int, int]) -> str:
         text,
         flags=re.M,
     )
+    # Numba numbers shared arrays through all kernels, and LLVM lays them out by their names: smem_9 behind smem_10.
+    order = {name: f"_shared_{n:03}" for n, name in enumerate(dict.fromkeys(re.findall(r"@(_cudapy_smem_\d+)", text)))}
+    text = re.sub(r"@(_cudapy_smem_\d+)", lambda at: f"@{order[at[1]]}", text)
     text = re.sub(r'asm [\w ]*"mov\.u32 \$0, %dynamic_smem_size;", "=r"', "@dynamic_bytes", text)
     text = re.sub(r" = (fmul|fadd|fsub) ", r" = \1 contract ", text)
     # A variable in memory lies in a kind of memory of its own.

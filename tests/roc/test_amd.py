@@ -126,3 +126,8 @@ def test_what_cannot_be_had_is_refused_in_words():
         amd_report(np.zeros(3))
     with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. Do you mean MI300X"):
         amd_report("tiled", "MI30X")
+
+
+def test_the_code_does_not_depend_on_how_many_kernels_were_compiled_before():
+    reports = [amd_report(hsa.blocked(), block=(16, 16)) for _ in range(6)]  # 12 shared arrays: 9 and 10 are a pair
+    assert len({str(report.mix) for report in reports}) == 1

@@ -22,7 +22,7 @@ PAGES = sorted(path.name for path in HANDOUT.glob("[0-9]*.ipynb"))
 if not PAGES:
     sys.exit(f"There are no pages in {HANDOUT}. Run make handout first, or name their folder: COURSE_HANDOUT=FOLDER")
 SECONDS = 60  # to copy the hand-out
-TASKS = 1500  # a student: processes and threads; the simulator starts a thread for each of a block
+TASKS = 1500  # a student: processes and threads; OpenMP, OpenCL and JupyterLab start many
 COURSE = Path(sys.executable).resolve(), Path(sys.prefix).resolve()
 for place in (HANDOUT, *COURSE):  # root runs what lies there, and gives it out
     # In a folder like /tmp, which has the sticky bit, nobody can put anything in the place of what is another's.

@@ -1,6 +1,7 @@
 """PTX of LLVM's text, by the back end for NVIDIA's GPUs that llvmlite brings: no GPU, and no software of NVIDIA's."""
 
 import functools
+import re
 
 import llvmlite.binding as llvm
 
@@ -115,6 +116,52 @@ together:
 
 attributes #0 = { convergent nounwind }
 """
+
+# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++, by the start of their names: what LLVM does with
+# their operands as float32 (a sum, a product or a quotient of two float16 is rounded right so), or compares.
+HALF_BINARY = {"_ZplRK": "fadd", "_ZmiRK": "fsub", "_ZmlRK": "fmul", "_ZdvRK": "fdiv"} | {
+    f"_ZL{len(name)}{name}6__half": does
+    for name, does in (("__hadd", "fadd"), ("__hsub", "fsub"), ("__hmul", "fmul"), ("__hdiv", "fdiv"))
+}
+HALF_COMPARED = {
+    f"_Z{name}RK": f"fcmp {'u' if name == 'ne' else 'o'}{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
+}
+HALF_NEGATED = ("_ZngRK", "_ZL6__hneg6__half")
+FROM_NUMBER = {"f": "float", "d": "double"} | dict(
+    zip("stijlmxy", ["i16"] * 2 + ["i32"] * 2 + ["i64"] * 4, strict=True)
+)
+
+
+def half_function(name: str) -> str:
+    """LLVM's text of one of numba-cuda's functions for float16; empty for one that is not among those above.
+
+    Each gets pointers, first to its result, and returns 0.
+    """
+    starts = {start: does for start, does in (HALF_BINARY | HALF_COMPARED).items() if name.startswith(start)}
+    load = "    %{0}h = load half, ptr %{0}\n    %{0}f = fpext half %{0}h to float\n"
+    if starts:
+        (does,) = starts.values()
+        end = (
+            "    %h = zext i1 %r to i8\n    store i8 %h, ptr %out"
+            if does.startswith("fcmp")
+            else "    %h = fptrunc float %r to half\n    store half %h, ptr %out"
+        )
+        body, takes = (
+            f"{load.format('a')}{load.format('b')}    %r = {does} float %af, %bf\n{end}",
+            "ptr %out, ptr %a, ptr %b",
+        )
+    elif name.startswith(HALF_NEGATED):
+        body, takes = f"{load.format('a')}    %h = fneg half %ah\n    store half %h, ptr %out", "ptr %out, ptr %a"
+    elif made := re.fullmatch(r"_ZN6__halfC1E([fdstijlmxy])_nbst", name):
+        kind = FROM_NUMBER[made[1]]
+        how = "fptrunc" if made[1] in "fd" else "uitofp" if made[1] in "tjmy" else "sitofp"
+        body = f"    %n = load {kind}, ptr %a\n    %h = {how} {kind} %n to half\n    store half %h, ptr %self"
+        takes = "ptr %out, ptr %self, ptr %a"
+    elif name.startswith("_ZL12__half2float"):
+        body, takes = f"{load.format('a')}    store float %af, ptr %out", "ptr %out, ptr %a"
+    else:
+        return ""
+    return f'define linkonce_odr i32 @"{name}"({takes}) alwaysinline {{\n{body}\n    ret i32 0\n}}\n'
 
 
 @functools.cache

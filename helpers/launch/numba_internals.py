@@ -102,6 +102,8 @@ def whole(texts: list[str]) -> tuple[str, ...]:
 
     texts = tuple(map(nvvm.llvm_replace, texts))
     asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
+    halves = "".join(map(by_llvm.half_function, sorted({at for text in texts for at in HALF.findall(text)})))
+    texts += (halves,) * bool(halves)
     return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
@@ -196,6 +198,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
     return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
 
 
+HALF = re.compile(r'@"?(_Z\w*_nbst)\b')  # functions for float16, in LLVM's text
 RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
 
 
@@ -269,7 +272,8 @@ def compiled_for(function: Callable, *args: object):
 
 def refuse_linked(kernel):
     """Raise KernelError where code in another language belongs to a kernel."""
-    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files]
+    halves = getattr(sys.modules.get("numba.cuda._internal.cuda_fp16"), "shim_obj", None)  # see `by_llvm.half_function`
+    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files if one is not halves]
     files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
     if files:
         raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")

@@ -246,6 +246,22 @@ def test_a_reshaped_view_has_numpys_strides(cut, made):
             )
 
 
+def test_half_numbers_are_computed_with_as_numpy_does():
+    @cuda.jit
+    def of_halves(a, b, out, compared):
+        i = cuda.grid(1)
+        x, y = a[i], b[i]
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = x + y, x - y, x * y, x / y, -x
+        compared[0, i], compared[1, i], compared[2, i] = x < y, x >= y, x != y
+
+    a, b = np.random.default_rng(5).standard_normal((2, 64)).astype(np.float16)
+    a[:4] = b[:4]
+    out, compared = np.zeros((5, 64), np.float16), np.zeros((3, 64), bool)
+    of_halves[1, 64](a, b, out, compared)
+    assert np.array_equal(out, [a + b, a - b, a * b, a / b, -a]), "numba-cuda's functions for float16 have other names"
+    assert np.array_equal(compared, [a < b, a >= b, a != b])
+
+
 def test_all_blocks_wait_for_each_other():
     @cuda.jit
     def reversed_whole(x, out):

@@ -16,6 +16,7 @@ RENAMED = {
     "llvm.nvvm.shfl.sync.i32": "shfl_of_any_mode",
     "llvm.nvvm.vote.sync": "vote_of_any_mode",
 }
+INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*" ?\([^()\n]*\))(?! convergent)')
 ADDED = """
 declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
 declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
@@ -214,8 +215,10 @@ def optimise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> 
 def as_llvm_takes_it(text: str) -> str:
     """The text, with LLVM's names for what NVIDIA's compiler knows by itself, and of what a debugger wants only lines.
 
-    On all of that, with debug=True, LLVM's back end may end the process.
+    On all of that, with debug=True, LLVM's back end may end the process. PTX that stands in the text stays with the
+    threads that reach it: of `activemask` in both branches, LLVM would make one for all threads.
     """
+    text = INLINE_PTX.sub(r"\1 convergent", text)
     text = text.replace("emissionKind: FullDebug", "emissionKind: DebugDirectivesOnly")
     for name, llvms in RENAMED.items():
         text = text.replace(f'@"{name}"', f'@"{llvms}"')

@@ -11,13 +11,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import SimpleNamespace
 
 import numpy as np
 
 import ptx_machine
+from ptx_machine.names import plain_name
 
 from . import by_llvm, no_gpu
 from .errors import KernelError, quoted
@@ -118,7 +119,47 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     major, minor = no_gpu.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
+    texts = with_captured(texts, captured_arrays(kernel))
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+def captured_arrays(kernel) -> dict[str, np.ndarray]:
+    """{a name for LLVM: the memory of it, as bytes} of each device array that a kernel uses and is not launched with.
+
+    The name has the source's name in it as C++ has, which messages show.
+    """
+    captured = [array._ary for array in getattr(kernel._codelibrary, "referenced_objects", {}).values()]
+    outside = inspect.getclosurevars(kernel.py_func) if captured else None
+    seen = {**outside.globals, **outside.nonlocals} if captured else {}
+    called = {no_gpu.address(no_gpu.owner_of(value._ary)): name for name, value in seen.items() if is_on_device(value)}
+    found = {}
+    for array in captured:
+        owner = no_gpu.owner_of(array)
+        name = called.get(no_gpu.address(owner), f"captured_{len(found)}")
+        found[f"_Z{len(name)}{name}"] = no_gpu.bytes_of(owner)
+    return found
+
+
+def with_captured(texts: list[str], captured: dict[str, np.ndarray]) -> list[str]:
+    """LLVM's texts with a variable in the place of each address of a captured array, or of a part of it."""
+    if not captured:
+        return texts
+
+    def variable(at):
+        for name, memory in captured.items():
+            if 0 <= (start := int(at[1]) - no_gpu.address(memory)) < memory.nbytes:
+                place = f'i8* addrspacecast (i8 addrspace(1)* @"{name}" to i8*)'
+                return f"getelementptr (i8, {place}, i64 {start})"
+        return at[0]
+
+    texts = [re.sub(r"inttoptr \(i64 (\d+) to i8\*\)", variable, text) for text in texts]
+    known = [f'@"{name}" = external addrspace(1) global i8\n' for name in captured]
+    texts = [text + "\n" + "".join(line for line in known if line.split()[0] in text) for text in texts]
+    holds = [
+        f'@"{name}" = addrspace(1) global [{memory.nbytes} x i8] zeroinitializer, align 16\n'
+        for name, memory in captured.items()
+    ]
+    return [*texts, "".join(holds)]
 
 
 ACCESS = re.compile(
@@ -267,6 +308,9 @@ def compiled_for(function: Callable, *args: object):
         kernel[1, 1](*args)
     finally:
         ONLY_COMPILED.reset(here)
+    if captured := captured_arrays(left[0]):
+        names = ", ".join(map(plain_name, captured))
+        raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
     return left[0]
 
 
@@ -291,12 +335,18 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
-    names = named(kernel, args, given)
+    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem)
+    captured = captured_arrays(kernel)
+    refuse_both(captured, given)
     text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
     try:
-        run = ptx_machine.run(text, grid, block, given.flat, kernel=kernel.entry_name, names=names, shared=sharedmem)
+        run = ptx_machine.run(text, grid, block, given.flat, variables=captured, seconds=no_gpu.SECONDS, **options)
     except ptx_machine.PTXError as error:
         raise KernelError(str(error)) from None
+    except ValueError as error:
+        raise not_launched(str(error)) from None
+    for name, memory in captured.items():
+        memory[:] = run.variables[name]
     for array, left in zip(given.written(), run.arrays, strict=True):
         if array.flags.writeable:
             array[...] = left
@@ -306,6 +356,23 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         raise_what_it_raised(kernel, run)
     if run.findings:
         raise KernelError(in_words(kernel, run.findings[0]))
+
+
+def not_launched(why: str) -> Exception:
+    """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
+
+
+def refuse_both(captured, given):
+    """Raise KernelError where an argument lies in the memory of a captured array: those would be two copies here."""
+    for name, memory in captured.items():
+        if any(np.may_share_memory(memory, array) for array in given.written()):
+            raise KernelError(
+                f"{plain_name(name)} is an argument of the kernel, and the kernel uses it by its global name, too. "
+                f"Use the argument only."
+            )
 
 
 def refuse_another_type(kind, given, which: int) -> None:
@@ -323,11 +390,17 @@ def named(kernel, args, given) -> dict[int, str]:
     return {at: names[which] for which, at in given.arrays if which < len(names)}
 
 
+OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
+
+
 def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
-    return quoted(source, finding.source or None, f"{finding.kind}: {finding.message}")
+    message = finding.message
+    if OVER in message:
+        message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
+    return quoted(source, finding.source or None, f"{finding.kind}: {message}")
 
 
 def raise_what_it_raised(kernel, run) -> None:
@@ -480,6 +553,26 @@ def let_llvm_compile() -> None:
         begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
     dispatcher.CUDADispatcher.__init__ = begin_with_lines
+    let_empty_tuples_have_lines()
+
+
+def let_empty_tuples_have_lines() -> None:
+    """Let a tuple of empty tuples pass where lines are asked for: Numba divides by the size of one."""
+    from llvmlite import ir
+
+    try:
+        from numba.cuda.debuginfo import DIBuilder
+    except ImportError:  # the target that is built in
+        from numba.core.debuginfo import DIBuilder
+    describe = DIBuilder._var_type
+
+    def described(self, lltype, size, datamodel=None):
+        try:
+            return describe(self, lltype, size, datamodel)
+        except ZeroDivisionError:
+            return describe(self, ir.IntType(8), 1)
+
+    DIBuilder._var_type = described
 
 
 def let_arrays_be_aligned() -> None:
@@ -546,10 +639,15 @@ def let_ptx_machine_run() -> None:
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import devices, driver, runtime
 
+    class Handle(int):
+        """A number, of which the built-in target asks the value."""
+
+        value = property(int)
+
     class Stream(driver.Stream):  # users ask isinstance
         """A stream, in whose order everything is done anyway."""
 
-        handle, external = SimpleNamespace(value=0), False
+        handle, external = Handle(0), False
 
         def __init__(self):
             pass
@@ -580,12 +678,17 @@ def let_ptx_machine_run() -> None:
         "get_per_thread_default_stream",
     ):
         setattr(no_gpu.Context, name, lambda self: Stream())
-    driver._to_core_stream = lambda stream: stream  # of numba-cuda, for its own launch
+    no_gpu.Context.create_external_stream = lambda self, handle: Stream()
+    driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch
+    driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
+    driver.driver.get_device = lambda devnum=0: no_gpu.CONTEXT.device
     devices._runtime, devices.gpus = no_gpu.Runtime(), no_gpu.Runtime.gpus
     runtime.runtime.get_version = lambda: ("LLVM", 0)
     runtime.runtime.is_supported_version = lambda: True
     dispatcher._Kernel.launch, dispatcher._Kernel.bind = launch, lambda self: None
-    codegen.CUDACodeLibrary.get_cufunc = lambda self: SimpleNamespace(attrs=no_gpu.Attributes(), module=None)
+    codegen.CUDACodeLibrary.get_cufunc = lambda self: SimpleNamespace(
+        attrs=no_gpu.Attributes(self.get_asm_str()), module=None
+    )
     dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small teaching grids are on purpose
 
 
@@ -593,6 +696,7 @@ def let_arrays_stay_here() -> None:
     """Let the host's side, `cuda.to_device` and its like, keep arrays in this computer's memory."""
     from numba import cuda
     from numba.cuda import api
+    from numba.cuda.cudadrv import devicearray as real
     from numba.cuda.simulator.cudadrv import devicearray
 
     fake = devicearray.FakeCUDAArray
@@ -615,6 +719,29 @@ def let_arrays_stay_here() -> None:
     def as_cuda_array(obj, sync=True):
         return obj if isinstance(obj, fake) else fake(no_gpu.array_at(obj.__cuda_array_interface__))
 
+    def transpose(self, axes=None):
+        """As the driver's arrays: a copy, and of matrices only."""
+        if axes and tuple(axes) == tuple(range(self.ndim)):
+            return self
+        if self.ndim != 2:
+            raise NotImplementedError("transposing a non-2D DeviceNDArray isn't supported")
+        return fake(np.ascontiguousarray(np.transpose(self._ary, axes)))
+
+    class Made(type):
+        def __call__(cls, shape, strides, dtype, stream=0, gpu_data=None):
+            """An array of memory of its own, or of that of another array of the device."""
+            memory = None if gpu_data is None else no_gpu.bytes_of(no_gpu.owner_of(gpu_data._ary))
+            start = 0 if gpu_data is None else no_gpu.address(gpu_data._ary) - no_gpu.address(memory)
+            return fake(np.ndarray(shape, dtype, memory, start, strides), stream)
+
+        def __instancecheck__(cls, one):
+            return isinstance(one, fake)
+
+    real.DeviceNDArray = Made("DeviceNDArray", (), {})
+    fake.__name__ = fake.__qualname__ = "DeviceNDArray"
+    for arithmetic in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):  # which no GPU's array has
+        delattr(fake, f"__{arithmetic}__")
+    fake.transpose = transpose
     fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
     fake.device_ctypes_pointer = property(lambda self: ctypes.c_void_p(no_gpu.interface(self._ary)["data"][0]))
     fake.gpu_data = property(lambda self: self)
@@ -632,6 +759,9 @@ def let_arrays_stay_here() -> None:
         is_available=lambda: True,
         cuda_error=lambda: None,
         detect=no_gpu.detect,
+        profiling=nullcontext,
+        profile_start=lambda: None,
+        profile_stop=lambda: None,
         gpus=no_gpu.Runtime.gpus,
         close=lambda: None,
     )
@@ -639,6 +769,13 @@ def let_arrays_stay_here() -> None:
         for module in (cuda, api):
             if hasattr(module, name):
                 setattr(module, name, value)
+
+
+def is_on_device(value) -> bool:
+    """Whether it is an array of the device, as `let_arrays_stay_here` has it."""
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+    return isinstance(value, FakeCUDAArray)
 
 
 def typed(array):

@@ -118,19 +118,47 @@ together:
 attributes #0 = { convergent nounwind }
 """
 
-# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++, by the start of their names: what LLVM does with
-# their operands as float32 (a sum, a product or a quotient of two float16 is rounded right so), or compares.
-HALF_BINARY = {"_ZplRK": "fadd", "_ZmiRK": "fsub", "_ZmlRK": "fmul", "_ZdvRK": "fdiv"} | {
-    f"_ZL{len(name)}{name}6__half": does
-    for name, does in (("__hadd", "fadd"), ("__hsub", "fsub"), ("__hmul", "fmul"), ("__hdiv", "fdiv"))
+# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++: what LLVM does with their operands as float32 (a
+# sum, a product or a quotient of two float16 is rounded right so), how it compares them, and what it does with float16.
+HALF_FLOAT = dict(add="fadd", sub="fsub", mul="fmul", div="fdiv")
+HALF_COMPARED = {name: f"fcmp {'u' if name == 'ne' else 'o'}{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+HALF_OPERATORS = dict(zip(("_ZplRK", "_ZmiRK", "_ZmlRK", "_ZdvRK"), HALF_FLOAT, strict=True)) | {
+    f"_Z{name}RK": name for name in HALF_COMPARED
 }
-HALF_COMPARED = {
-    f"_Z{name}RK": f"fcmp {'u' if name == 'ne' else 'o'}{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
-}
-HALF_NEGATED = ("_ZngRK", "_ZL6__hneg6__half")
+HALF_INTRINSICS = dict(fma=("fma", "abc"), max=("maxnum", "ab"), min=("minnum", "ab"), abs=("fabs", "a"))
+HALF_ROUNDED = ("sqrt", "ceil", "floor", "trunc", "rint")
+HALF_MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
 FROM_NUMBER = {"f": "float", "d": "double"} | dict(
     zip("stijlmxy", ["i16"] * 2 + ["i32"] * 2 + ["i64"] * 4, strict=True)
 )
+STORED = {  # how a result of that type becomes what the function gives
+    "i1": "%bit = zext i1 %r to i8\n    store i8 %bit, ptr %out",
+    "half": "store half %r, ptr %out",
+    "float": "%half = fptrunc float %r to half\n    store half %half, ptr %out",
+}
+
+
+def half_code(name: str) -> tuple[str, str, str, str] | None:
+    """(operands, what LLVM makes of them, its type, a declaration) of a function for float16; None for another.
+
+    %ah is the operand a, and %af the same as float32.
+    """
+    named = re.match(r"_ZL\d+_*h(\w+?)6__half", name)
+    does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
+    if does in HALF_FLOAT:
+        return "ab", f"{HALF_FLOAT[does]} float %af, %bf", "float", ""
+    if does in HALF_COMPARED:
+        return "ab", f"{HALF_COMPARED[does]} float %af, %bf", "i1", ""
+    if does in HALF_INTRINSICS:
+        does, operands = HALF_INTRINSICS[does]
+        given, kinds = (", ".join(part.format(one) for one in operands) for part in ("half %{}h", "half"))
+        return operands, f"call half @llvm.{does}.f16({given})", "half", f"declare half @llvm.{does}.f16({kinds})"
+    if does in (*HALF_ROUNDED, *HALF_MATH):
+        called = f"float @llvm.{does}.f32" if does in HALF_ROUNDED else f"float @__nv_{does}f"
+        return "a", f"call {called}(float %af)", "float", f"declare {called}(float)"
+    if does == "rcp":
+        return "a", "fdiv float 1.0, %af", "float", ""
+    return ("a", "fneg half %ah", "half", "") if does == "neg" or name.startswith("_ZngRK") else None
 
 
 def half_function(name: str) -> str:
@@ -138,31 +166,23 @@ def half_function(name: str) -> str:
 
     Each gets pointers, first to its result, and returns 0.
     """
-    starts = {start: does for start, does in (HALF_BINARY | HALF_COMPARED).items() if name.startswith(start)}
-    load = "    %{0}h = load half, ptr %{0}\n    %{0}f = fpext half %{0}h to float\n"
-    if starts:
-        (does,) = starts.values()
-        end = (
-            "    %h = zext i1 %r to i8\n    store i8 %h, ptr %out"
-            if does.startswith("fcmp")
-            else "    %h = fptrunc float %r to half\n    store half %h, ptr %out"
-        )
-        body, takes = (
-            f"{load.format('a')}{load.format('b')}    %r = {does} float %af, %bf\n{end}",
-            "ptr %out, ptr %a, ptr %b",
-        )
-    elif name.startswith(HALF_NEGATED):
-        body, takes = f"{load.format('a')}    %h = fneg half %ah\n    store half %h, ptr %out", "ptr %out, ptr %a"
-    elif made := re.fullmatch(r"_ZN6__halfC1E([fdstijlmxy])_nbst", name):
-        kind = FROM_NUMBER[made[1]]
-        how = "fptrunc" if made[1] in "fd" else "uitofp" if made[1] in "tjmy" else "sitofp"
-        body = f"    %n = load {kind}, ptr %a\n    %h = {how} {kind} %n to half\n    store half %h, ptr %self"
+    load = "%{0}h = load half, ptr %{0}\n    %{0}f = fpext half %{0}h to float"
+    takes, declared = "ptr %out, ptr %a", ""
+    if code := half_code(name):
+        operands, made, kind, declared = code
+        takes = ", ".join(["ptr %out", *(f"ptr %{one}" for one in operands)])
+        lines = [*map(load.format, operands), f"%r = {made}", STORED[kind]]
+    elif number := re.fullmatch(r"_ZN6__halfC1E([fdstijlmxy])_nbst", name):
+        kind = FROM_NUMBER[number[1]]
+        how = "fptrunc" if number[1] in "fd" else "uitofp" if number[1] in "tjmy" else "sitofp"
         takes = "ptr %out, ptr %self, ptr %a"
+        lines = [f"%n = load {kind}, ptr %a", f"%h = {how} {kind} %n to half", "store half %h, ptr %self"]
     elif name.startswith("_ZL12__half2float"):
-        body, takes = f"{load.format('a')}    store float %af, ptr %out", "ptr %out, ptr %a"
+        lines = [load.format("a"), "store float %af, ptr %out"]
     else:
         return ""
-    return f'define linkonce_odr i32 @"{name}"({takes}) alwaysinline {{\n{body}\n    ret i32 0\n}}\n'
+    body = "\n    ".join(lines)
+    return f'{declared}\ndefine linkonce_odr i32 @"{name}"({takes}) alwaysinline {{\n    {body}\n    ret i32 0\n}}\n'
 
 
 @functools.cache

@@ -36,6 +36,16 @@ def is_device_function(kernel) -> bool:
     return bool(getattr(kernel, "targetoptions", {}).get("device", False))
 
 
+def refuse_calls(function, name: str):
+    """A `@cuda.jit(device=True)` function that raises KernelError where Python calls it. Kernels call it as before."""
+
+    def refuse(self, *arguments, **named):
+        raise KernelError(f"{name} works inside a kernel only; call it there, and launch the kernel.")
+
+    function.__class__ = type(type(function).__name__, (type(function),), {"__call__": refuse})
+    return function
+
+
 def is_jitted(value) -> bool:
     """Whether it is what `@cuda.jit` returns."""
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")
@@ -103,8 +113,8 @@ def whole(texts: list[str]) -> tuple[str, ...]:
 
     texts = tuple(map(nvvm.llvm_replace, texts))
     asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
-    halves = "".join(map(by_llvm.half_function, sorted({at for text in texts for at in HALF.findall(text)})))
-    texts += (halves,) * bool(halves)
+    halves = sorted({at for text in texts for at in HALF.findall(text)})
+    texts += tuple(filter(None, map(by_llvm.half_function, halves)))
     return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
@@ -128,15 +138,15 @@ def captured_arrays(kernel) -> dict[str, np.ndarray]:
 
     The name has the source's name in it as C++ has, which messages show.
     """
-    captured = [array._ary for array in getattr(kernel._codelibrary, "referenced_objects", {}).values()]
+    used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
+    captured = [no_gpu.array_at(value.__cuda_array_interface__) for value in used]
     outside = inspect.getclosurevars(kernel.py_func) if captured else None
     seen = {**outside.globals, **outside.nonlocals} if captured else {}
-    called = {no_gpu.address(no_gpu.owner_of(value._ary)): name for name, value in seen.items() if is_on_device(value)}
+    names = {id(value): name for name, value in seen.items()}
     found = {}
-    for array in captured:
-        owner = no_gpu.owner_of(array)
-        name = called.get(no_gpu.address(owner), f"captured_{len(found)}")
-        found[f"_Z{len(name)}{name}"] = no_gpu.bytes_of(owner)
+    for value, array in zip(used, captured, strict=True):
+        name = names.get(id(value), f"captured_{len(found)}")
+        found[f"_Z{len(name)}{name}"] = no_gpu.bytes_of(no_gpu.owner_of(array))
     return found
 
 
@@ -521,6 +531,22 @@ class NVVM:
         return 2, 0, 3, 1
 
 
+def replace(owner, **values) -> None:
+    """Put values in the place of what Numba has in one of its modules or classes, by name.
+
+    Raises RuntimeError where it has no such name: this Numba is another than the course knows.
+    """
+    for name, value in values.items():
+        if not hasattr(owner, name):
+            import numba
+
+            raise RuntimeError(
+                f"Numba {numba.__version__} has no {owner.__name__}.{name}, which the course needs where there is no "
+                f"GPU. Install the version that the course was tested with: python3 tools/install.py lab"
+            )
+        setattr(owner, name, value)
+
+
 @functools.cache
 def stand_in() -> None:
     """Put what this file and `no_gpu` have in the place of NVIDIA's compiler and driver, once in a process."""
@@ -536,23 +562,23 @@ def let_llvm_compile() -> None:
     from numba.cuda import decorators, dispatcher
     from numba.cuda.cudadrv import nvvm
 
-    nvvm.NVVM, nvvm.compile_ir, nvvm.is_available = NVVM, compile_ir, lambda: True
+    replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
     if hasattr(decorators, "_have_nvjitlink"):
         decorators._have_nvjitlink = lambda: False
     try:
-        from numba.cuda.cudadrv import nvrtc
+        from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 
-        nvrtc.get_supported_ccs = lambda: no_gpu.CAPABILITIES  # newer ones of numba-cuda ask NVRTC
+        asked = nvrtc if hasattr(nvrtc, "get_supported_ccs") else nvvm
     except ImportError:  # the target that is built in
-        pass
-    nvvm.get_supported_ccs = lambda: no_gpu.CAPABILITIES
+        asked = nvvm
+    replace(asked, get_supported_ccs=lambda: no_gpu.CAPABILITIES)
     begin = dispatcher.CUDADispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):
         lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not targetoptions.get("debug")
         begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
-    dispatcher.CUDADispatcher.__init__ = begin_with_lines
+    replace(dispatcher.CUDADispatcher, __init__=begin_with_lines)
     let_empty_tuples_have_lines()
 
 
@@ -572,7 +598,7 @@ def let_empty_tuples_have_lines() -> None:
         except ZeroDivisionError:
             return describe(self, ir.IntType(8), 1)
 
-    DIBuilder._var_type = described
+    replace(DIBuilder, _var_type=described)
 
 
 def let_arrays_be_aligned() -> None:
@@ -593,7 +619,7 @@ def let_arrays_be_aligned() -> None:
 
         return typer
 
-    cudadecl.Cuda_array_decl.generic = generic
+    replace(cudadecl.Cuda_array_decl, generic=generic)
 
     def aligned(make, array_of):
         def lowered(context, builder, sig, args):
@@ -631,7 +657,7 @@ def let_unset_show() -> None:
             return value
         return (self.builder.fadd if kind in NAN else self.builder.add)(value, value, NEVER_SET)
 
-    Lower.lower_expr = lowered
+    replace(Lower, lower_expr=lowered)
 
 
 def let_ptx_machine_run() -> None:
@@ -681,15 +707,15 @@ def let_ptx_machine_run() -> None:
     no_gpu.Context.create_external_stream = lambda self, handle: Stream()
     driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch
     driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
-    driver.driver.get_device = lambda devnum=0: no_gpu.CONTEXT.device
-    devices._runtime, devices.gpus = no_gpu.Runtime(), no_gpu.Runtime.gpus
-    runtime.runtime.get_version = lambda: ("LLVM", 0)
-    runtime.runtime.is_supported_version = lambda: True
-    dispatcher._Kernel.launch, dispatcher._Kernel.bind = launch, lambda self: None
-    codegen.CUDACodeLibrary.get_cufunc = lambda self: SimpleNamespace(
-        attrs=no_gpu.Attributes(self.get_asm_str()), module=None
+    replace(type(driver.driver), get_device=lambda self, devnum=0: no_gpu.CONTEXT.device)
+    replace(devices, _runtime=no_gpu.Runtime(), gpus=no_gpu.Runtime.gpus)
+    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0), is_supported_version=lambda self: True)
+    replace(dispatcher._Kernel, launch=launch, bind=lambda self: None)
+    replace(
+        codegen.CUDACodeLibrary,
+        get_cufunc=lambda self: SimpleNamespace(attrs=no_gpu.Attributes(self.get_asm_str()), module=None),
     )
-    dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small teaching grids are on purpose
+    replace(dispatcher.config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # small teaching grids are on purpose
 
 
 def let_arrays_stay_here() -> None:
@@ -737,17 +763,16 @@ def let_arrays_stay_here() -> None:
         def __instancecheck__(cls, one):
             return isinstance(one, fake)
 
-    real.DeviceNDArray = Made("DeviceNDArray", (), {})
-    fake.__name__ = fake.__qualname__ = "DeviceNDArray"
+    replace(real, DeviceNDArray=Made("DeviceNDArray", (), {}))
     for arithmetic in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):  # which no GPU's array has
         delattr(fake, f"__{arithmetic}__")
-    fake.transpose = transpose
+    replace(fake, __name__="DeviceNDArray", __qualname__="DeviceNDArray", transpose=transpose)
     fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
     fake.device_ctypes_pointer = property(lambda self: ctypes.c_void_p(no_gpu.interface(self._ary)["data"][0]))
     fake.gpu_data = property(lambda self: self)
     fake._numba_type_ = property(lambda self: typed(self._ary))
-    same = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
-    mine = {name: getattr(devicearray, name) for name in same}
+    known = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
+    mine = {name: getattr(devicearray, name) for name in known}
     mine |= dict(
         managed_array=managed_array,
         mapped_array_like=mapped_array_like,
@@ -765,17 +790,8 @@ def let_arrays_stay_here() -> None:
         gpus=no_gpu.Runtime.gpus,
         close=lambda: None,
     )
-    for name, value in mine.items():
-        for module in (cuda, api):
-            if hasattr(module, name):
-                setattr(module, name, value)
-
-
-def is_on_device(value) -> bool:
-    """Whether it is an array of the device, as `let_arrays_stay_here` has it."""
-    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
-
-    return isinstance(value, FakeCUDAArray)
+    replace(cuda, **mine)
+    replace(api, **{name: value for name, value in mine.items() if hasattr(api, name)})
 
 
 def typed(array):

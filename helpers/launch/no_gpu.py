@@ -169,7 +169,7 @@ class Attributes:
     maxthreads = Device.MAX_THREADS_PER_BLOCK
 
     def __init__(self, ptx: str):
-        declared = re.findall(r"\.(shared|const|local) [^;=]*?\.[bfsu](\d+) \S+?\[(\d+)\]", ptx)
+        declared = re.findall(r"\.(shared|const|local) [^;=]*?\.[bfsu](\d+)\s+\S+?\[(\d+)\]", ptx)
         self.shared, self.const, self.local = (
             sum(int(bits) // 8 * int(count) for space, bits, count in declared if space == one)
             for one in ("shared", "const", "local")

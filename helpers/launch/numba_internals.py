@@ -480,6 +480,8 @@ class Arguments:
         elif kind == types.float16:
             flat.append(int(np.float16(value).view(np.uint16)))
         elif isinstance(kind, (types.Integer, types.Float)):
+            if isinstance(value, (complex, np.complexfloating)):
+                raise TypeError(f"argument {self.which} is {value!r}; the kernel's signature says {kind}.")
             flat.append(np.array(value).astype(str(kind))[()])
         elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
             raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
@@ -769,6 +771,7 @@ def let_arrays_stay_here() -> None:
     replace(fake, __name__="DeviceNDArray", __qualname__="DeviceNDArray", transpose=transpose)
     fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
     fake.device_ctypes_pointer = property(lambda self: ctypes.c_void_p(no_gpu.interface(self._ary)["data"][0]))
+    fake.device_pointer = property(lambda self: no_gpu.interface(self._ary)["data"][0])
     fake.gpu_data = property(lambda self: self)
     fake._numba_type_ = property(lambda self: typed(self._ary))
     known = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"

@@ -176,6 +176,17 @@ def test_a_launch_takes_grid_block_stream_and_shared_memory():
     assert np.array_equal(x, np.arange(64)[::-1]), "_Kernel.launch no longer gets a launch's bytes of shared memory"
 
 
+def test_a_complex_number_is_no_number_of_another_type():
+    """numba-cuda's own test: its imaginary part was dropped."""
+
+    @cuda.jit("void(float64[:], float64)")
+    def filled(x, value):
+        x[0] = value
+
+    with pytest.raises(TypeError, match=r"argument 1 is 2j; the kernel's signature says float64"):
+        filled[1, 1](np.zeros(1), 2j)
+
+
 def test_forall_chooses_a_block(drawn):
     a, b, out = drawn
     add.forall(100)(a, b, out)

@@ -1,6 +1,7 @@
 """PTX of LLVM's text, by the back end for NVIDIA's GPUs that llvmlite brings: no GPU, and no software of NVIDIA's."""
 
 import functools
+import re
 
 import llvmlite.binding as llvm
 
@@ -15,6 +16,7 @@ RENAMED = {
     "llvm.nvvm.shfl.sync.i32": "shfl_of_any_mode",
     "llvm.nvvm.vote.sync": "vote_of_any_mode",
 }
+INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*" ?\([^()\n]*\))(?! convergent)')
 ADDED = """
 declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
 declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
@@ -116,6 +118,72 @@ together:
 attributes #0 = { convergent nounwind }
 """
 
+# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++: what LLVM does with their operands as float32 (a
+# sum, a product or a quotient of two float16 is rounded right so), how it compares them, and what it does with float16.
+HALF_FLOAT = dict(add="fadd", sub="fsub", mul="fmul", div="fdiv")
+HALF_COMPARED = {name: f"fcmp {'u' if name == 'ne' else 'o'}{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+HALF_OPERATORS = dict(zip(("_ZplRK", "_ZmiRK", "_ZmlRK", "_ZdvRK"), HALF_FLOAT, strict=True)) | {
+    f"_Z{name}RK": name for name in HALF_COMPARED
+}
+HALF_INTRINSICS = dict(fma=("fma", "abc"), max=("maxnum", "ab"), min=("minnum", "ab"), abs=("fabs", "a"))
+HALF_ROUNDED = ("sqrt", "ceil", "floor", "trunc", "rint")
+HALF_MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
+FROM_NUMBER = {"f": "float", "d": "double"} | dict(
+    zip("stijlmxy", ["i16"] * 2 + ["i32"] * 2 + ["i64"] * 4, strict=True)
+)
+STORED = {  # how a result of that type becomes what the function gives
+    "i1": "%bit = zext i1 %r to i8\n    store i8 %bit, ptr %out",
+    "half": "store half %r, ptr %out",
+    "float": "%half = fptrunc float %r to half\n    store half %half, ptr %out",
+}
+
+
+def half_code(name: str) -> tuple[str, str, str, str] | None:
+    """(operands, what LLVM makes of them, its type, a declaration) of a function for float16; None for another.
+
+    %ah is the operand a, and %af the same as float32.
+    """
+    named = re.match(r"_ZL\d+_*h(\w+?)6__half", name)
+    does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
+    if does in HALF_FLOAT:
+        return "ab", f"{HALF_FLOAT[does]} float %af, %bf", "float", ""
+    if does in HALF_COMPARED:
+        return "ab", f"{HALF_COMPARED[does]} float %af, %bf", "i1", ""
+    if does in HALF_INTRINSICS:
+        does, operands = HALF_INTRINSICS[does]
+        given, kinds = (", ".join(part.format(one) for one in operands) for part in ("half %{}h", "half"))
+        return operands, f"call half @llvm.{does}.f16({given})", "half", f"declare half @llvm.{does}.f16({kinds})"
+    if does in (*HALF_ROUNDED, *HALF_MATH):
+        called = f"float @llvm.{does}.f32" if does in HALF_ROUNDED else f"float @__nv_{does}f"
+        return "a", f"call {called}(float %af)", "float", f"declare {called}(float)"
+    if does == "rcp":
+        return "a", "fdiv float 1.0, %af", "float", ""
+    return ("a", "fneg half %ah", "half", "") if does == "neg" or name.startswith("_ZngRK") else None
+
+
+def half_function(name: str) -> str:
+    """LLVM's text of one of numba-cuda's functions for float16; empty for one that is not among those above.
+
+    Each gets pointers, first to its result, and returns 0.
+    """
+    load = "%{0}h = load half, ptr %{0}\n    %{0}f = fpext half %{0}h to float"
+    takes, declared = "ptr %out, ptr %a", ""
+    if code := half_code(name):
+        operands, made, kind, declared = code
+        takes = ", ".join(["ptr %out", *(f"ptr %{one}" for one in operands)])
+        lines = [*map(load.format, operands), f"%r = {made}", STORED[kind]]
+    elif number := re.fullmatch(r"_ZN6__halfC1E([fdstijlmxy])_nbst", name):
+        kind = FROM_NUMBER[number[1]]
+        how = "fptrunc" if number[1] in "fd" else "uitofp" if number[1] in "tjmy" else "sitofp"
+        takes = "ptr %out, ptr %self, ptr %a"
+        lines = [f"%n = load {kind}, ptr %a", f"%h = {how} {kind} %n to half", "store half %h, ptr %self"]
+    elif name.startswith("_ZL12__half2float"):
+        lines = [load.format("a"), "store float %af, ptr %out"]
+    else:
+        return ""
+    body = "\n    ".join(lines)
+    return f'{declared}\ndefine linkonce_odr i32 @"{name}"({takes}) alwaysinline {{\n    {body}\n    ret i32 0\n}}\n'
+
 
 @functools.cache
 def ready() -> None:
@@ -167,8 +235,10 @@ def optimise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> 
 def as_llvm_takes_it(text: str) -> str:
     """The text, with LLVM's names for what NVIDIA's compiler knows by itself, and of what a debugger wants only lines.
 
-    On all of that, with debug=True, LLVM's back end may end the process.
+    On all of that, with debug=True, LLVM's back end may end the process. PTX that stands in the text stays with the
+    threads that reach it: of `activemask` in both branches, LLVM would make one for all threads.
     """
+    text = INLINE_PTX.sub(r"\1 convergent", text)
     text = text.replace("emissionKind: FullDebug", "emissionKind: DebugDirectivesOnly")
     for name, llvms in RENAMED.items():
         text = text.replace(f'@"{name}"', f'@"{llvms}"')

@@ -3,6 +3,7 @@
 Each launch has ended when it returns, so nothing has to be waited for. `numba_internals.py` puts these in their places.
 """
 
+import re
 import weakref
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -11,8 +12,13 @@ import numpy as np
 
 CAPABILITY = (8, 0)  # an A100's: the course's kernels need no younger one
 CAPABILITIES = ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+SECONDS = 120  # of computing, before a launch is ended
 DEFAULT_THREADS = 256  # of a block, for `forall`
 NO_GPU = "No NVIDIA GPU: CUDA kernels are compiled, and run on the PTX machine, on this computer's processor."
+NO_DRIVER = (
+    "there is no NVIDIA GPU, and so no driver, which this call would ask. CUDA kernels run on the PTX machine: keep to "
+    "numba.cuda's own calls, such as cuda.to_device"
+)
 
 
 class Device:
@@ -25,7 +31,10 @@ class Device:
     MULTIPROCESSOR_COUNT, WARP_SIZE, MAX_THREADS_PER_BLOCK = 108, 32, 1024
     MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = 1024, 1024, 64
     MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = 2**31 - 1, 65535, 65535
-    MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+    MAX_SHARED_MEMORY_PER_BLOCK, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 48 * 1024, 163 * 1024
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, TOTAL_CONSTANT_MEMORY = 164 * 1024, 64 * 1024
+    MAX_THREADS_PER_MULTI_PROCESSOR, MAX_BLOCKS_PER_MULTIPROCESSOR = 2048, 32
+    MAX_REGISTERS_PER_BLOCK = MAX_REGISTERS_PER_MULTIPROCESSOR = 64 * 1024
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = CAPABILITY
     UNIFIED_ADDRESSING, CAN_MAP_HOST_MEMORY = 1, 1
 
@@ -39,6 +48,11 @@ class Device:
 
     def __exit__(self, *raised):
         return None
+
+    def __getattr__(self, name):
+        if name.isupper():
+            raise AttributeError(f"{name}: the PTX machine stands for a GPU here, and does not have it.")
+        raise AttributeError(name)
 
     def __repr__(self):
         return "<CUDA device 0: the PTX machine, no GPU>"
@@ -81,6 +95,11 @@ class Context:
 
     device = Device()
 
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"{name} of a context: {NO_DRIVER}.")
+
     def synchronize(self):
         """Do nothing: each launch has ended when it returns."""
 
@@ -118,6 +137,7 @@ class Devices(list):
     """`cuda.gpus`: the one device."""
 
     current = property(lambda self: self[0])
+    lst = property(list)
 
 
 class Runtime:
@@ -140,9 +160,20 @@ class Runtime:
 
 
 class Attributes:
-    """In the place of what a driver says of a kernel that it has loaded."""
+    """In the place of what a driver says of a kernel that it has loaded.
+
+    shared, const, local   bytes of shared, constant and, a thread, local memory in the PTX of the kernel
+    maxthreads             of a block
+    """
 
     maxthreads = Device.MAX_THREADS_PER_BLOCK
+
+    def __init__(self, ptx: str):
+        declared = re.findall(r"\.(shared|const|local) [^;=]*?\.[bfsu](\d+)\s+\S+?\[(\d+)\]", ptx)
+        self.shared, self.const, self.local = (
+            sum(int(bits) // 8 * int(count) for space, bits, count in declared if space == one)
+            for one in ("shared", "const", "local")
+        )
 
     def __getattr__(self, name):
         raise NotImplementedError(f"{name}: only NVIDIA's compiler knows it. compiler_report(k) asks that compiler.")
@@ -173,6 +204,12 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def bytes_of(owner: np.ndarray) -> np.ndarray:
+    """The memory of an array that owns it, in the order of its addresses: uint8."""
+    flat = owner if owner.flags.c_contiguous else owner.T
+    return flat.reshape(-1).view(np.uint8)
+
+
 def interface(array: np.ndarray) -> dict:
     """The CUDA array interface, version 3, of an array of the device."""
     owner = owner_of(array)
@@ -198,5 +235,4 @@ def array_at(described: dict) -> np.ndarray:
     if not described["data"][0]:
         return np.empty(described["shape"], dtype)
     owner, start = reached(described["data"][0])
-    flat = owner if owner.flags.c_contiguous else owner.T
-    return np.ndarray(described["shape"], dtype, flat.reshape(-1).view(np.uint8), start, described.get("strides"))
+    return np.ndarray(described["shape"], dtype, bytes_of(owner), start, described.get("strides"))

@@ -11,13 +11,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import SimpleNamespace
 
 import numpy as np
 
 import ptx_machine
+from ptx_machine.names import plain_name
 
 from . import by_llvm, no_gpu
 from .errors import KernelError, quoted
@@ -33,6 +34,16 @@ def plain_function(kernel) -> Callable | None:
 def is_device_function(kernel) -> bool:
     """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched."""
     return bool(getattr(kernel, "targetoptions", {}).get("device", False))
+
+
+def refuse_calls(function, name: str):
+    """A `@cuda.jit(device=True)` function that raises KernelError where Python calls it. Kernels call it as before."""
+
+    def refuse(self, *arguments, **named):
+        raise KernelError(f"{name} works inside a kernel only; call it there, and launch the kernel.")
+
+    function.__class__ = type(type(function).__name__, (type(function),), {"__call__": refuse})
+    return function
 
 
 def is_jitted(value) -> bool:
@@ -102,6 +113,8 @@ def whole(texts: list[str]) -> tuple[str, ...]:
 
     texts = tuple(map(nvvm.llvm_replace, texts))
     asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
+    halves = sorted({at for text in texts for at in HALF.findall(text)})
+    texts += tuple(filter(None, map(by_llvm.half_function, halves)))
     return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
@@ -116,7 +129,47 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     major, minor = no_gpu.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
+    texts = with_captured(texts, captured_arrays(kernel))
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+def captured_arrays(kernel) -> dict[str, np.ndarray]:
+    """{a name for LLVM: the memory of it, as bytes} of each device array that a kernel uses and is not launched with.
+
+    The name has the source's name in it as C++ has, which messages show.
+    """
+    used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
+    captured = [no_gpu.array_at(value.__cuda_array_interface__) for value in used]
+    outside = inspect.getclosurevars(kernel.py_func) if captured else None
+    seen = {**outside.globals, **outside.nonlocals} if captured else {}
+    names = {id(value): name for name, value in seen.items()}
+    found = {}
+    for value, array in zip(used, captured, strict=True):
+        name = names.get(id(value), f"captured_{len(found)}")
+        found[f"_Z{len(name)}{name}"] = no_gpu.bytes_of(no_gpu.owner_of(array))
+    return found
+
+
+def with_captured(texts: list[str], captured: dict[str, np.ndarray]) -> list[str]:
+    """LLVM's texts with a variable in the place of each address of a captured array, or of a part of it."""
+    if not captured:
+        return texts
+
+    def variable(at):
+        for name, memory in captured.items():
+            if 0 <= (start := int(at[1]) - no_gpu.address(memory)) < memory.nbytes:
+                place = f'i8* addrspacecast (i8 addrspace(1)* @"{name}" to i8*)'
+                return f"getelementptr (i8, {place}, i64 {start})"
+        return at[0]
+
+    texts = [re.sub(r"inttoptr \(i64 (\d+) to i8\*\)", variable, text) for text in texts]
+    known = [f'@"{name}" = external addrspace(1) global i8\n' for name in captured]
+    texts = [text + "\n" + "".join(line for line in known if line.split()[0] in text) for text in texts]
+    holds = [
+        f'@"{name}" = addrspace(1) global [{memory.nbytes} x i8] zeroinitializer, align 16\n'
+        for name, memory in captured.items()
+    ]
+    return [*texts, "".join(holds)]
 
 
 ACCESS = re.compile(
@@ -196,6 +249,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
     return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
 
 
+HALF = re.compile(r'@"?(_Z\w*_nbst)\b')  # functions for float16, in LLVM's text
 RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
 
 
@@ -264,12 +318,16 @@ def compiled_for(function: Callable, *args: object):
         kernel[1, 1](*args)
     finally:
         ONLY_COMPILED.reset(here)
+    if captured := captured_arrays(left[0]):
+        names = ", ".join(map(plain_name, captured))
+        raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
     return left[0]
 
 
 def refuse_linked(kernel):
     """Raise KernelError where code in another language belongs to a kernel."""
-    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files]
+    halves = getattr(sys.modules.get("numba.cuda._internal.cuda_fp16"), "shim_obj", None)  # see `by_llvm.half_function`
+    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files if one is not halves]
     files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
     if files:
         raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")
@@ -287,12 +345,18 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
-    names = named(kernel, args, given)
+    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem)
+    captured = captured_arrays(kernel)
+    refuse_both(captured, given)
     text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
     try:
-        run = ptx_machine.run(text, grid, block, given.flat, kernel=kernel.entry_name, names=names, shared=sharedmem)
+        run = ptx_machine.run(text, grid, block, given.flat, variables=captured, seconds=no_gpu.SECONDS, **options)
     except ptx_machine.PTXError as error:
         raise KernelError(str(error)) from None
+    except ValueError as error:
+        raise not_launched(str(error)) from None
+    for name, memory in captured.items():
+        memory[:] = run.variables[name]
     for array, left in zip(given.written(), run.arrays, strict=True):
         if array.flags.writeable:
             array[...] = left
@@ -302,6 +366,23 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         raise_what_it_raised(kernel, run)
     if run.findings:
         raise KernelError(in_words(kernel, run.findings[0]))
+
+
+def not_launched(why: str) -> Exception:
+    """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
+
+
+def refuse_both(captured, given):
+    """Raise KernelError where an argument lies in the memory of a captured array: those would be two copies here."""
+    for name, memory in captured.items():
+        if any(np.may_share_memory(memory, array) for array in given.written()):
+            raise KernelError(
+                f"{plain_name(name)} is an argument of the kernel, and the kernel uses it by its global name, too. "
+                f"Use the argument only."
+            )
 
 
 def refuse_another_type(kind, given, which: int) -> None:
@@ -319,11 +400,17 @@ def named(kernel, args, given) -> dict[int, str]:
     return {at: names[which] for which, at in given.arrays if which < len(names)}
 
 
+OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
+
+
 def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
-    return quoted(source, finding.source or None, f"{finding.kind}: {finding.message}")
+    message = finding.message
+    if OVER in message:
+        message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
+    return quoted(source, finding.source or None, f"{finding.kind}: {message}")
 
 
 def raise_what_it_raised(kernel, run) -> None:
@@ -393,6 +480,8 @@ class Arguments:
         elif kind == types.float16:
             flat.append(int(np.float16(value).view(np.uint16)))
         elif isinstance(kind, (types.Integer, types.Float)):
+            if isinstance(value, (complex, np.complexfloating)):
+                raise TypeError(f"argument {self.which} is {value!r}; the kernel's signature says {kind}.")
             flat.append(np.array(value).astype(str(kind))[()])
         elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
             raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
@@ -444,6 +533,22 @@ class NVVM:
         return 2, 0, 3, 1
 
 
+def replace(owner, **values) -> None:
+    """Put values in the place of what Numba has in one of its modules or classes, by name.
+
+    Raises RuntimeError where it has no such name: this Numba is another than the course knows.
+    """
+    for name, value in values.items():
+        if not hasattr(owner, name):
+            import numba
+
+            raise RuntimeError(
+                f"Numba {numba.__version__} has no {owner.__name__}.{name}, which the course needs where there is no "
+                f"GPU. Install the version that the course was tested with: python3 tools/install.py lab"
+            )
+        setattr(owner, name, value)
+
+
 @functools.cache
 def stand_in() -> None:
     """Put what this file and `no_gpu` have in the place of NVIDIA's compiler and driver, once in a process."""
@@ -459,23 +564,43 @@ def let_llvm_compile() -> None:
     from numba.cuda import decorators, dispatcher
     from numba.cuda.cudadrv import nvvm
 
-    nvvm.NVVM, nvvm.compile_ir, nvvm.is_available = NVVM, compile_ir, lambda: True
+    replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
     if hasattr(decorators, "_have_nvjitlink"):
         decorators._have_nvjitlink = lambda: False
     try:
-        from numba.cuda.cudadrv import nvrtc
+        from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 
-        nvrtc.get_supported_ccs = lambda: no_gpu.CAPABILITIES  # newer ones of numba-cuda ask NVRTC
+        asked = nvrtc if hasattr(nvrtc, "get_supported_ccs") else nvvm
     except ImportError:  # the target that is built in
-        pass
-    nvvm.get_supported_ccs = lambda: no_gpu.CAPABILITIES
+        asked = nvvm
+    replace(asked, get_supported_ccs=lambda: no_gpu.CAPABILITIES)
     begin = dispatcher.CUDADispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):
         lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not targetoptions.get("debug")
         begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
 
-    dispatcher.CUDADispatcher.__init__ = begin_with_lines
+    replace(dispatcher.CUDADispatcher, __init__=begin_with_lines)
+    let_empty_tuples_have_lines()
+
+
+def let_empty_tuples_have_lines() -> None:
+    """Let a tuple of empty tuples pass where lines are asked for: Numba divides by the size of one."""
+    from llvmlite import ir
+
+    try:
+        from numba.cuda.debuginfo import DIBuilder
+    except ImportError:  # the target that is built in
+        from numba.core.debuginfo import DIBuilder
+    describe = DIBuilder._var_type
+
+    def described(self, lltype, size, datamodel=None):
+        try:
+            return describe(self, lltype, size, datamodel)
+        except ZeroDivisionError:
+            return describe(self, ir.IntType(8), 1)
+
+    replace(DIBuilder, _var_type=described)
 
 
 def let_arrays_be_aligned() -> None:
@@ -496,7 +621,7 @@ def let_arrays_be_aligned() -> None:
 
         return typer
 
-    cudadecl.Cuda_array_decl.generic = generic
+    replace(cudadecl.Cuda_array_decl, generic=generic)
 
     def aligned(make, array_of):
         def lowered(context, builder, sig, args):
@@ -534,7 +659,7 @@ def let_unset_show() -> None:
             return value
         return (self.builder.fadd if kind in NAN else self.builder.add)(value, value, NEVER_SET)
 
-    Lower.lower_expr = lowered
+    replace(Lower, lower_expr=lowered)
 
 
 def let_ptx_machine_run() -> None:
@@ -542,10 +667,15 @@ def let_ptx_machine_run() -> None:
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import devices, driver, runtime
 
+    class Handle(int):
+        """A number, of which the built-in target asks the value."""
+
+        value = property(int)
+
     class Stream(driver.Stream):  # users ask isinstance
         """A stream, in whose order everything is done anyway."""
 
-        handle, external = SimpleNamespace(value=0), False
+        handle, external = Handle(0), False
 
         def __init__(self):
             pass
@@ -576,19 +706,25 @@ def let_ptx_machine_run() -> None:
         "get_per_thread_default_stream",
     ):
         setattr(no_gpu.Context, name, lambda self: Stream())
-    driver._to_core_stream = lambda stream: stream  # of numba-cuda, for its own launch
-    devices._runtime, devices.gpus = no_gpu.Runtime(), no_gpu.Runtime.gpus
-    runtime.runtime.get_version = lambda: ("LLVM", 0)
-    runtime.runtime.is_supported_version = lambda: True
-    dispatcher._Kernel.launch, dispatcher._Kernel.bind = launch, lambda self: None
-    codegen.CUDACodeLibrary.get_cufunc = lambda self: SimpleNamespace(attrs=no_gpu.Attributes(), module=None)
-    dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small teaching grids are on purpose
+    no_gpu.Context.create_external_stream = lambda self, handle: Stream()
+    driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch
+    driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
+    replace(type(driver.driver), get_device=lambda self, devnum=0: no_gpu.CONTEXT.device)
+    replace(devices, _runtime=no_gpu.Runtime(), gpus=no_gpu.Runtime.gpus)
+    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0), is_supported_version=lambda self: True)
+    replace(dispatcher._Kernel, launch=launch, bind=lambda self: None)
+    replace(
+        codegen.CUDACodeLibrary,
+        get_cufunc=lambda self: SimpleNamespace(attrs=no_gpu.Attributes(self.get_asm_str()), module=None),
+    )
+    replace(dispatcher.config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # small teaching grids are on purpose
 
 
 def let_arrays_stay_here() -> None:
     """Let the host's side, `cuda.to_device` and its like, keep arrays in this computer's memory."""
     from numba import cuda
     from numba.cuda import api
+    from numba.cuda.cudadrv import devicearray as real
     from numba.cuda.simulator.cudadrv import devicearray
 
     fake = devicearray.FakeCUDAArray
@@ -611,12 +747,35 @@ def let_arrays_stay_here() -> None:
     def as_cuda_array(obj, sync=True):
         return obj if isinstance(obj, fake) else fake(no_gpu.array_at(obj.__cuda_array_interface__))
 
+    def transpose(self, axes=None):
+        """As the driver's arrays: a copy, and of matrices only."""
+        if axes and tuple(axes) == tuple(range(self.ndim)):
+            return self
+        if self.ndim != 2:
+            raise NotImplementedError("transposing a non-2D DeviceNDArray isn't supported")
+        return fake(np.ascontiguousarray(np.transpose(self._ary, axes)))
+
+    class Made(type):
+        def __call__(cls, shape, strides, dtype, stream=0, gpu_data=None):
+            """An array of memory of its own, or of that of another array of the device."""
+            memory = None if gpu_data is None else no_gpu.bytes_of(no_gpu.owner_of(gpu_data._ary))
+            start = 0 if gpu_data is None else no_gpu.address(gpu_data._ary) - no_gpu.address(memory)
+            return fake(np.ndarray(shape, dtype, memory, start, strides), stream)
+
+        def __instancecheck__(cls, one):
+            return isinstance(one, fake)
+
+    replace(real, DeviceNDArray=Made("DeviceNDArray", (), {}))
+    for arithmetic in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):  # which no GPU's array has
+        delattr(fake, f"__{arithmetic}__")
+    replace(fake, __name__="DeviceNDArray", __qualname__="DeviceNDArray", transpose=transpose)
     fake.__cuda_array_interface__ = property(lambda self: no_gpu.interface(self._ary))
     fake.device_ctypes_pointer = property(lambda self: ctypes.c_void_p(no_gpu.interface(self._ary)["data"][0]))
+    fake.device_pointer = property(lambda self: no_gpu.interface(self._ary)["data"][0])
     fake.gpu_data = property(lambda self: self)
     fake._numba_type_ = property(lambda self: typed(self._ary))
-    same = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
-    mine = {name: getattr(devicearray, name) for name in same}
+    known = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
+    mine = {name: getattr(devicearray, name) for name in known}
     mine |= dict(
         managed_array=managed_array,
         mapped_array_like=mapped_array_like,
@@ -628,13 +787,14 @@ def let_arrays_stay_here() -> None:
         is_available=lambda: True,
         cuda_error=lambda: None,
         detect=no_gpu.detect,
+        profiling=nullcontext,
+        profile_start=lambda: None,
+        profile_stop=lambda: None,
         gpus=no_gpu.Runtime.gpus,
         close=lambda: None,
     )
-    for name, value in mine.items():
-        for module in (cuda, api):
-            if hasattr(module, name):
-                setattr(module, name, value)
+    replace(cuda, **mine)
+    replace(api, **{name: value for name, value in mine.items() if hasattr(api, name)})
 
 
 def typed(array):

@@ -21,7 +21,7 @@ import numpy as np
 from .. import devices
 from ..ladder import ceil_div
 from ..launch import KernelError
-from ..launch.numba_internals import let_compiler_resolve_shared
+from ..launch.numba_internals import let_compiler_resolve_shared, refuse_calls
 
 if not devices.compiling() and importlib.util.find_spec("numba.hip"):
     from numba import hip
@@ -62,7 +62,7 @@ def __getattr__(name):
 
 def word(function: Callable) -> Callable:
     """One of the old words, as a function that kernels call."""
-    return cuda.jit(function, device=True)
+    return refuse_calls(cuda.jit(function, device=True), f"roc.{function.__name__}")
 
 
 @word

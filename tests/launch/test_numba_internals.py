@@ -87,6 +87,42 @@ print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
     assert said.strip() == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
 
 
+def test_what_numba_has_no_more_is_said_with_its_version():
+    """Each part of Numba that is replaced where there is no GPU goes through this."""
+    held = type("held", (), {"there": 1})
+    hooks.replace(held, there=2)
+    assert held.there == 2
+    with pytest.raises(RuntimeError, match=r"^Numba [\d.]+ has no held\.gone, .* python3 tools/install\.py lab$"):
+        hooks.replace(held, gone=1)
+
+
+WITHOUT = """
+import helpers
+from helpers.launch import numba_internals
+replace = numba_internals.replace
+
+def without(owner, **values):
+    if {name!r} in values and owner.__name__.endswith({owner!r}):
+        delattr(owner, {name!r})
+    replace(owner, **values)
+
+numba_internals.replace = without
+try:
+    from numba import cuda
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not devices.compiling(), reason="on a GPU nothing of Numba is replaced")
+@pytest.mark.parametrize("owner, name", [("nvvm", "compile_ir"), ("_Kernel", "launch"), ("numba.cuda", "to_device")])
+def test_a_numba_without_a_hook_ends_the_import_in_words(owner, name):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(owner=owner, name=name)], capture_output=True, text=True, timeout=300
+    )
+    assert f"{owner}.{name}, which the course needs" in done.stdout, done.stderr
+
+
 def test_no_other_file_reaches_inside_numba():
     """Names that begin with an underscore, and modules that Numba does not document."""
     inside = ("numba.cuda.simulator", "cudadecl", "FakeCUDA", "_get_kernel_context", "dispatcher.get_current")

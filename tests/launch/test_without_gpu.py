@@ -1,5 +1,6 @@
 """Plain Numba with no GPU: compiled by LLVM, run by the PTX machine. Each test says which hook into Numba broke."""
 
+import pickle
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from numba import cuda, float32, int32
 
 from helpers import cuda_kernel, devices
-from helpers.launch import KernelError, by_llvm, on_ptx
+from helpers.launch import KernelError, by_llvm, no_gpu, on_ptx
 from helpers.launch import numba_internals as hooks
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
@@ -175,6 +176,17 @@ def test_a_launch_takes_grid_block_stream_and_shared_memory():
     assert np.array_equal(x, np.arange(64)[::-1]), "_Kernel.launch no longer gets a launch's bytes of shared memory"
 
 
+def test_a_complex_number_is_no_number_of_another_type():
+    """numba-cuda's own test: its imaginary part was dropped."""
+
+    @cuda.jit("void(float64[:], float64)")
+    def filled(x, value):
+        x[0] = value
+
+    with pytest.raises(TypeError, match=r"argument 1 is 2j; the kernel's signature says float64"):
+        filled[1, 1](np.zeros(1), 2j)
+
+
 def test_forall_chooses_a_block(drawn):
     a, b, out = drawn
     add.forall(100)(a, b, out)
@@ -212,6 +224,140 @@ def test_atomics_shuffles_and_votes():
     assert highest == 31, "nvvm.llvm_replace no longer gives Numba's atomics their code"
 
 
+def test_the_active_mask_is_of_the_lanes_that_are_there():
+    """numba-cuda's own test: LLVM made one instruction of those in both branches, for all lanes."""
+
+    @cuda.jit
+    def who_is_here(x):
+        i = cuda.grid(1)
+        if i % 2 == 0:
+            x[i] = cuda.activemask()
+        else:
+            x[i] = cuda.activemask()
+
+    x = np.zeros(32, np.uint32)
+    who_is_here[1, 32](x)
+    assert x.tolist() == [0x55555555, 0xAAAAAAAA] * 16
+    who_is_here[1, 20](x)
+    assert x[:20].tolist() == [0x00055555, 0x000AAAAA] * 10, "lanes that are not in the block take no part"
+
+
+def test_the_active_mask_after_some_have_left_and_in_a_loop():
+    @cuda.jit
+    def some_leave(x, rounds):
+        i = cuda.grid(1)
+        if i >= 5:
+            return
+        for k in range(i + 1):
+            rounds[k, i] = cuda.activemask()
+        x[i] = cuda.activemask()
+
+    x, rounds = np.zeros(5, np.uint32), np.zeros((5, 5), np.uint32)
+    some_leave[1, 32](x, rounds)
+    staying = [sum(1 << i for i in range(k, 5)) for k in range(5)]
+    assert all(rounds[k, i] == staying[k] for k in range(5) for i in range(k, 5))
+    assert np.all(x >> np.arange(5, dtype=np.uint32) & 1)
+
+
+PRICES = None
+
+
+def test_an_array_of_the_device_that_a_kernel_captures_is_the_array_itself():
+    """numba-cuda's documentation, "Capturing device arrays": was "out of bounds"."""
+    global PRICES
+    PRICES, PRICES_BEFORE = cuda.to_device(np.arange(6, dtype=np.float32)), PRICES
+    corner = cuda.to_device(np.arange(12, dtype=np.int32).reshape(3, 4, order="F"))[1:, 1:]
+
+    @cuda.jit
+    def sold(out):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = PRICES[i] + corner[1, 2]
+            PRICES[i] = -1
+        if i == 0:
+            corner[0, 0] = 99
+
+    out = np.zeros(6, np.float32)
+    sold[1, 32](out)
+    assert np.array_equal(out, np.arange(6) + 11) and np.all(PRICES.copy_to_host() == -1)
+    assert corner.copy_to_host().tolist() == [[99, 7, 10], [5, 8, 11]]
+    with pytest.raises(KernelError, match="PRICES is an argument of the kernel, and the kernel uses it by its global"):
+        sold[1, 32](PRICES)
+    with pytest.raises(
+        KernelError, match=r"uses arrays of the device from outside: PRICES, corner\. Give it arguments"
+    ):
+        hooks.compiled_for(sold, out)
+    PRICES = PRICES_BEFORE
+
+
+def test_outside_of_a_captured_array_is_out_of_bounds():
+    few = cuda.to_device(np.arange(4.0))
+
+    @cuda.jit
+    def too_far(out):
+        i = cuda.grid(1)
+        out[i] = few[i]
+
+    with pytest.raises(KernelError, match=r"out of bounds: thread \(4, 0\)(?s:.*)out\[i\] = few\[i\]"):
+        too_far[1, 6](np.zeros(6))
+
+
+def test_a_block_larger_than_the_launch_bounds_is_what_a_driver_says():
+    bounded = cuda.jit(launch_bounds=64)(add.py_func)
+    x = np.zeros(100, np.float32)
+    with pytest.raises(cuda.cudadrv.driver.CudaAPIError, match=r"CUDA_ERROR_INVALID_VALUE.* 128 threads"):
+        bounded[1, 128](x, x, x)
+    with pytest.raises(ValueError, match=r"CUDA_ERROR_INVALID_VALUE.* 70,?000"):
+        add[(1, 70_000), 1](x, x, x)
+
+
+def test_a_tuple_of_empty_tuples_is_passed():
+    """numba-cuda's own test: asked for lines, Numba divides by the size of an empty tuple."""
+
+    @cuda.jit
+    def lengths(out, x):
+        out[0], out[1] = len(x), len(x[0])
+
+    out = np.ones(2, np.int64)
+    lengths[1, 1](out, ((), (), ()))
+    assert out.tolist() == [3, 0]
+
+
+def test_a_kernel_tells_its_memory_and_who_knows_its_registers():
+    @cuda.jit("void(float32[:])")
+    def sums(x):
+        held, mine = cuda.shared.array(50, float32), cuda.local.array(20, float32)
+        i = cuda.threadIdx.x
+        held[i], mine[i % 20] = x[i], x[i]
+        cuda.syncthreads()
+        x[i] = held[49 - i] + mine[int(x[i])]
+
+    (of_types,) = sums.overloads.values()
+    assert of_types.shared_mem_per_block == 200 and of_types.local_mem_per_thread >= 80
+    assert of_types.const_mem_size == 0 and of_types.max_threads_per_block == 1024
+    with pytest.raises(NotImplementedError, match="regs: only NVIDIA's compiler knows it"):
+        _ = of_types.regs_per_thread
+
+
+def test_what_takes_too_long_says_what_can_be_done_here(monkeypatch):
+    monkeypatch.setattr(no_gpu, "SECONDS", 0.01)
+
+    @cuda.jit
+    def many_rounds(x):
+        for i in range(10_000_000):
+            x[0] += i
+
+    with pytest.raises(KernelError, match=r"hang: .* seconds .*; if it only takes long, launch fewer threads"):
+        many_rounds[1, 1](np.zeros(1))
+
+
+def test_a_launch_with_a_stream_can_be_pickled():
+    kernel = pickle.loads(pickle.dumps(cuda.jit("void(float32[:], float32[:], float32[:])")(add.py_func)[1, 128]))
+    x = np.ones(100, np.float32)
+    kernel(x, x, x)
+    assert np.all(x == 2)
+
+
 def test_reshape_in_a_kernel_makes_a_view_or_refuses():
     @cuda.jit(debug=True, opt=False)
     def flat(A, out):
@@ -244,6 +390,59 @@ def test_a_reshaped_view_has_numpys_strides(cut, made):
             assert all(
                 n == 1 or mine == numpys for n, mine, numpys in zip(made, strides, expected.strides, strict=True)
             )
+
+
+def test_half_numbers_are_computed_with_as_numpy_does():
+    @cuda.jit
+    def of_halves(a, b, out, compared):
+        i = cuda.grid(1)
+        x, y = a[i], b[i]
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = x + y, x - y, x * y, x / y, -x
+        compared[0, i], compared[1, i], compared[2, i] = x < y, x >= y, x != y
+
+    a, b = np.random.default_rng(5).standard_normal((2, 64)).astype(np.float16)
+    a[:4] = b[:4]
+    out, compared = np.zeros((5, 64), np.float16), np.zeros((3, 64), bool)
+    of_halves[1, 64](a, b, out, compared)
+    assert np.array_equal(out, [a + b, a - b, a * b, a / b, -a]), "numba-cuda's functions for float16 have other names"
+    assert np.array_equal(compared, [a < b, a >= b, a != b])
+
+
+HALF_MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "sqrt", "ceil", "floor", "trunc", "rint")
+
+
+@pytest.mark.parametrize("name", HALF_MATH)
+def test_functions_of_half_numbers_are_numpys(name):
+    fp16, numpys = getattr(cuda, "fp16", None), getattr(np, name, lambda x: np.float16(10) ** x)
+    if not hasattr(fp16, f"h{name}"):
+        pytest.skip("Numba's own target has no such function")
+    function = getattr(fp16, f"h{name}")
+
+    @cuda.jit
+    def of_a_half(x, out):
+        i = cuda.grid(1)
+        out[i] = function(x[i])
+
+    x = np.linspace(0.25, 4.75, 32).astype(np.float16)
+    out = np.zeros_like(x)
+    of_a_half[1, 32](x, out)
+    assert np.allclose(out, numpys(x), rtol=2e-3), "numba-cuda's function has another name"
+
+
+def test_a_product_and_a_sum_of_half_numbers_are_rounded_once():
+    @cuda.jit
+    def products(a, b, c, out, high, low, sizes):
+        i = cuda.grid(1)
+        out[i] = cuda.fp16.hfma(a[i], b[i], c[i])
+        high[i], low[i] = cuda.fp16.hmax(a[i], b[i]), cuda.fp16.hmin(a[i], b[i])
+        sizes[i] = cuda.fp16.habs(a[i])
+
+    a, b, c = np.random.default_rng(6).standard_normal((3, 64)).astype(np.float16)
+    out, high, low, sizes = np.zeros((4, 64), np.float16)
+    products[1, 64](a, b, c, out, high, low, sizes)
+    exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    assert np.array_equal(out, exact.astype(np.float16))
+    assert np.array_equal([high, low, sizes], [np.maximum(a, b), np.minimum(a, b), np.abs(a)])
 
 
 def test_all_blocks_wait_for_each_other():
@@ -327,6 +526,19 @@ def test_arrays_of_the_device_are_copied_cut_and_turned(drawn):
     assert np.array_equal(square.T.copy_to_host(), [[0, 2], [1, 3]])
 
 
+def test_an_array_of_the_device_does_what_a_gpus_does_and_no_more():
+    """The simulator's arrays add, and turn without a copy. On a GPU the first is a TypeError, the second a copy."""
+    d = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    assert isinstance(d, cuda.cudadrv.devicearray.DeviceNDArray)
+    with pytest.raises(TypeError, match="DeviceNDArray"):
+        _ = d + d
+    turned = d.T
+    turned[0, 0] = 99
+    assert turned.strides == (16, 8) and turned.copy_to_host()[1:].tolist() == [[1, 4], [2, 5]] and d[0, 0] == 0
+    with pytest.raises(NotImplementedError, match="non-2D"):
+        cuda.device_array((2, 3, 4)).transpose()
+
+
 def test_two_parts_of_an_array_are_one_memory():
     @cuda.jit
     def shift(source, target):
@@ -387,6 +599,14 @@ def test_questions_about_the_device_are_answered_honestly(capsys):
     assert cuda.get_current_device().compute_capability == (8, 0)
     assert cuda.current_context().get_memory_info().total > 2**28
     cuda.select_device(0)
+    with cuda.gpus[0], cuda.profiling():
+        assert cuda.gpus.current.MAX_THREADS_PER_MULTI_PROCESSOR == 2048 and cuda.gpus.lst == list(cuda.gpus)
+    with pytest.raises(AttributeError, match="CLOCK_RATE: the PTX machine stands for a GPU"):
+        _ = cuda.get_current_device().CLOCK_RATE
+    with pytest.raises(AttributeError, match="memalloc of a context: there is no NVIDIA GPU"):
+        cuda.current_context().memalloc(4)
+    with pytest.raises(cuda.CudaSupportError, match="there is no NVIDIA GPU, and so no driver"):
+        cuda.cudadrv.driver.driver.cuDriverGetVersion()
     with pytest.raises(ValueError, match="device 1: there is one device, number 0"):
         cuda.select_device(1)
 

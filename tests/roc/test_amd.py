@@ -14,7 +14,7 @@ from helpers.launch import KernelError
 from helpers.roc import amd, hsa
 from helpers.roc.amd import amd_report
 
-pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs in Numba's simulator, or on a GPU")
+pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
 
 def test_tiled_takes_its_tiles_from_lds_and_multiplies_and_adds_in_one_instruction():

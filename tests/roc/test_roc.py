@@ -188,10 +188,9 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
         roc.jit(old)
 
 
-@pytest.mark.skipif(not devices.compiling(), reason="on a GPU these words are Numba's device functions")
-@pytest.mark.parametrize("word", ["barrier()", "get_global_id(0)", "get_local_size(1)", "shared.array(4, None)"])
+@pytest.mark.parametrize("word", ["barrier()", "get_global_id(0)", "get_local_size(1)"])
 def test_words_outside_a_kernel_are_named(word):
-    with pytest.raises((KernelError, AttributeError), match="works inside a kernel only"):
+    with pytest.raises(KernelError, match=rf"^roc\.{word.partition('(')[0]} works inside a kernel only"):
         eval(f"roc.{word}")
 
 

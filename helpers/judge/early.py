@@ -49,7 +49,7 @@ def waits(k: Kernel, a: np.ndarray, tile: int) -> Finding | None:
         asked = a[a["array"] == name]
         if len(asked) > TILES:
             text = f"a thread reads {len(asked)} numbers of {name} for {TILES} tiles; it needs {TILES}"
-            return Finding("asks twice", text, lines_of(k, asked))
+            return Finding("asks twice", text, lines_of(asked))
     barriers = len(set(a["phase"].tolist())) - 1
     if barriers > TILES:
         return Finding("barriers", f"{barriers} for {TILES} tiles; one a tile is enough")
@@ -58,7 +58,7 @@ def waits(k: Kernel, a: np.ndarray, tile: int) -> Finding | None:
             read = int((a[asked:stored]["memory"] == "shared").sum())
             if read < 2 * tile:
                 text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
-                return Finding("waits", text, lines_of(k, a[[asked, stored]]))
+                return Finding("waits", text, lines_of(a[[asked, stored]]))
     return None
 
 
@@ -89,7 +89,7 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     what = "one K-tile twice, one missing" if twice and missing else "one K-tile twice" if twice else "one missing"
     told = ", ".join(map(str, order[name]))
     text = f"it asks for the K-tiles {told} of {name}: {what}. Where does the next tile begin?"
-    return (Finding("wrong tile", text, lines_of(k, asks[name][1:])),)
+    return (Finding("wrong tile", text, lines_of(asks[name][1:])),)
 
 
 def asks_too_soon(k: Kernel, seen: Trace) -> Finding | None:
@@ -101,5 +101,5 @@ def asks_too_soon(k: Kernel, seen: Trace) -> Finding | None:
             between = mine[first:second]
             if not ((between["memory"] == "shared") & between["writes"]).any():
                 text = f"it asks for the next number of {name} before it has stored the last one, which is lost"
-                return Finding("asks too soon", text, lines_of(k, mine[[second]]))
+                return Finding("asks too soon", text, lines_of(mine[[second]]))
     return None

@@ -89,6 +89,8 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     if (texts_only := TEXTS_ONLY.get()) is not None:
         texts_only.extend(texts)
         return b""
+    if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
+        return "\n".join(texts).encode()
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -264,6 +266,7 @@ def compiled_for(function: Callable, *args: object):
         kernel[1, 1](*args)
     finally:
         ONLY_COMPILED.reset(here)
+    left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 
 

@@ -20,7 +20,7 @@ from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .reference import drawn_for, wrong_elements
-from .shapes import compiled_shapes, long_shapes, shapes_for
+from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block
 from .stores import overlap
 from .trials import Trial
 
@@ -62,6 +62,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         small = shapes_for(k)
         watched = [*affordable(k, [*small, *long_shapes(k)], WATCH_FOR)]
         watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
+        watched += [(*tile_and_block(k)[0][:2], 1)] * (k.inputs != "float32")  # each of many numbers rounded once
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]

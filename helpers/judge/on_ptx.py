@@ -20,7 +20,7 @@ from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .reference import drawn_for, wrong_elements
-from .shapes import compiled_shapes, long_shapes, shapes_for
+from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block
 from .stores import overlap
 from .trials import Trial
 
@@ -39,6 +39,12 @@ OUTSIDE = re.compile(
     r"(?P<who>.*) (?P<does>loads|stores) \d+ bytes outside every array of \w+ memory"
     r"(, \d+ bytes |: the last \d+ of them lie |)(?P<where>(behind the end of|before) \w+|)(?P<times>( \(\d+ times\))?)"
 )
+RACE = re.compile(
+    r".* of block (?P<block>\(.*?\)) (?P<now>reads|writes|changes) (element \d+ of )?(?P<array>\w+).*?, "
+    r"which .* of block (?P<other>\(.*?\))( and others)? (?P<before>read|wrote|changed|touched)\b.*"
+)
+# Races come of an index that is too large; that a load finds nothing comes of a race.
+CLEAREST = {"out of bounds": 0, "uninitialised": 2}
 MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of threads that pass no barrier
 
 
@@ -56,6 +62,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         small = shapes_for(k)
         watched = [*affordable(k, [*small, *long_shapes(k)], WATCH_FOR)]
         watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
+        watched += [(*tile_and_block(k)[0][:2], 1)] * (k.inputs != "float32")  # each of many numbers rounded once
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
@@ -79,6 +86,9 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
+    deep_here = (
+        cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR
+    )  # then more than 256 K-tiles were passed at the kernel's own sizes
     for other in other_sizes(k)[:POINTS] if k.own else ():
         try:
             there = at_sizes(k, other)
@@ -86,9 +96,10 @@ def at_another_size(k: Kernel) -> list[Finding]:
         except Exception:  # a source may refuse other sizes
             continue
         variables = numba_internals.variables_of(kernel)
-        found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4], variables)
-        deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
-        found = found or run_all(there, kernel, numba_internals.COUNTED, deep, variables)
+        found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4:2], variables)
+        if not found and not deep_here:
+            deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
+            found, deep_here = run_all(there, kernel, numba_internals.COUNTED, deep, variables), bool(deep)
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     return []
@@ -103,7 +114,8 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
     """
     launches = []
     for turn, shape in enumerate(shapes):
-        A, B = drawn_for(k, shape, turn)
+        alone = shape[2] == 1 < shape[0]  # many sums of one product: a wrong rounding of the inputs shows there
+        A, B = drawn_for(k, shape, 1 if alone else turn)
         if shape[2] > LONG[k.inputs]:
             A, B = np.abs(A), np.abs(B)
 
@@ -121,7 +133,8 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
         launches.append(Launch(A, B, done.arrays[2], wrong, k.inputs))
         if done.findings:
             left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
-            return left + one_a_line(located(k, one, kernel) for one in done.findings)
+            clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
+            return left + one_a_line(located(k, one, kernel) for one in clearest)
         if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
             return left
         if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
@@ -187,9 +200,9 @@ def never_set(
 
 
 def same(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
-    """Whether two runs left the same bits in C and had the same findings."""
-    kinds = ({(finding.kind, finding.line) for finding in run.findings} for run in (one, other))
-    return one.arrays[2].tobytes() == other.arrays[2].tobytes() and len(set(map(frozenset, kinds))) == 1
+    """Whether two runs left the same bits in C and had findings of the same kinds at the same lines of the source."""
+    found, found_too = ({(finding.kind, finding.source) for finding in run.findings} for run in (one, other))
+    return one.arrays[2].tobytes() == other.arrays[2].tobytes() and found == found_too
 
 
 def stores_of(k: Kernel, kernel: object, level: int) -> Iterator[tuple]:
@@ -225,14 +238,33 @@ def who_left(k: Kernel, kernel: object, level: int, A: np.ndarray, B: np.ndarray
 
 
 def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
-    """What the PTX machine found, with lines and names of k.source: of a race, both lines."""
-    lines = dict.fromkeys(line for line in (finding.source, finding.other_source) if line)
+    """What the PTX machine found, with lines and names of k.source: of a race both lines, the earlier access first."""
+    lines = dict.fromkeys(line for line in (finding.other_source, finding.source) if line)
     message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
     if outside := OUTSIDE.fullmatch(message):
         message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
     for name, own in shared_arrays(k, kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
-    return Finding(finding.kind, message, tuple(source_line(k, line) for line in lines))
+    if race := RACE.fullmatch(message) if finding.kind == "race" else None:
+        message = f"{of_race(race, len(lines) == 1)}: {message}"
+    named = tuple(source_line(k, line) for line in lines)
+    if finding.kind == "hang" and not named and len(re.findall(r"^\s*while\b", k.source, re.MULTILINE)) == 1:
+        named = mentioned(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
+    return Finding(finding.kind, message, named)
+
+
+def of_race(race: re.Match, on_one_line: bool) -> str:
+    """What threads do to each other in a race, and what keeps nothing in order there."""
+    doing = {("reads", "wrote"): "read what others are still writing to"}
+    doing["writes", "read"] = "overwrite what others are still reading from"
+    both = "write to the same element of" if race["now"] == "writes" else "touch the same element of"
+    what = f"threads {doing.get((race['now'], race['before']), both)} {race['array']}"
+    across = race["block"] != race["other"]
+    if on_one_line and race["before"] == "wrote":  # the kernel may well take a wrong element; no barrier is missing
+        return f"{what}, in different blocks" if across else what
+    return (
+        f"{what} in different blocks, which no barrier keeps in order" if across else f"{what} with no barrier between"
+    )
 
 
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:

@@ -100,6 +100,8 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     if (texts_only := TEXTS_ONLY.get()) is not None:
         texts_only.extend(texts)
         return b""
+    if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
+        return "\n".join(texts).encode()
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -321,6 +323,7 @@ def compiled_for(function: Callable, *args: object):
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
+    left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 
 

@@ -107,7 +107,7 @@ def test_a_cuda_race_in_global_memory_is_named_as_its_opencl_twin_is():
 
 
 TWO_OF_ONE_NUMBER = {
-    "shared": ("tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)", "tx = ty = uint32(cuda.threadIdx.x)"),
+    "shared": ("As[ty, tx] =", "As[ty, tx // 2] ="),
     "global": ("C[row, col] = acc", "C[row, min(col, 2)] = acc"),
 }
 

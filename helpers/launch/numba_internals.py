@@ -561,12 +561,13 @@ def stand_in() -> None:
 
 def let_llvm_compile() -> None:
     """Let LLVM make PTX of a kernel, with the lines of its source, for a GPU that nobody is asked about."""
-    from numba.cuda import decorators, dispatcher
+    from numba.cuda import codegen, decorators, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
-    if hasattr(decorators, "_have_nvjitlink"):
-        decorators._have_nvjitlink = lambda: False
+    if hasattr(decorators, "_have_nvjitlink"):  # newer ones of numba-cuda can optimise while they link: here, never
+        decorators._have_nvjitlink = lambda: True
+        replace(codegen.CUDACodeLibrary, get_lto_ptx=codegen.CUDACodeLibrary.get_asm_str)
     try:
         from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 
@@ -578,7 +579,8 @@ def let_llvm_compile() -> None:
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):
         lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not targetoptions.get("debug")
-        begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
+        options = {name: value for name, value in targetoptions.items() if name != "lto"}
+        begin(self, py_func, {**options, "lineinfo": lines}, *others, **more)
 
     replace(dispatcher.CUDADispatcher, __init__=begin_with_lines)
     let_empty_tuples_have_lines()

@@ -100,6 +100,7 @@ def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):
         {"max_registers": 32},
         {"fastmath": True},
         {"inline": "always"},
+        {"lto": True},
         {"debug": True, "opt": False},
     ],
 )

@@ -677,16 +677,14 @@ def let_ptx_machine_run() -> None:
     class Stream(driver.Stream):  # users ask isinstance
         """A stream, in whose order everything is done anyway."""
 
-        handle, external = Handle(0), False
-
-        def __init__(self):
-            pass
+        def __init__(self, handle=0):
+            self.handle, self.external = Handle(handle), bool(handle)
 
         def __repr__(self):
             return "<stream of the PTX machine>"
 
         def __int__(self):
-            return 0
+            return self.handle
 
         def synchronize(self):
             pass
@@ -708,7 +706,7 @@ def let_ptx_machine_run() -> None:
         "get_per_thread_default_stream",
     ):
         setattr(no_gpu.Context, name, lambda self: Stream())
-    no_gpu.Context.create_external_stream = lambda self, handle: Stream()
+    no_gpu.Context.create_external_stream = lambda self, handle: Stream(handle)
     driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch
     driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
     replace(type(driver.driver), get_device=lambda self, devnum=0: no_gpu.CONTEXT.device)

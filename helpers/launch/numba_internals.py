@@ -564,12 +564,13 @@ def stand_in() -> None:
 
 def let_llvm_compile() -> None:
     """Let LLVM make PTX of a kernel, with the lines of its source, for a GPU that nobody is asked about."""
-    from numba.cuda import decorators, dispatcher
+    from numba.cuda import codegen, decorators, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
-    if hasattr(decorators, "_have_nvjitlink"):
-        decorators._have_nvjitlink = lambda: False
+    if hasattr(decorators, "_have_nvjitlink"):  # newer ones of numba-cuda can optimise while they link: here, never
+        decorators._have_nvjitlink = lambda: True
+        replace(codegen.CUDACodeLibrary, get_lto_ptx=codegen.CUDACodeLibrary.get_asm_str)
     try:
         from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 
@@ -581,7 +582,8 @@ def let_llvm_compile() -> None:
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):
         lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not targetoptions.get("debug")
-        begin(self, py_func, {**targetoptions, "lineinfo": lines}, *others, **more)
+        options = {name: value for name, value in targetoptions.items() if name != "lto"}
+        begin(self, py_func, {**options, "lineinfo": lines}, *others, **more)
 
     replace(dispatcher.CUDADispatcher, __init__=begin_with_lines)
     let_empty_tuples_have_lines()
@@ -678,16 +680,14 @@ def let_ptx_machine_run() -> None:
     class Stream(driver.Stream):  # users ask isinstance
         """A stream, in whose order everything is done anyway."""
 
-        handle, external = Handle(0), False
-
-        def __init__(self):
-            pass
+        def __init__(self, handle=0):
+            self.handle, self.external = Handle(handle), bool(handle)
 
         def __repr__(self):
             return "<stream of the PTX machine>"
 
         def __int__(self):
-            return 0
+            return self.handle
 
         def synchronize(self):
             pass
@@ -709,7 +709,7 @@ def let_ptx_machine_run() -> None:
         "get_per_thread_default_stream",
     ):
         setattr(no_gpu.Context, name, lambda self: Stream())
-    no_gpu.Context.create_external_stream = lambda self, handle: Stream()
+    no_gpu.Context.create_external_stream = lambda self, handle: Stream(handle)
     driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch
     driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
     replace(type(driver.driver), get_device=lambda self, devnum=0: no_gpu.CONTEXT.device)

@@ -100,6 +100,7 @@ def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):
         {"max_registers": 32},
         {"fastmath": True},
         {"inline": "always"},
+        {"lto": True},
         {"debug": True, "opt": False},
     ],
 )
@@ -589,6 +590,7 @@ def test_streams_and_events_do_nothing_and_tell_no_time(drawn):
     end.synchronize()
     cuda.synchronize()
     assert np.isnan(cuda.event_elapsed_time(begin, end)), "how long the PTX machine takes is no time of a GPU"
+    assert int(cuda.external_stream(7).handle) == 7 and cuda.external_stream(7).external
     assert isinstance(stream, type(cuda.default_stream())) and np.array_equal(out, a + b)
 
 

@@ -6,6 +6,7 @@ NaN or -1 in place of the zero that Numba lays there, which no GPU promises.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -16,6 +17,7 @@ from .. import ladder
 from ..launch import Kernel, KernelError, numba_internals, refusals
 from ..launch.on_ptx import EXAMPLE, run_arrays
 from ..sandbox import Finding, Job, in_child, source_line
+from ..sandbox.progress import ProgressBar
 from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
@@ -25,8 +27,8 @@ from .stores import overlap
 from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
-WATCH_FOR, RUN_FOR = 10_000_000, 4_000_000
-DEEP_FOR = 16_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
+WATCH_FOR, RUN_FOR = 6_000_000, 2_000_000
+DEEP_FOR = 4_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
@@ -86,9 +88,7 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
-    deep_here = (
-        cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR
-    )  # then more than 256 K-tiles were passed at the kernel's own sizes
+    deep_here = cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR  # more than 256 K-tiles were tried at its own sizes
     for other in other_sizes(k)[:POINTS] if k.own else ():
         try:
             there = at_sizes(k, other)
@@ -112,33 +112,35 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
     level      of LLVM's optimiser
     variables  those of the kernel whose first value is nobody's promise
     """
-    launches = []
-    for turn, shape in enumerate(shapes):
-        alone = shape[2] == 1 < shape[0]  # many sums of one product: a wrong rounding of the inputs shows there
-        A, B = drawn_for(k, shape, 1 if alone else turn)
-        if shape[2] > LONG[k.inputs]:
-            A, B = np.abs(A), np.abs(B)
+    launches, start = [], time.monotonic()
+    with ProgressBar(str(k)) as bar:
+        for turn, shape in enumerate(shapes):
+            bar.update(time.monotonic() - start, "| " + " x ".join(map(str, shape)))
+            alone = shape[2] == 1 < shape[0]  # many sums of one product: a wrong rounding of the inputs shows there
+            A, B = drawn_for(k, shape, 1 if alone else turn)
+            if shape[2] > LONG[k.inputs]:
+                A, B = np.abs(A), np.abs(B)
 
-        def run(unset, A=A, B=B):
-            return launched(k, numba_internals.text_of(kernel, level, unset), A, B)
+            def run(unset, A=A, B=B):
+                return launched(k, numba_internals.text_of(kernel, level, unset), A, B)
 
-        done = run(variables)
-        wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
-        if done.findings or wrong.any():
-            zeros = run(())
-            if not zeros.arrays[2].any():  # nothing is multiplied yet: what stands unset is no cause
-                done, wrong = zeros, wrong_elements(zeros.arrays[2], A, B, k.inputs)
-            elif unset := never_set(k, run, zeros, done, variables):
-                return unset
-        launches.append(Launch(A, B, done.arrays[2], wrong, k.inputs))
-        if done.findings:
-            left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
-            clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            return left + one_a_line(located(k, one, kernel) for one in clearest)
-        if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
-            return left
-        if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
-            return found
+            done = run(variables)
+            wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
+            if done.findings or wrong.any():
+                zeros = run(())
+                if not zeros.arrays[2].any():  # nothing is multiplied yet: what stands unset is no cause
+                    done, wrong = zeros, wrong_elements(zeros.arrays[2], A, B, k.inputs)
+                elif unset := never_set(k, run, zeros, done, variables):
+                    return unset
+            launches.append(Launch(A, B, done.arrays[2], wrong, k.inputs))
+            if done.findings:
+                left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
+                clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
+                return left + one_a_line(located(k, one, kernel) for one in clearest)
+            if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
+                return left
+            if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
+                return found
     return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
 
 

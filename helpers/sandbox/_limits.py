@@ -1,6 +1,6 @@
 """What a child may take of the machine, so that a learner's mistake costs a verdict and not the room's server.
 
-The limits are those of one process, which the system holds. `child` counts the processes, and ends them all.
+The limits are those of one process, which the system holds.
 """
 
 import os
@@ -35,15 +35,15 @@ def limit_this_process() -> None:
             resource.setrlimit(number, (min(lowest), min(lowest)))
 
 
-def used_by(pid: int) -> tuple[float, float, int]:
+def used_by(pid: int) -> tuple[float, float]:
     """What a process has used so far; zeros once it is gone.
 
-    (seconds of its computing on all cores, those of what it has started, how many processes that is)
+    (seconds of its computing on all cores, those of what it has started)
     """
     below = group_of(pid)
     with suppress(psutil.Error):
         below |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
-    return cpu_seconds(pid), sum(map(cpu_seconds, below)), len(below)
+    return cpu_seconds(pid), sum(map(cpu_seconds, below))
 
 
 def group_of(leader):

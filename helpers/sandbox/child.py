@@ -26,7 +26,6 @@ SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
 STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
 LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
-MOST = 64  # processes that a child may start; a job needs a few, compilers and children of its own
 READ = 64_000_000  # bytes of what it leaves in a file
 
 
@@ -153,20 +152,17 @@ def wait_patiently(what, child, seconds):
 
     It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
     all for so long, or for `STILL` seconds where that is longer: what another process takes of the machine does not
-    count. A driver on many cores computes more than one second in a second; then the wall's clock counts. Nor may it
-    start more processes than a job needs.
+    count. A driver on many cores computes more than one second in a second; then the wall's clock counts.
     """
     start, still = time.monotonic(), max(seconds, STILL)
     moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
         while not child.wait(LOOK):
-            now, (own, below, others) = time.monotonic(), child.look()
-            if others > MOST:
-                return Finding("too many processes", f"it started {others} processes, and was stopped")
-            if (seen := (own, below)) != last:
+            now, seen = time.monotonic(), child.look()
+            if seen != last:
                 last, moved = seen, now
-            computed = max(computed, own + below)
+            computed = max(computed, sum(seen))
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
                 return Finding("hang", f"it still ran after {seconds:.0f} s of computing")

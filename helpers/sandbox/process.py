@@ -140,8 +140,8 @@ class Forked:
         """What `used_by` says of it."""
         with suppress(OSError, ValueError):
             self.server.sendall(b"look\n")
-            return self.said("looked", STARTING) or (0.0, 0.0, 0)
-        return 0.0, 0.0, 0
+            return self.said("looked", STARTING) or (0.0, 0.0)
+        return 0.0, 0.0
 
     def wait(self, seconds):
         """Wait so long. Returns whether it has ended."""

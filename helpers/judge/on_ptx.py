@@ -27,12 +27,13 @@ from .stores import overlap
 from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
-WATCH_FOR, RUN_FOR = 6_000_000, 2_000_000
-DEEP_FOR = 4_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
+WATCH_FOR, RUN_FOR = 10_000_000, 2_000_000
+DEEP_FOR = 8_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
+LAST_DEEP_FOR = 20_000_000  # and where no smaller ones can be had
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
-POINTS = 2  # other sizes: each of two sizes is once the larger one
+POINTS = 3  # other sizes: each of two sizes is once the larger one
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -102,6 +103,9 @@ def at_another_size(k: Kernel) -> list[Finding]:
             found, deep_here = run_all(there, kernel, numba_internals.COUNTED, deep, variables), bool(deep)
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
+    if k.own and not deep_here and cost(k, deepest := compiled_shapes(k)[-1]) <= LAST_DEEP_FOR:
+        kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
+        return run_all(k, kernel, numba_internals.COUNTED, [deepest], numba_internals.variables_of(kernel))
     return []
 
 
@@ -127,7 +131,7 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
             done = run(variables)
             wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
             if done.findings or wrong.any():
-                zeros = run(())
+                zeros = run(()) if variables else done
                 if not zeros.arrays[2].any():  # nothing is multiplied yet: what stands unset is no cause
                     done, wrong = zeros, wrong_elements(zeros.arrays[2], A, B, k.inputs)
                 elif unset := never_set(k, run, zeros, done, variables):
@@ -243,6 +247,7 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     """What the PTX machine found, with lines and names of k.source: of a race both lines, the earlier access first."""
     lines = dict.fromkeys(line for line in (finding.other_source, finding.source) if line)
     message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
+    message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
     if outside := OUTSIDE.fullmatch(message):
         message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
     for name, own in shared_arrays(k, kernel).items():

@@ -3,7 +3,7 @@
 import pytest
 from compiled_here import NAIVE, TILES, said
 
-from helpers import cuda_kernel, ladder
+from helpers import check, cuda_kernel, ladder
 from helpers.judge.on_ptx import try_on_ptx, try_there
 from helpers.sandbox import in_child
 
@@ -78,3 +78,27 @@ def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(group, label)
     k = cuda_kernel(NAIVE[group][label], like="naive", BM=4, BN=4)
     there = in_child(k, try_there, own=True, source=k.source, given=[(5, 6, 7)])
     assert there.value == try_on_ptx(k, [(5, 6, 7)]) and there.value.findings
+
+
+def test_a_counter_of_8_bits_shows_in_a_kernel_whose_tile_is_typed():
+    source = """from numba import cuda, float32, uint8
+
+@cuda.jit
+def mine(A, B, C):
+    As = cuda.shared.array((8, 8), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    row, col = cuda.blockIdx.y * 8 + ty, cuda.blockIdx.x * 8 + tx
+    acc, t = float32(0), uint8(0)
+    for rounds in range((A.shape[1] + 7) // 8):
+        As[ty, tx] = A[row, t * 8 + tx] if row < C.shape[0] and t * 8 + tx < A.shape[1] else float32(0)
+        cuda.syncthreads()
+        for k in range(8):
+            if t * 8 + k < A.shape[1] and col < C.shape[1]:
+                acc += As[ty, k] * B[t * 8 + k, col]
+        cuda.syncthreads()
+        t = uint8(t + 1)
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = acc
+"""
+    assert not check(cuda_kernel(source, like="tiled", TILE=8))
+    assert check(cuda_kernel(source.replace("uint8", "int32"), like="tiled", TILE=8))

@@ -33,7 +33,6 @@ LAST_DEEP_FOR = 20_000_000  # and where no smaller ones can be had
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
-POINTS = 3  # other sizes: each of two sizes is once the larger one
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -90,7 +89,7 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
     deep_here = cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR  # more than 256 K-tiles were tried at its own sizes
-    for other in other_sizes(k)[:POINTS] if k.own else ():
+    for other in other_sizes(k) if k.own else ():
         try:
             there = at_sizes(k, other)
             kernel = numba_internals.compiled_for(there.function, *EXAMPLE)

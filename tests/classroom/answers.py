@@ -656,7 +656,7 @@ WRONG = {
             {ROW: "row, col = cuda.grid(2)", COL: ""},
             "cuda.grid",
         ),
-        "k from -1 on": ({"acc, k = float32(0), 0": "acc, k = float32(0), -1"}, "negative index"),
+        "k from -1 on": ({"acc, k = float32(0), 0": "acc, k = float32(0), -1"}, "wrong numbers"),
         "adds to C": (
             {"acc, k = float32(0), 0": "k = 0", "acc +=": "C[row, col] +=", "        C[row, col] = acc\n": ""},
             "adds to C",
@@ -972,7 +972,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         ),
         "both turned": (
             {"Bs[ty, tx] =": "Bs[tx, ty] =", "Bs[k, tx]": "Bs[tx, k]"},
-            "B[1, 0] is stored at Bs[0, 1]",
+            "B[0, 1] is stored at Bs[1, 0]",
         ),
         "no padding": ({"PAD = 2": "PAD = 0"}, "PAD = 0"),
         "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),

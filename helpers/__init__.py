@@ -21,6 +21,7 @@ from .launch.at_import import once_imported
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 if devices.compiling():
+    once_imported("numba.cuda.cudadrv.driver", "helpers.launch.numba_internals:ask_for_no_linker")
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
 terminal.print_plainly()

@@ -562,13 +562,22 @@ def stand_in() -> None:
     let_arrays_stay_here()
 
 
+def ask_for_no_linker() -> None:
+    """Let Numba not look for NVIDIA's linker while it is imported: where it is not found, the import would fail."""
+    from numba.cuda.cudadrv import driver
+
+    if hasattr(driver, "_have_nvjitlink"):  # newer ones of numba-cuda can optimise while they link: here, never
+        driver._have_nvjitlink = lambda: True
+
+
 def let_llvm_compile() -> None:
     """Let LLVM make PTX of a kernel, with the lines of its source, for a GPU that nobody is asked about."""
     from numba.cuda import codegen, decorators, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
-    if hasattr(decorators, "_have_nvjitlink"):  # newer ones of numba-cuda can optimise while they link: here, never
+    ask_for_no_linker()
+    if hasattr(decorators, "_have_nvjitlink"):  # Numba was imported before
         decorators._have_nvjitlink = lambda: True
         replace(codegen.CUDACodeLibrary, get_lto_ptx=codegen.CUDACodeLibrary.get_asm_str)
     try:

@@ -20,6 +20,7 @@ from .launch.at_import import once_imported
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
+once_imported("numba", "helpers.devices:keep_row_stack")
 if devices.compiling():
     once_imported("numba.cuda.cudadrv.driver", "helpers.launch.numba_internals:ask_for_no_linker")
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")

@@ -139,6 +139,14 @@ def prepare_numba():
         os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
 
 
+def keep_row_stack():
+    """Let numba-cuda 0.30 load beside NumPy 2.5, which has dropped a second name of `vstack` that it asks for."""
+    import numpy as np
+
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack
+
+
 def gpu_works() -> bool:
     """Whether there is an NVIDIA GPU that builds and runs a kernel."""
     return bool(nvidia_gpus()) and cuda_problem() is None

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from helpers import devices, needs
@@ -552,3 +553,9 @@ def test_a_lock_that_an_ended_process_left_in_pyopencls_cache_goes(age, stays, t
     os.utime(lock, (time.time() - age,) * 2)
     devices.remove_stale_locks()
     assert lock.exists() == stays
+
+
+def test_numba_cuda_finds_row_stack_where_numpy_has_dropped_it(monkeypatch):
+    monkeypatch.delattr(np, "row_stack", raising=False)
+    devices.keep_row_stack()
+    assert np.row_stack is np.vstack

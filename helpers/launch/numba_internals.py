@@ -723,7 +723,8 @@ def let_ptx_machine_run() -> None:
     driver.driver.is_initialized, driver.driver.initialization_error = True, no_gpu.NO_DRIVER
     replace(type(driver.driver), get_device=lambda self, devnum=0: no_gpu.CONTEXT.device)
     replace(devices, _runtime=no_gpu.Runtime(), gpus=no_gpu.Runtime.gpus)
-    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0), is_supported_version=lambda self: True)
+    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0))
+    type(runtime.runtime).is_supported_version = lambda self: True  # numba-cuda 0.19 asks for it, and has none
     replace(dispatcher._Kernel, launch=launch, bind=lambda self: None)
     replace(
         codegen.CUDACodeLibrary,

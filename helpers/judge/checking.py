@@ -95,8 +95,10 @@ def in_stages(k: Contestant, stages: list) -> list[Finding]:
 
 def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     """The findings of an OpenCL kernel on its device; where it is right under Oclgrind at those shapes, nobody's."""
+    if not findings or k.dialect != "OpenCL" or not oclgrind_library():
+        return findings
     some, _ = small_enough(k, shapes, QUICK)
-    if not findings or k.dialect != "OpenCL" or not oclgrind_library() or not on_device(k, [some]):
+    if not on_device(k, [some]):
         return findings
     if in_child(k, examine_there, SECONDS, {}, stages=[some]).value != []:
         return findings

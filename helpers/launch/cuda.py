@@ -37,8 +37,8 @@ def cuda_kernel(
     with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
     that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
     `device`: None; CUDA has one, the current GPU, or the PTX machine where there is none.
-    Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
-    does not compile.
+    Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that is no kernel.
+    One of your own is compiled when it is checked.
     """
     asked = CUDA.resolve(step, like, device, parameters, given)
     if not asked["own"]:
@@ -84,14 +84,21 @@ CUDA = Dialect(
 class CudaKernel(Kernel):
     """A `@cuda.jit` function with the step's block and grid."""
 
-    dialect = "CUDA"
+    dialect, build_seconds = "CUDA", None
 
     def __init__(self, function: Callable, **asked: object):
         super().__init__(**asked)
         self.function = function
+        if not self.own:  # of a learner's, a check says what is wrong with it, better than the GPU's compiler
+            self.compile()
+
+    def compile(self) -> None:
+        """Compile it for the GPU, if that has not been done. Raises KernelError for what does not compile."""
+        if self.build_seconds is not None:
+            return
         start = time.perf_counter()
         try:
-            function.compile(SIGNATURE)
+            self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words
             raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
         self.build_seconds = time.perf_counter() - start
@@ -108,6 +115,7 @@ class CudaKernel(Kernel):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
         """Copy A (M, K) and B (K, N) to the GPU, beside a C full of `fill`."""
+        self.compile()
         return CudaWork(self, *operands.pair_for(A, B, self.device), fill)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:

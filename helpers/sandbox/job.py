@@ -11,7 +11,7 @@ import cloudpickle
 
 from ..launch import DIALECTS, Kernel
 from ..launch.cuda_source import came_as_text
-from ..launch.numba_internals import is_device_function, is_jitted, plain_function
+from ..launch.numba_internals import is_jitted, plain_function, told_to_jit
 from ..launch.opencl import BUILT
 
 
@@ -20,7 +20,7 @@ class Job:
     """A task for a child process: it calls task(job, **arguments) and brings back what that returns.
 
     task        a function of a module, which the child imports
-    kernel      source text, or a plain Python function
+    kernel      source text, or a `@cuda.jit` function
     like        the step that the kernel is, or is launched like
     device      part of an OpenCL device's name; None where Oclgrind or the PTX machine runs the kernel
     built       what `OpenCLKernel.binary` gives, so that nothing is compiled twice
@@ -47,20 +47,19 @@ class Job:
 
 
 def portable(k):
-    """What the child builds the kernel from: source text, or the plain Python function."""
-    plain = plain_function(k.function) if k.dialect == "CUDA" else None
-    return k.source if plain is None or came_as_text(k.function) or not k.own else plain
+    """What the child builds the kernel from: source text, or a learner's `@cuda.jit` function."""
+    return k.function if k.dialect == "CUDA" and k.own and not came_as_text(k.function) else k.source
 
 
 def text_of(k: Kernel) -> tuple | None:
     """(name, lines) of the file of the Python function that a kernel is; None where it travels as text."""
     kernel = portable(k)
-    name = None if isinstance(kernel, str) else kernel.__code__.co_filename
+    name = None if isinstance(kernel, str) else plain_function(kernel).__code__.co_filename
     return name and (name, linecache.getlines(name))
 
 
 class Pickler(cloudpickle.CloudPickler):
-    """Packs `@cuda.jit` functions that a kernel calls as plain functions: compiled, they cannot be packed.
+    """Packs `@cuda.jit` functions as plain functions and what the decorator was told: compiled, they cannot be packed.
 
     What the course itself offers to kernels, such as `load4`, goes by its name.
     """
@@ -73,15 +72,15 @@ class Pickler(cloudpickle.CloudPickler):
             if ours and getattr(sys.modules.get(module), name, None) is obj:
                 return name
         if is_jitted(obj):
-            return jit_again, (plain_function(obj) or obj.fn, is_device_function(obj))
+            return jit_again, (plain_function(obj) or obj.fn, *told_to_jit(obj))
         return super().reducer_override(obj)
 
 
-def jit_again(function, device):
+def jit_again(function, options, signatures):
     """The function under `@cuda.jit`, for the target of the process that unpacks it."""
     from numba import cuda
 
-    return cuda.jit(function, device=device)
+    return cuda.jit(signatures, **options)(function) if signatures else cuda.jit(function, **options)
 
 
 def packed(job: Job) -> bytes:

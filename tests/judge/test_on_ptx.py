@@ -2,9 +2,11 @@
 
 import pytest
 from compiled_here import NAIVE, TILES, said
+from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
 from helpers.judge.on_ptx import try_on_ptx, try_there
+from helpers.launch.on_ptx import CompiledKernel
 from helpers.sandbox import in_child
 
 
@@ -78,6 +80,39 @@ def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(group, label)
     k = cuda_kernel(NAIVE[group][label], like="naive", BM=4, BN=4)
     there = in_child(k, try_there, own=True, source=k.source, given=[(5, 6, 7)])
     assert there.value == try_on_ptx(k, [(5, 6, 7)]) and there.value.findings
+
+
+class OnGPU(CompiledKernel):
+    """Stands for a kernel of a process with a GPU: a child tries it on the PTX machine before it runs here."""
+
+    simulated = False
+
+
+@cuda.jit
+def right(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        acc = float32(0)
+        for k in range(A.shape[1]):
+            acc += A[row, k] * B[k, col]
+        C[row, col] = acc
+
+
+@pytest.mark.parametrize(
+    "jit, message",
+    [
+        (cuda.jit, None),
+        (cuda.jit(fastmath=True, max_registers=64), None),
+        (cuda.jit("void(float32[:, ::1], float32[:, ::1], float32[:, ::1])"), None),
+        (cuda.jit("void(float64[:, ::1], float64[:, ::1], float64[:, ::1])"), "the kernel's signature does not fit"),
+    ],
+    ids=["plain", "options", "a signature", "one that does not fit"],
+)
+def test_where_there_is_a_gpu_a_check_hears_of_what_jit_was_told(jit, message):
+    k = cuda_kernel(jit(right.py_func), like="naive", BM=4, BN=4)
+    k.__class__ = OnGPU
+    report = check(k, [(5, 6, 7)])
+    assert bool(report) == (message is None) and (message or "is right") in str(report)
 
 
 def test_a_counter_of_8_bits_shows_in_a_kernel_whose_tile_is_typed():

@@ -281,17 +281,21 @@ def test_what_is_placed_is_multiplied_where_it_lies_and_its_place_is_taken_again
         k.place(A, 3)
 
 
-def test_a_kernel_for_a_gpu_is_compiled_when_it_is_built():
+@pytest.mark.parametrize("own", [False, True], ids=["a step, when it is built", "a learner's, when it is launched"])
+def test_a_kernel_for_a_gpu_is_compiled_once(own, monkeypatch):
     def refuses(signature):
         raise TypeError("\nno such type\n")
 
+    monkeypatch.setattr("helpers.launch.cuda.CudaWork", lambda *given: given)
     gpu = replace(devices.cuda_device(), kind="GPU")
-    asked = dict(step="naive", parameters=dict(BM=4, BN=4), source="", device=gpu, own=True)
+    asked = dict(step="naive", parameters=dict(BM=4, BN=4), source="", device=gpu, own=own)
     with pytest.raises(KernelError, match=r"does not compile:\nno such type$"):
-        CudaKernel(SimpleNamespace(compile=refuses), **asked)
+        CudaKernel(SimpleNamespace(compile=refuses), **asked).upload(*draw(5, 6, 7))
     compiled = []
-    CudaKernel(SimpleNamespace(compile=compiled.append), **asked)
-    assert compiled == [SIGNATURE]
+    k = CudaKernel(SimpleNamespace(compile=compiled.append), **asked)
+    assert compiled == [SIGNATURE] * (not own)
+    k.upload(*draw(5, 6, 7)), k.upload(*draw(5, 6, 7))
+    assert compiled == [SIGNATURE] and k.build_seconds >= 0
 
 
 def test_a_dialect_is_found_in_any_case_and_the_others_are_named():

@@ -111,7 +111,7 @@ def right(A, B, C):
 def test_where_there_is_a_gpu_a_check_hears_of_what_jit_was_told(jit, message):
     k = cuda_kernel(jit(right.py_func), like="naive", BM=4, BN=4)
     k.__class__ = OnGPU
-    report = check(k, [(5, 6, 7)])
+    report = check(k, [(5, 6, 7), (9, 9, 9)])
     assert bool(report) == (message is None) and (message or "is right") in str(report)
 
 

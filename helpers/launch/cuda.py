@@ -36,9 +36,8 @@ def cuda_kernel(
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
     with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
     that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
-    `device`: None; CUDA has one, the current GPU, or the PTX machine where there is none.
-    Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that is no kernel.
-    One of your own is compiled when it is checked.
+    `device`: None; CUDA has one, the current GPU, or the PTX machine where there is none. Raises ValueError for a step,
+    parameter or tile that cannot run here, KernelError for a source that is no kernel; a check compiles yours.
     """
     asked = CUDA.resolve(step, like, device, parameters, given)
     if not asked["own"]:

@@ -13,7 +13,6 @@ from .errors import KernelError, no_exit, quoted
 from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
-NOT_AT_HAND = "# There is no source at hand of "  # what stands for the source begins so
 
 
 def from_ladder(name, p):
@@ -27,7 +26,7 @@ def from_function(function):
     try:
         source = textwrap.dedent(inspect.getsource(plain))
     except (OSError, TypeError):
-        source = f"{NOT_AT_HAND}{plain.__name__}, which was typed at a prompt\n"
+        source = f"# There is no source at hand of {plain.__name__}, which was typed at a prompt\n"
     return (function if plain is not function else cuda.jit(plain)), source
 
 
@@ -75,11 +74,6 @@ def at_its_line(error, name):
     source = "".join(linecache.getlines(name))
     said = refusals.meant(str(error))[0] if is_complaint(error) else f"{type(error).__name__}: {error}"
     return KernelError(quoted(source, numbers[-1] if numbers else None, said))
-
-
-def source_at_hand(k) -> bool:
-    """Whether k.source is the kernel's source. Python keeps none of what was typed at its prompt."""
-    return not k.source.startswith(NOT_AT_HAND)
 
 
 def call_builder(builder, p):

@@ -69,9 +69,14 @@ def plain_name(t: Timing) -> str:
     return "NumPy" if t.step == "numpy_matmul" else t.label
 
 
+def spell_rate(gflops: float) -> str:
+    """A rate with three digits, or as a whole number: a GPU's are tens of thousands."""
+    return f"{gflops:.3g}" if gflops < 999.5 else f"{gflops:,.0f}"
+
+
 def unsteady(t: Timing) -> str:
     """What a bar says where the repeats differ so much that its length means little; else nothing."""
-    return f", ± {50 * t.spread:.0f} %: a busy machine" if t.spread > UNSTEADY else ""
+    return f", ± {50 * t.spread:.0f} %: a busy machine" if (t.spread or 0) > UNSTEADY else ""
 
 
 @takes
@@ -86,7 +91,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     if not real and not predictions:
         raise ValueError(NO_RATE)
     colours = OURS | {"Python": PEER}
-    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{t.gflops:.3g}{unsteady(t)}") for t in real]
+    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{spell_rate(t.gflops)}{unsteady(t)}") for t in real]
     devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
     for p in predictions:
         rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
@@ -105,17 +110,19 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     ax.set_axisbelow(True)
     note = "This machine has no GPU to time CUDA on, so CUDA has no bars." if len(real) < len(timings) else ""
     ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
-    listed = [f"{t.label} {t.gflops:.3g} GFLOP/s{unsteady(t)}" for t in real]
-    listed += [f"{p.kernel.split()[0]} on {p.gpu} {p.gflops:.3g} GFLOP/s predicted, by {p.limit}" for p in predictions]
+    listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in real]
+    listed += [
+        f"{p.kernel.split()[0]} on {p.gpu} {spell_rate(p.gflops)} GFLOP/s predicted, by {p.limit}" for p in predictions
+    ]
     return Picture(figure, f"Bar chart: {'; '.join(listed)}. {note}".strip())
 
 
 @takes
 @look
-def scoreboard_chart(board: Scoreboard) -> Picture:
+def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
     """A contest at one size, fastest first: the ladder in colour, libraries in grey, the device's peak as a line.
 
-    Raises ValueError where nothing was timed.
+    `source`: "measured now", or of when a record is. Raises ValueError where nothing was timed.
     """
     timed = [i for i, t in enumerate(board.timings) if not t.simulated]
     if not timed:
@@ -124,11 +131,11 @@ def scoreboard_chart(board: Scoreboard) -> Picture:
     for i in sorted(timed, key=lambda i: board.timings[i].seconds):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
         ours = t.step in ladder.STEPS or t.own
-        words = f"{t.gflops:.3g}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
+        words = f"{spell_rate(t.gflops)}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
         if ours and j is not None:
-            words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j])}"
+            words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
         rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))
-    title = f"{board.M} x {board.N} x {board.K} on {board.device}, measured now"
+    title = f"{board.M} x {board.N} x {board.K} on {board.device}, {source}"
     figure, ax = bar_chart(rows, title)
     top, peak = max(board.timings[i].gflops for i in timed), board.peak / 1e9
     if top > 0.3 * peak:
@@ -181,7 +188,9 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     top = 1.08 * max(peak, *(rate for points in rates.values() for _, rate in points))
     ax.set(ylim=(0, top), xlabel="M = N = K", ylabel="GFLOP/s; dashed: measured peak")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    said = "; ".join(f"{name} " + ", ".join(f"{rate:.3g} at {size}" for size, rate in rates[name]) for name in fastest)
+    said = "; ".join(
+        f"{name} " + ", ".join(f"{spell_rate(rate)} at {size}" for size, rate in rates[name]) for name in fastest
+    )
     return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
 
 

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from helpers import pictures
-from helpers.clock import Limits, Scoreboard, Timing
+from helpers.clock import Limits, Scoreboard, Timing, read_results
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
 from helpers.instruments.prediction import UNITS
 from helpers.pictures import drawing
@@ -92,7 +92,7 @@ def test_predicted_bars_are_hollow_and_say_their_limit(drawn):
     assert [t.get_text() for t in drawn[0].texts] == [
         "512 x 512 x 512 on a device and \n4096 x 4096 x 4096 on A6000, predicted (hollow)"
     ]
-    assert "prefetched on A6000 2.32e+04 GFLOP/s predicted, by multiply-adds" in text
+    assert "prefetched on A6000 23,224 GFLOP/s predicted, by multiply-adds" in text
     pictures.ladder_chart([], predictions)
     assert [t.get_text() for t in drawn[1].texts] == ["4096 x 4096 x 4096 on A6000, predicted (hollow)"]
 
@@ -192,6 +192,15 @@ def test_the_scoreboard_is_sorted_and_has_a_bar_as_long_as_each_rate(drawn):
     assert text == f"{title}, in GFLOP/s: " + "; ".join(f"{name} {words}" for _, _, name, words in expected) + "."
 
 
+def test_a_recorded_board_of_a_gpu_says_when_and_its_rates_in_whole_numbers(drawn):
+    gpu = next(machine for machine in read_results() if machine.device == "NVIDIA H200")
+    text = pictures.scoreboard_chart(gpu.boards[-1], f"recorded on {gpu.date}").text
+    assert text.startswith(
+        "4096 x 4096 x 4096 on NVIDIA H200, recorded on 2026-11-26, in GFLOP/s: cuBLAS (CUDA) 51,129, "
+    )
+    assert "prefetched (CUDA) 41,643, 66% of peak, 0.81 x cuBLAS;" in text and "e+" not in text
+
+
 def test_a_far_peak_is_left_out(drawn):
     gpu = {("CUDA", "tiled"): 100.0, ("CUDA", "naive"): 50.0}
     pictures.scoreboard_chart(board(512, gpu, peak=1000, on_host=False))
@@ -220,9 +229,7 @@ def test_growth_has_a_line_through_the_rates_of_each_contestant(drawn):
     assert ticks(ax.xaxis) == [(256, "256"), (1024, "1024")] and ax.get_xscale() == "log"
     assert ax.get_ylim() == (0, pytest.approx(1.08 * 2000)) and ax.get_yscale() == "linear"
     assert drawn[0].texts[0].get_text() == "a device, measured now"
-    assert text.startswith(
-        "a device, measured now, GFLOP/s as the product grows: packed (OpenCL) 800 at 256, 1.6e+03 at"
-    )
+    assert text.startswith("a device, measured now, GFLOP/s as the product grows: packed (OpenCL) 800 at 256, 1,600 at")
 
 
 def test_the_recorded_growth_is_dotted_and_one_size_is_no_growth(drawn):

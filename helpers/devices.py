@@ -15,7 +15,6 @@ import ctypes
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
@@ -135,7 +134,7 @@ def prepare_numba():
             "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which the course does without. "
             "Unset it, and restart the kernel."
         )
-    if compiling() and importlib.util.find_spec("cuda") is None:  # an old numba-cuda asks for NVIDIA's bindings even so
+    if compiling() and not version("cuda-bindings"):  # an old numba-cuda asks for NVIDIA's bindings even so
         os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
 
 

@@ -431,6 +431,17 @@ def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before()
     assert "Unset it, and restart the kernel" in err
 
 
+def test_an_old_numba_cuda_is_told_to_do_without_nvidias_bindings_beside_another_package_of_nvidias(monkeypatch):
+    """numba-cuda 0.15 beside cuda-pathfinder, which makes a folder `cuda`, too: the import failed."""
+    asked = "NUMBA_CUDA_USE_NVIDIA_BINDING"
+    monkeypatch.setenv(asked, "is put back after the test")
+    monkeypatch.delenv(asked)
+    monkeypatch.setattr(devices, "compiling", lambda: True)
+    monkeypatch.setattr(devices, "version", lambda package: None)
+    devices.prepare_numba()
+    assert os.environ[asked] == "0"
+
+
 def test_doctor_tells_what_is_used_and_why():
     out, err = python(
         "import sys; sys.argv = ['helpers', 'doctor', '--json']; from helpers.__main__ import main; main()"

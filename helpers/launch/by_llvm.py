@@ -16,7 +16,7 @@ RENAMED = {
     "llvm.nvvm.shfl.sync.i32": "shfl_of_any_mode",
     "llvm.nvvm.vote.sync": "vote_of_any_mode",
 }
-INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*" ?\([^()\n]*\))(?! convergent)')
+INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*"\s*\([^()\n]*\))(?! convergent)')
 ADDED = """
 declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
 declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
@@ -132,10 +132,12 @@ FROM_NUMBER = {"f": "float", "d": "double"} | dict(
     zip("stijlmxy", ["i16"] * 2 + ["i32"] * 2 + ["i64"] * 4, strict=True)
 )
 STORED = {  # how a result of that type becomes what the function gives
-    "i1": "%bit = zext i1 %r to i8\n    store i8 %bit, ptr %out",
-    "half": "store half %r, ptr %out",
-    "float": "%half = fptrunc float %r to half\n    store half %half, ptr %out",
+    "i1": "%bits = zext i1 %r to i8\n    store i8 %bits, i8* %out",
+    "half": "%bits = bitcast half %r to i16\n    store i16 %bits, i16* %out",
+    "float": "%half = fptrunc float %r to half\n    %bits = bitcast half %half to i16\n    store i16 %bits, i16* %out",
 }
+OPERAND = "%{0}h = bitcast i16 %{0} to half\n    %{0}f = fpext half %{0}h to float"
+LOADED = "%{0} = load i16, i16* %{0}_at\n    " + OPERAND
 
 
 def half_code(name: str) -> tuple[str, str, str, str] | None:
@@ -143,7 +145,7 @@ def half_code(name: str) -> tuple[str, str, str, str] | None:
 
     %ah is the operand a, and %af the same as float32.
     """
-    named = re.match(r"_ZL\d+_*h(\w+?)6__half", name)
+    named = re.match(r"(?:_ZL\d+_*|__numba_wrapper_)h(\w+?)(?:6__half|$)", name)
     does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
     if does in HALF_FLOAT:
         return "ab", f"{HALF_FLOAT[does]} float %af, %bf", "float", ""
@@ -164,21 +166,22 @@ def half_code(name: str) -> tuple[str, str, str, str] | None:
 def half_function(name: str) -> str:
     """LLVM's text of one of numba-cuda's functions for float16; empty for one that is not among those above.
 
-    Each gets pointers, first to its result, and returns 0.
+    Each gets pointers, first to its result, and returns 0. `__numba_wrapper_...`, of the built-in target, gets numbers.
     """
-    load = "%{0}h = load half, ptr %{0}\n    %{0}f = fpext half %{0}h to float"
-    takes, declared = "ptr %out, ptr %a", ""
+    takes, declared = "float* %out, i16* %a_at", ""
     if code := half_code(name):
         operands, made, kind, declared = code
-        takes = ", ".join(["ptr %out", *(f"ptr %{one}" for one in operands)])
-        lines = [*map(load.format, operands), f"%r = {made}", STORED[kind]]
-    elif number := re.fullmatch(r"_ZN6__halfC1E([fdstijlmxy])_nbst", name):
+        kind_out = "i8" if kind == "i1" else "i16"
+        by_value = name.startswith("__numba_wrapper_")
+        takes = ", ".join([f"{kind_out}* %out", *(f"i16 %{a}" if by_value else f"i16* %{a}_at" for a in operands)])
+        lines = [*map((OPERAND if by_value else LOADED).format, operands), f"%r = {made}", STORED[kind]]
+    elif number := re.match(r"_ZN6__halfC1E([fdstijlmxy])_", name):
         kind = FROM_NUMBER[number[1]]
         how = "fptrunc" if number[1] in "fd" else "uitofp" if number[1] in "tjmy" else "sitofp"
-        takes = "ptr %out, ptr %self, ptr %a"
-        lines = [f"%n = load {kind}, ptr %a", f"%h = {how} {kind} %n to half", "store half %h, ptr %self"]
+        takes = f"i32* %ignored, i16* %out, {kind}* %a"
+        lines = [f"%n = load {kind}, {kind}* %a", f"%r = {how} {kind} %n to half", STORED["half"]]
     elif name.startswith("_ZL12__half2float"):
-        lines = [load.format("a"), "store float %af, ptr %out"]
+        lines = [LOADED.format("a"), "store float %af, float* %out"]
     else:
         return ""
     body = "\n    ".join(lines)
@@ -238,7 +241,7 @@ def as_llvm_takes_it(text: str) -> str:
     On all of that, with debug=True, LLVM's back end may end the process. PTX that stands in the text stays with the
     threads that reach it: of `activemask` in both branches, LLVM would make one for all threads.
     """
-    text = INLINE_PTX.sub(r"\1 convergent", text)
+    text = INLINE_PTX.sub(r"\1 convergent nomerge", text)
     text = text.replace("emissionKind: FullDebug", "emissionKind: DebugDirectivesOnly")
     for name, llvms in RENAMED.items():
         text = text.replace(f'@"{name}"', f'@"{llvms}"')

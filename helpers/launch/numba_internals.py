@@ -259,7 +259,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
     return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
 
 
-HALF = re.compile(r'@"?(_Z\w*_nbst)\b')  # functions for float16, in LLVM's text
+HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
 RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
 
 
@@ -595,6 +595,8 @@ def let_llvm_compile() -> None:
     except ImportError:  # the target that is built in
         asked = nvvm
     replace(asked, get_supported_ccs=lambda: no_gpu.CAPABILITIES)
+    config = dispatcher.config
+    replace(config, CUDA_DEFAULT_PTX_CC=max(config.CUDA_DEFAULT_PTX_CC, no_gpu.CAPABILITIES[0]))
     begin = dispatcher.CUDADispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):

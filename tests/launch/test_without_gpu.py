@@ -54,6 +54,12 @@ def test_llvm_makes_the_ptx_with_the_lines_of_the_source():
     assert ".target sm_80" in text, "dispatcher.get_current_device no longer says what is compiled for"
 
 
+def test_ptx_is_made_where_no_gpu_is_named():
+    """Numba's own target asks for one that NVIDIA's compiler knows no more."""
+    text, _ = cuda.compile_ptx(twice.py_func, (float32,), device=True)
+    assert "LLVM NVPTX" in text
+
+
 def test_each_access_to_an_array_is_kept_at_the_level_that_is_watched():
     def twice_the_same(a, out):
         out[0] = a[0]
@@ -428,6 +434,18 @@ def test_functions_of_half_numbers_are_numpys(name):
     out = np.zeros_like(x)
     of_a_half[1, 32](x, out)
     assert np.allclose(out, numpys(x), rtol=2e-3), "numba-cuda's function has another name"
+
+
+@pytest.mark.parametrize("name", ["_ZdvRK6__halfS1__nbst", "_ZdvRK6__halfS1__1", "__numba_wrapper_hdiv"])
+def test_a_function_of_half_numbers_is_known_by_its_names_in_older_numbas(name):
+    text = by_llvm.half_function(name)
+    assert "fdiv float" in text and hooks.HALF.findall(text.replace("define linkonce_odr", "declare")) == [name]
+    assert " ptr" not in text, "the LLVM of Numba 0.61 reads typed pointers only"
+
+
+def test_inline_ptx_stays_with_its_threads_as_older_llvmlite_writes_it():
+    text = by_llvm.as_llvm_takes_it('  %".71" = call i32 asm sideeffect "activemask.b32 $0;", "=r"\n()\n')
+    assert text.endswith("() convergent nomerge\n")
 
 
 def test_a_product_and_a_sum_of_half_numbers_are_rounded_once():

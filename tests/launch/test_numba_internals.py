@@ -123,6 +123,35 @@ def test_a_numba_without_a_hook_ends_the_import_in_words(owner, name):
     assert f"{owner}.{name}, which the course needs" in done.stdout, done.stderr
 
 
+OLDER = """
+import helpers
+from cuda.bindings._internal import nvjitlink
+from helpers.launch.at_import import once_imported
+
+def not_found(name):
+    raise OSError(f"libnvJitLink.so.12, which has {name}: no such file")
+
+def as_older():
+    from numba.cuda import decorators
+    from numba.cuda.cudadrv import runtime
+    decorators._have_nvjitlink()
+    del type(runtime.runtime).is_supported_version
+
+nvjitlink._inspect_function_pointer = not_found
+once_imported("numba.cuda.decorators", "__main__:as_older")
+from numba import cuda
+print(cuda.is_supported_version())
+"""
+
+
+@pytest.mark.skipif(not devices.compiling(), reason="on a GPU nothing of Numba is replaced")
+@pytest.mark.skipif(not devices.version("cuda-bindings"), reason="NVIDIA's bindings are not installed")
+def test_numba_is_imported_where_it_finds_no_linker_and_lacks_what_it_can_do_without():
+    """As numba-cuda 0.19 was on Colab: both ended the import."""
+    done = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_no_other_file_reaches_inside_numba():
     """Names that begin with an underscore, and modules that Numba does not document."""
     inside = ("numba.cuda.simulator", "cudadecl", "FakeCUDA", "_get_kernel_context", "dispatcher.get_current")

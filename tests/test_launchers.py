@@ -1,8 +1,8 @@
 """A notebook opened alone on Colab installs the course, and leaves Colab's own packages as they are.
 
 The first test has no Colab, so it makes the next best thing: a fresh environment with the packages that
-Colab ships, at versions as old as Colab's are, and one notebook alone in a folder. The address that the
-notebook installs from is led to a local git repository with this checkout's files.
+Colab ships, at Colab's versions, and one notebook alone in a folder. The address that the notebook installs
+from is led to a local git repository with this checkout's files.
 """
 
 import json
@@ -23,17 +23,24 @@ from nbclient import NotebookClient
 
 from helpers import devices
 
-# Older than constraints.txt, inside pyproject.toml's bounds; they run together on Python 3.11 to 3.13.
+# From https://github.com/googlecolab/backend-info of August 2026: pip-freeze.txt, for a runtime with no GPU, which has
+# no numba-cuda, and pip-freeze.gpu.txt. Python is 3.13 there; these run together on 3.11, too.
 COLAB_SHIPS = {
     "numpy": "2.1.3",
     "numba": "0.61.2",
-    "numba-cuda": "0.19.1",
-    "cuda-bindings": "12.9.4",
-    "cuda-core": "0.3.2",
     "matplotlib": "3.10.0",
+    "pillow": "11.3.0",
     "ipython": "7.34.0",
     "ipykernel": "6.17.1",
+    "pygments": "2.21.0",
+    "psutil": "5.9.5",
+    "tqdm": "4.67.3",
+    "cloudpickle": "3.1.2",
+    "platformdirs": "4.11.3",
+    "filelock": "3.32.3",
+    "threadpoolctl": "3.6.0",
 }
+FOR_A_GPU = {"numba-cuda": "0.22.2", "cuda-bindings": "12.9.7", "cuda-core": "0.3.2", "cuda-pathfinder": "1.6.0"}
 
 ADDRESS = "https://github.com/somebody/course"  # the course has none yet
 
@@ -62,12 +69,12 @@ def git_repository(folder):
     return folder
 
 
-def colab_like(tmp_path, monkeypatch):
+def colab_like(ships, tmp_path, monkeypatch):
     """A fresh environment, a kernel named colab in it, and that kernel's surroundings; returns the folder."""
     venv = tmp_path / "colab"
     monkeypatch.setenv("UV_SYSTEM_CERTS", "true")  # as tools/install.py has it
     monkeypatch.setenv("PIP_NO_COMPILE", "1")  # most of what is installed is never imported
-    pinned = [f"{name}=={version}" for name, version in COLAB_SHIPS.items()]
+    pinned = [f"{name}=={version}" for name, version in ships.items()]
     uv = [sys.executable, "-m", "uv"]  # quick; the notebook itself installs with pip, as on Colab
     subprocess.run([*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)], check=True)
     subprocess.run([*uv, "pip", "install", "-q", "--python", python(venv), *pinned], check=True)
@@ -103,9 +110,10 @@ def colab_like(tmp_path, monkeypatch):
 
 @pytest.mark.bulk
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; the notebook installs through it")
-def test_a_notebook_alone_on_colab(tmp_path, monkeypatch):
+@pytest.mark.parametrize("ships", [COLAB_SHIPS, COLAB_SHIPS | FOR_A_GPU], ids=["no GPU", "GPU"])
+def test_a_notebook_alone_on_colab(ships, tmp_path, monkeypatch):
     path = [p for p in notebooks.notebook_paths() if p.name[:2] <= "02"][-1]  # the first with kernels, when written
-    venv = colab_like(tmp_path, monkeypatch)
+    venv = colab_like(ships, tmp_path, monkeypatch)
     before = versions(venv)
     assert "matmul-ladder" not in before
 

@@ -587,7 +587,7 @@ def let_llvm_compile() -> None:
     ask_for_no_linker()
     if hasattr(decorators, "_have_nvjitlink"):  # Numba was imported before
         decorators._have_nvjitlink = lambda: True
-        replace(codegen.CUDACodeLibrary, get_lto_ptx=codegen.CUDACodeLibrary.get_asm_str)
+        codegen.CUDACodeLibrary.get_lto_ptx = codegen.CUDACodeLibrary.get_asm_str
     try:
         from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 

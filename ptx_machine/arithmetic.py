@@ -1,7 +1,8 @@
 """What the arithmetic instructions of PTX do, on NumPy arrays: one element a thread.
 
-`operation(instruction)` gives for `add.s64` and its like a function of arrays of the instruction's type. What PTX
-leaves open, such as a whole number divided by zero, is as NumPy has it. Source: NVIDIA's PTX ISA, "Instruction Set".
+`operation(instruction)` gives for `add.s64` and its like a function of arrays of the instruction's type. Source:
+NVIDIA's PTX ISA, "Instruction Set". What that leaves open, and the few things that it has otherwise, are as an H200
+gave them: `tests/test_as_an_h200.py`.
 """
 
 import operator
@@ -9,9 +10,9 @@ import operator
 import numpy as np
 
 from .conversions import clipped, conversion
-from .formats import SMALL, canonical, exact, rounded
+from .formats import SMALL, canonical, canonical32, exact, rounded
 from .reader import PTXError
-from .rounding import directed, directed64, fused32, fused64, to_odd, two_sum
+from .rounding import TINY, directed, directed64, fused32, fused64, to_odd, two_sum
 
 TYPES = {
     f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
@@ -64,9 +65,16 @@ def high(a, b):
 
 
 def quotient(a, b):
-    """a / b without its fraction; NumPy rounds down instead."""
+    """a / b without its fraction, where NumPy rounds down; by zero, all bits are 1."""
     down = a // b
-    return down + ((down * b != a) & (down < 0)).astype(a.dtype) if a.dtype.kind == "i" else down
+    if a.dtype.kind == "i":
+        down = down + ((down * b != a) & (down < 0)).astype(a.dtype)
+    return by_zero(down, b)
+
+
+def by_zero(result, b):
+    """The same, with all bits 1 where something was divided by zero."""
+    return result if np.count_nonzero(b) == np.size(b) else np.where(b == 0, ~result.dtype.type(0), result)
 
 
 def shift(function):
@@ -74,9 +82,14 @@ def shift(function):
     return lambda a, count: function(a, np.minimum(count, 8 * a.dtype.itemsize).astype(a.dtype))
 
 
+def places_of(count, a):
+    """`at` and `many` of `bfi` and `bfe`: of 32 bits their last 8 count; of 64 bits all, whatever the manual says."""
+    return count & 255 if a.dtype.itemsize == 4 else np.minimum(count, 255)
+
+
 def insert_bits(a, b, at, many):
     """b with its bits from `at` on, `many` of them, replaced by the lowest of a; those past the end are left out."""
-    bits, at, many = 8 * a.dtype.itemsize, np.minimum(at & 255, 64), np.minimum(many & 255, 64)
+    bits, at, many = 8 * a.dtype.itemsize, *(np.minimum(places_of(value, a), 64) for value in (at, many))
     shifted = shift(operator.lshift)
     none = a.dtype.type(0)
     mask = shifted(np.where(many >= bits, ~none, shifted(none + a.dtype.type(1), many) - a.dtype.type(1)), at)
@@ -92,7 +105,7 @@ def mask_of_bits(at, many):
 
 def take_bits(a, at, many):
     """The `many` bits of a from `at` on; where a is signed, with the last of them, or a's own, before them."""
-    bits, at, many = 8 * a.dtype.itemsize, at & 255, many & 255
+    bits, at, many = 8 * a.dtype.itemsize, places_of(at, a), places_of(many, a)
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     mask = np.where(many >= bits, ~unsigned.type(0), shift(operator.lshift)(np.ones_like(a, unsigned), many) - 1)
     taken = (shift(operator.rshift)(a.view(unsigned), at) & mask).astype(unsigned)
@@ -154,9 +167,14 @@ def extended(a, many):
 
 
 def nth_bit(mask, base, offset):
-    """`fns`: the place of the n-th bit that is 1 of a mask, from a place on, upwards or downwards; ~0 for none."""
+    """`fns`: the place of the n-th bit that is 1 of a mask, from a place on, upwards or downwards; ~0 for none.
+
+    The lowest offset that there is gives 0.
+    """
 
     def one(mask, base, offset):
+        if offset == -(1 << 31):
+            return 0
         step, left = (-1 if offset < 0 else 1), abs(offset) if offset else 1
         places = range(base, 32 if step > 0 else -1, step) if offset else [base]
         for place in places if base < 32 else ():
@@ -255,15 +273,22 @@ def not_below_zero(function):
     return result
 
 
-def flushed(function):
-    """The same with numbers of float32 below the smallest normal one taken and given as 0: `.ftz`."""
+def flush(a):
+    """float32 with those below the smallest normal one as 0."""
+    small = np.abs(a) < TINY
+    return np.where(small, np.copysign(np.float32(0), a), a) if np.count_nonzero(small) else a
 
-    def flush(a):
-        return np.where(np.abs(a) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), a), a)
+
+def flushed(function, takes=True):
+    """The same with numbers of float32 below the smallest normal one given, and unless `takes` is false taken, as 0."""
 
     def result(*values):
-        given = function(*(flush(value) if value.dtype == np.float32 else value for value in values))
-        return flush(given) if given.dtype == np.float32 else given
+        if takes:
+            values = [flush(value) if value.dtype == np.float32 else value for value in values]
+        given = function(*values)
+        if given.dtype != np.float32 or np.count_nonzero(np.abs(given) >= TINY) == np.size(given):
+            return given
+        return flush(canonical32(given))
 
     return result
 
@@ -316,7 +341,7 @@ WHOLE = ANY | {
     "mad.hi": lambda a, b, c: high(a, b) + c,
     "mad.wide": lambda a, b, c: wide(a) * wide(b) + c,
     "div": quotient,
-    "rem": lambda a, b: a - quotient(a, b) * b,
+    "rem": lambda a, b: by_zero(np.fmod(a, b), b),
     "shl": shift(operator.lshift),
     "shr": shift(operator.rshift),
     "bfi": insert_bits,
@@ -365,23 +390,48 @@ FLOAT = {  # of all floats, on arrays of their type; of 16 bits on float64, roun
 FLOAT |= {f"{short}.rn": FLOAT[short] for short in ("add", "sub", "mul")}
 FLOAT |= {f"{short}.NaN": or_nothing(FLOAT[short]) for short in ("min", "max")}
 FLOAT |= {f"{short}.xorsign.abs": xor_sign(FLOAT[short]) for short in ("min", "max", "min.NaN", "max.NaN")}
+
+
+def turns(a):
+    """Angles less whole turns, as `sin.approx` and `cos.approx` take them: how many there are is cut to float32."""
+    many = np.asarray(a * float(np.float32(0.5 / np.pi)))
+    many = (many.view(np.int64) & ~0x1FFFFFFF).view(np.float64)
+    return np.copysign(many - np.trunc(many), many) * (2 * np.pi)
+
+
+def upper_words(function):
+    """The same of float64 cut to their upper words, with such a result and `.ftz`: `rcp` and `rsqrt.approx.ftz.f64`."""
+
+    def cut(a):
+        words = np.ascontiguousarray(a).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
+        return np.where(words << np.uint64(1) < 1 << 53, words & np.uint64(1 << 63), words).view(np.float64)
+
+    return lambda a: cut(function(cut(a)))
+
+
+QUIET = {  # of float64, by arithmetic: what is no number keeps its sign, and becomes a quiet one
+    "abs": lambda a: np.abs(a) * 1.0,
+    "neg": lambda a: -0.0 - a,
+}
 APPROXIMATE = {  # on float64; a GPU gives some last bits otherwise
     "ex2": np.exp2,
     "lg2": np.log2,
     "rcp": np.reciprocal,
     "rsqrt": lambda a: 1 / np.sqrt(a),
     "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
+    "sin": lambda a: np.sin(turns(a)),
+    "cos": lambda a: np.cos(turns(a)),
     "tanh": np.tanh,
     "div": operator.truediv,
 }
 FLOAT |= {
-    f"{short}.{how}": lambda *values, do=do: do(*(value.astype(np.float64) for value in values)).astype(values[0].dtype)
+    f"{short}.approx": lambda *values, do=do: do(*[value.astype(np.float64) for value in values]).astype(np.float32)
     for short, do in APPROXIMATE.items()
-    for how in ("approx", "approx.ftz")
 }
 FLOAT["div.full"] = FLOAT["div.approx"]
+FLOAT["div.approx"] = lambda a, b: np.where(np.abs(b) > 2.0**126, a * np.copysign(b.dtype.type(0), b), a / b)
+FLOAT |= {f"{short}.approx.ftz": upper_words(APPROXIMATE[short]) for short in ("rcp", "rsqrt")}  # of float64 alone
+FLOAT["ex2.approx.ftz"] = FLOAT["ex2.approx"]  # of bfloat16
 OF_HALVES = ("abs", "neg", "add", "sub", "mul", "min", "max", "ex2.approx", "ex2.approx.ftz", "tanh.approx")
 PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert}
 TESTS = {
@@ -389,7 +439,7 @@ TESTS = {
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),
     "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
+    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).tiny) | (a == 0)),
     "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
 }
 PERMUTED = {  # modes of `prmt`: which four of the eight bytes, by the last two bits of the third operand
@@ -409,6 +459,7 @@ BY_PARTS = {  # of two registers as two or four whole numbers each
     "vmax": np.maximum,
 }
 ONE = {"abs", "neg", "not", "cnot", "popc", "clz", "brev", "bfind", *APPROXIMATE} - {"div"}
+SETTLED = {"abs", "neg", "div", *APPROXIMATE}  # sums and products are not: each would take a quarter longer
 THREE = ("mad", "mad24", "fma", "sad")
 
 
@@ -420,6 +471,26 @@ def unknown(instruction):
 def small(function, kind):
     """A function of float64 arrays, on numbers of that type of 16 bits, or on pairs of them."""
     return lambda *values: rounded(function(*(exact(value, kind) for value in np.broadcast_arrays(*values))), kind)
+
+
+def cut_small(function, kind):
+    """The same of approximations: in float32, then cut to zero; beyond the range of float16 infinity."""
+
+    def result(a):
+        found = function(exact(a, kind).astype(np.float32)).astype(np.float64)
+        return rounded(np.where(found >= 65536, np.inf, found) if kind.startswith("f16") else found, kind, "rz")
+
+    return result
+
+
+def settled(function):
+    """The same with the one pattern of bits that float32 arithmetic of a GPU gives for what is no number."""
+
+    def result(*values):
+        found = function(*values)
+        return canonical32(found) if np.count_nonzero(found != found) else found
+
+    return result
 
 
 def flushed_halves(function):
@@ -492,11 +563,11 @@ def operation(instruction):
     name, kind = instruction.name, instruction.name[-1]
     function, of, to = None, None, kind
     ways = set()
-    if kind == "f64" and name[0] not in ("cvt", "set") and {"ftz", "sat"} & {*name} and "approx" not in name:
+    if kind == "f64" and name[0] not in ("cvt", "set") and {"ftz", "sat", "NaN"} & {*name} and "approx" not in name:
         raise unknown(instruction)
     if kind in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") or name[0] == "cvt":
         ways = {"ftz", "sat", "relu"} & set(name) if name[0] != "cvt" else {"ftz"} & set(name)
-        if "approx" in name:
+        if "approx" in name and (kind != "f32" or name[0] == "tanh"):
             ways -= {"ftz"}
         name = tuple(word for word in name if word not in ways)
     short = ".".join(name[:-1])
@@ -563,7 +634,7 @@ def operation(instruction):
             function = saturated(function)
         if function and "relu" in ways:
             function = not_below_zero(function)
-        function, ways = function and small(function, kind), set()
+        function, ways = function and (cut_small if "approx" in name else small)(function, kind), set()
     elif kind in ("f32", "f64") and len(name) == 3 and name[1] in ("rz", "rm", "rp"):
         function = (directed if kind == "f32" else directed64)(name[0], name[1])
         of = (kind,) * (3 if name[0] in THREE else 1 if name[0] in ONE else 2)
@@ -571,6 +642,8 @@ def operation(instruction):
         function, of = (fused32 if kind == "f32" else fused64), (kind,) * 3
     elif kind in TYPES:
         function = (PREDICATE if kind == "pred" else FLOAT if kind in ("f32", "f64") else WHOLE).get(short)
+        if kind == "f64":
+            function = QUIET.get(short, function)
         if "sat" in name and kind != "s32":
             function = None
         of = (kind,) * (3 if name[0] in THREE else 1 if name[0] in ONE else 2)
@@ -594,7 +667,9 @@ def operation(instruction):
         elif short in ("popc", "clz", "bfind", "bfind.shiftamt"):
             to = "u32"
     if function and "ftz" in ways:
-        function = flushed(function)
+        function = flushed(function, takes=name[0] != "ex2")  # of them it makes 1 anyway
+    elif function and kind == "f32" == to and name[0] in SETTLED:
+        function = settled(function)
     if function and "sat" in ways:
         function = saturated(function)
     if function and "relu" in ways:

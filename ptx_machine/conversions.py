@@ -5,7 +5,7 @@ Source: NVIDIA's PTX ISA, "cvt" and "cvt.pack".
 
 import numpy as np
 
-from .formats import FP8, WAYS, exact, rounded, to_fp8
+from .formats import FP8, WAYS, canonical32, exact, rounded, to_fp8
 from .rounding import to_odd, two_sum
 
 WHOLE_WAYS = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
@@ -13,6 +13,12 @@ FLOATS = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.flo
 WHOLE = {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in (("b", "u"), ("u", "u"), ("s", "i"))
          for bits in (8, 16, 32, 64)}  # fmt: skip
 PAIRS = {"f16x2": "f16", "bf16x2": "bf16"}
+WIDENED = {  # what is no number: as it is, as float32 arithmetic gives it, or a quiet one
+    ("f32", "f32"): lambda a: a,
+    ("f32", "bf16"): lambda a: (a.astype(np.uint32) << np.uint32(16)).view(np.float32),
+    ("f32", "f16"): lambda a: canonical32(exact(a, "f16")),
+    ("f64", "f16"): lambda a: exact(a, "f16") * 1.0,
+}
 LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "tf32": 3.4011621342146535e38}
 
 
@@ -38,20 +44,28 @@ def conversion(name):
         takes = ("f32", "f32")
         function = lambda a, b: finished(pair(a, b), to, way, words)  # noqa: E731
     elif to == "tf32" and of == "f32" and way in ("rna", "rn", "rz"):
-        gives, function = "b32", lambda a: finished(a, to, way, words)
+        gives, function = "b32", lambda a: to_tf32(a, way, words)
     elif to in FLOATS and of in FLOATS:
         widens = np.dtype(FLOATS[to]).itemsize >= np.dtype(FLOATS[of]).itemsize and of != to
         if way in WHOLE_WAYS and to == of:
             function = lambda a: finished(WHOLE_WAYS[way](exact(a, of)), to, "rn", words)  # noqa: E731
         elif way in WAYS or (not way and (widens or to == of)):
             function = lambda a: finished(exact(a, of), to, way or "rn", words)  # noqa: E731
+        if not how:
+            function = WIDENED.get((to, of), function)
     elif of in FLOATS and to in WHOLE and way in WHOLE_WAYS and words <= {"sat"}:
         function = lambda a: to_whole(WHOLE_WAYS[way](exact(a, of)), WHOLE[to], of)  # noqa: E731
     elif to in FLOATS and of in WHOLE and way in WAYS and words <= {"sat"}:
         function = lambda a: finished(from_whole(a, to, way), to, way, words)  # noqa: E731
-    elif to in WHOLE and of in WHOLE and not way and words <= {"sat"}:
+    elif to in WHOLE and of in WHOLE and not way and words <= {"sat"} and not (words and holds(WHOLE[to], WHOLE[of])):
         function = clipped(WHOLE[to]) if words else lambda a: a.astype(WHOLE[to])
     return function, takes, gives
+
+
+def holds(target, of):
+    """Whether a type of whole numbers holds all numbers of another: `cvt.sat` is refused then, as by ptxas."""
+    target, of = np.iinfo(target), np.iinfo(of)
+    return target.min <= of.min and of.max <= target.max
 
 
 def pair(a, b):
@@ -70,6 +84,15 @@ def finished(values, kind, way, words):
         most = LARGEST[PAIRS.get(kind, kind)]
         values = np.where(np.abs(values) > most, np.copysign(most, values), values)
     return rounded(values, kind, way)
+
+
+def to_tf32(a, way, words):
+    """float32 as TF32. What is no number keeps its upper bits where ties go away from zero, one less to be finite."""
+    values = finished(a, "tf32", way, words)
+    if way != "rna":
+        return values
+    kept, less = np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000), 0x2000 if "satfinite" in words else 0
+    return np.where(np.isnan(a), kept - np.uint32(less), values)
 
 
 def from_whole(a, kind, way):
@@ -94,7 +117,7 @@ def to_whole(a, target, of):
     limits = np.iinfo(target)
     inside = (a >= float(limits.min)) & (a < float(limits.max) + (limits.bits < 64))
     result = np.where(inside, a, 0).astype(target)
-    outside = np.where(a > 0, limits.max, limits.min).astype(target)
+    outside = np.where(a > 0, target.type(limits.max), target.type(limits.min))
     nothing = 1 << limits.bits - 1 if of == "f64" or limits.bits == 64 else 0
     nothing = np.array(nothing, f"u{target.itemsize}").view(target)
     return np.where(inside, result, np.where(np.isnan(a), nothing, outside))

@@ -60,7 +60,7 @@ def rounded(values, kind, way="rn"):
         bits = bits + np.where(away, half * np.uint32(2) - np.uint32(1), np.uint32(0))
     bits = bits >> cut
     if kind == "tf32":
-        return np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits << cut)
+        return np.where(np.isnan(values), np.uint32(0x7FFFE000), bits << cut)
     bits = np.where(np.isnan(values), NO_HALF, bits).astype(np.uint16)
     return bits if kind == "bf16" else np.ascontiguousarray(bits).view(np.uint32)[..., 0]
 
@@ -104,6 +104,12 @@ def to_fp8(values, kind, relu=False):
     if relu:
         code = np.where(values < 0, 0, np.where((values == 0) & np.signbit(values), 0, code))
     return np.ascontiguousarray(code.astype(np.uint8)).view(np.uint16)[..., 0]
+
+
+def canonical32(values):
+    """Numbers as float32; what is no number as the bits that a GPU gives."""
+    values = np.asarray(values).astype(np.float32)
+    return np.where(np.isnan(values), canonical("f32"), values)
 
 
 def canonical(kind):

@@ -175,7 +175,7 @@ PAIRS = {  # of two
     "fmod": np.fmod, "hypot": np.hypot, "pow": lambda a, b: np.power(a, b),
     "remainder": one_by_one(math.remainder),
 }  # fmt: skip
-FAST = ("cos", "exp", "exp10", "log10", "log2", "log", "sin", "tan")  # __nv_fast_cosf and so on
+FAST = ("exp", "exp10", "log10", "log2", "log", "tan")  # __nv_fast_cosf and so on
 WITH_WHOLE = {  # of a float and an int, in this order
     "ldexp": np.ldexp, "scalbn": np.ldexp, "powi": lambda a, n: np.power(a, n.astype(np.float64)),
 }  # fmt: skip
@@ -200,7 +200,8 @@ INSTRUCTIONS = {  # {name: (instruction, its types)}
     "umin": "min.u32", "umax": "max.u32", "llmin": "min.s64", "llmax": "max.s64", "ullmin": "min.u64",
     "ullmax": "max.u64", "fma": "fma.rn.f64", "fmaf": "fma.rn.f32", "fmin": "min.f64", "fminf": "min.f32",
     "fmax": "max.f64", "fmaxf": "max.f32", "saturatef": "cvt.sat.f32.f32", "float2half_rn": "cvt.rn.f16.f32",
-    "half2float": "cvt.f32.f16", "fast_fdividef": "div.approx.f32", "frsqrt_rn": "rsqrt.approx.f32",
+    "half2float": "cvt.f32.f16", "fast_fdividef": "div.approx.f32", "fast_sinf": "sin.approx.f32",
+    "fast_cosf": "cos.approx.f32", "frsqrt_rn": "rsqrt.approx.f32",
     "llrint": "cvt.rni.s64.f64", "llrintf": "cvt.rni.s64.f32", "int2double_rn": "cvt.rn.f64.s32",
     "uint2double_rn": "cvt.rn.f64.u32",
 }  # fmt: skip

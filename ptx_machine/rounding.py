@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .formats import WAYS, rounded
+from .formats import WAYS, canonical32, rounded
 
 TINY = np.finfo(np.float32).tiny  # the least that is normal
 
@@ -26,9 +26,9 @@ def fused32(a, b, c):
     s = product + c
     bits = s.view(np.int64)
     if np.count_nonzero(bits & 0xFFFFFFF) < s.size:
-        small = (np.abs(s) < TINY) & (s != 0)
+        small = ~(np.abs(s) >= TINY) & (s != 0)  # or no number
         if np.count_nonzero((bits & 0x1FFFFFFF == 0x10000000) | small):
-            s = to_odd(*two_sum(product, c))
+            return canonical32(to_odd(*two_sum(product, c)))
     return s.astype(np.float32)
 
 
@@ -60,7 +60,7 @@ def directed(short, way):
 
     def function(*values):
         result, rest = exactly(*(np.asarray(value, np.float64) for value in values))
-        near = rounded(to_odd(result, np.broadcast_to(rest, result.shape)), "f32", way)
+        near = canonical32(rounded(to_odd(result, np.broadcast_to(rest, result.shape)), "f32", way))
         return with_zero(short, way, near, [np.asarray(value, np.float32) for value in values])
 
     return function if exactly and way in WAYS else None
@@ -94,6 +94,9 @@ def directed64(short, way):
     def function(*values):
         values = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
         near = np.array(NEAREST[short](*values), ndmin=1)
+        if short == "fma":  # a product beyond the range is no infinity before c is added
+            a, b, c = values
+            near = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, near)
         flat = [value.reshape(-1) for value in map(np.atleast_1d, values)]
         known = np.logical_and.reduce([np.isfinite(value) for value in flat])
         if short in ("div", "rcp"):

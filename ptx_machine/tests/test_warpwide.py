@@ -1,5 +1,8 @@
 """What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are written out here."""
 
+import math
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,8 +11,8 @@ import ptx_machine
 from ptx_machine import PTXError
 
 LANES = range(32)
-KERNEL = """.version 8.0
-.target sm_80
+KERNEL = """.version 8.6
+.target sm_90
 .address_size 64
 .visible .entry together(.param .u64 input, .param .u64 output)
 {{
@@ -296,13 +299,38 @@ def test_matrix_products(kind, depth, sums):
     assert np.array_equal(got, a @ b + c)  # exact in every type
 
 
-def test_a_matrix_product_is_rounded_once_and_tf32_cut():
+def cut(row, column, c):
+    """c and the products of two rows of numbers, each cut 25 places below the largest power of two, added, and cut."""
+    exponent = lambda value: math.frexp(value)[1] - 1  # noqa: E731
+    pairs = [(x, y) for x, y in zip(row.tolist(), column.tolist(), strict=True) if x and y]
+    place = max([exponent(x) + exponent(y) for x, y in pairs] + [exponent(c)] * (c != 0)) - 25
+    total = sum(math.trunc(Fraction(term) / Fraction(2) ** place) for term in [*(x * y for x, y in pairs), c])
+    lost = max(0, abs(total).bit_length() - 24)
+    return math.copysign(abs(total) >> lost << lost, total) * 2.0**place
+
+
+def test_a_matrix_product_is_cut_and_so_is_tf32():
     rng = np.random.default_rng(5)
     a, b, c = (rng.standard_normal(size).astype(np.float16).astype(np.float64) for size in ((16, 16), (16, 8), (16, 8)))
-    assert np.array_equal(product("f16", 16, "f32", a, b, c), (a @ b + c).astype(np.float32))
+    a[:3], a[3, :8], c[0] = 0, 0, 0
+    assert product("f16", 16, "f32", a, b, c).tolist() == [
+        [cut(row, column, number) if row.any() else number for column, number in zip(b.T, numbers, strict=True)]
+        for row, numbers in zip(a, c.tolist(), strict=True)
+    ]
     a, b = (rng.standard_normal(size).astype(np.float32) for size in ((16, 8), (8, 8)))
     short = [(side.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for side in (a, b)]
-    assert np.array_equal(product("tf32", 8, "f32", a, b, c), (short[0] @ short[1] + c).astype(np.float32))
+    assert product("tf32", 8, "f32", a, b, c).tolist() == [
+        [cut(row, column, number) for column, number in zip(short[1].T, numbers, strict=True)]
+        for row, numbers in zip(short[0], c.tolist(), strict=True)
+    ]
+
+
+def test_what_is_no_number_in_a_matrix_product_stays_so():
+    a, b, c = np.ones((16, 16)), np.ones((16, 8)), np.zeros((16, 8))
+    a[0, 0], a[1, 1], b[1, 1] = np.inf, np.nan, -np.inf
+    got = product("f16", 16, "f32", a, b, c)
+    assert got[0, 0] == np.inf and np.isnan(got[0, 1]) and got[2, 1] == -np.inf and got[2, 0] == 16
+    assert (got[1].view(np.uint32) == 0x7FFFFFFF).all()
 
 
 @pytest.mark.parametrize("many", [1, 2, 4])

@@ -563,7 +563,8 @@ def operation(instruction):
     name, kind = instruction.name, instruction.name[-1]
     function, of, to = None, None, kind
     ways = set()
-    if kind == "f64" and name[0] not in ("cvt", "set") and {"ftz", "sat", "NaN"} & {*name} and "approx" not in name:
+    wrong = {"sat", "NaN"} & {*name} or ("ftz" in name) != ("approx" in name)  # of float64
+    if kind == "f64" and name[0] not in ("cvt", "set") and wrong:
         raise unknown(instruction)
     if kind in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") or name[0] == "cvt":
         ways = {"ftz", "sat", "relu"} & set(name) if name[0] != "cvt" else {"ftz"} & set(name)

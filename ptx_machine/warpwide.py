@@ -176,7 +176,7 @@ def cut_sum(a, b, c, kind):
 
     All products and c are cut to zero at one place, two bits below the last of a float32 with the largest exponent
     among them, that of a product being the sum of its factors' exponents. Then they are added, and the sum is cut, too.
-    The manual leaves it open. Source: 134 launches on an H200; F. A. Khattak and M. Mikaitis, "Accurate Models of
+    The manual leaves it open. Source: 132 launches on an H200; F. A. Khattak and M. Mikaitis, "Accurate Models of
     NVIDIA Tensor Cores", arXiv:2512.07004, which has other places for other GPUs.
     """
     plain = a @ b + c

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 CAPABILITY = (8, 0)  # an A100's: the course's kernels need no younger one
-CAPABILITIES = ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+CAPABILITIES = ((5, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 SECONDS = 120  # of computing, before a launch is ended
 DEFAULT_THREADS = 256  # of a block, for `forall`
 NO_GPU = "No NVIDIA GPU: CUDA kernels are compiled, and run on the PTX machine, on this computer's processor."

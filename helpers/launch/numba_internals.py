@@ -574,8 +574,7 @@ def ask_for_no_linker() -> None:
     """Let Numba not look for NVIDIA's linker while it is imported: where it is not found, the import would fail."""
     from numba.cuda.cudadrv import driver
 
-    if hasattr(driver, "_have_nvjitlink"):  # newer ones of numba-cuda can optimise while they link: here, never
-        driver._have_nvjitlink = lambda: True
+    driver._have_nvjitlink = lambda: True  # newer ones of numba-cuda can optimise while they link: here, never
 
 
 def let_llvm_compile() -> None:
@@ -584,10 +583,8 @@ def let_llvm_compile() -> None:
     from numba.cuda.cudadrv import nvvm
 
     replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
-    ask_for_no_linker()
-    if hasattr(decorators, "_have_nvjitlink"):  # Numba was imported before
-        decorators._have_nvjitlink = lambda: True
-        codegen.CUDACodeLibrary.get_lto_ptx = codegen.CUDACodeLibrary.get_asm_str
+    decorators._have_nvjitlink = lambda: True  # where Numba was imported before
+    codegen.CUDACodeLibrary.get_lto_ptx = codegen.CUDACodeLibrary.get_asm_str
     try:
         from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
 
@@ -595,8 +592,6 @@ def let_llvm_compile() -> None:
     except ImportError:  # the target that is built in
         asked = nvvm
     replace(asked, get_supported_ccs=lambda: no_gpu.CAPABILITIES)
-    config = dispatcher.config
-    replace(config, CUDA_DEFAULT_PTX_CC=max(config.CUDA_DEFAULT_PTX_CC, no_gpu.CAPABILITIES[0]))
     begin = dispatcher.CUDADispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions, *others, **more):

@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from .. import devices, ladder, needs
@@ -231,7 +232,7 @@ def inner_loop(listing):
 
     Of the loops with multiply-adds, and no such loop inside, it is the one with the most of them.
     """
-    code, loops = instructions(listing)
+    code, loops, _ = instructions(listing)
     code = [text for text, _ in code]
     loops = [(a, b) for a, b in loops if any(kind(text) == "FMA" for text in code[a:b])]
     loops = [(a, b) for a, b in loops if not any((c, d) != (a, b) and a <= c and d <= b for c, d in loops)]
@@ -243,12 +244,16 @@ def inner_loop(listing):
     return InnerLoop("\n".join(code[a:b]), {name: counted[name] for name in order})
 
 
-def instructions(listing: str) -> tuple[list, list]:
-    """nvdisasm's listing as [(instruction, line of the PTX, or 0)], and its loops as (first, end) among them."""
-    code, labels, loops, line = [], {}, [], 0
+def instructions(listing: str) -> tuple[list, list, list]:
+    """nvdisasm's listing as [(instruction, line of the PTX, or 0)], its loops and its basic blocks.
+
+    A loop or a basic block is (first, end) among the instructions. All instructions of a basic block run equally often.
+    """
+    code, labels, loops, leaders, line = [], {}, [], {0}, 0
     for row in listing.splitlines():
         if label := re.match(r"\s*(\.L_x?_?\d+):", row):
             labels[label[1]] = len(code)
+            leaders.add(len(code))
         elif said := re.match(r'\s*//## File ".*", line (\d+)', row):
             line = int(said[1])
         elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", row):
@@ -256,7 +261,9 @@ def instructions(listing: str) -> tuple[list, list]:
             back = re.search(r"\bBRA\b.*?\(?(\.L_x?_?\d+)\)?", found[1])
             if back and back[1] in labels:
                 loops.append((labels[back[1]], len(code)))
-    return code, loops
+            if re.search(r"\b(BRA|BRX|EXIT|RET)\b", found[1]):
+                leaders.add(len(code))
+    return code, loops, list(pairwise(sorted(leaders | {len(code)})))
 
 
 def kind(instruction):

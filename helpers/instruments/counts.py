@@ -22,6 +22,7 @@ from ..launch import Kernel, KernelError
 from ..launch.given import takes
 from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
+from .trips import order_of, trips
 
 KEPT = Path(__file__).with_name("counts.json")
 TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
@@ -59,9 +60,8 @@ class Counts:
 
     once, tile  the `Work` of a block, and of one of its K-tiles
     side        rows, columns and depth of the tile of C that a block computes
-    waits       whether all warps of a block stand still until a tile has come from global memory
-    ahead       K-tiles that they multiply between asking for one and waiting for it; of a kernel with asynchronous
-                copies, by the group that it waits for
+    trips       {ahead: round trips of a warp for a K-tile}: how often it needs what it asked global memory for and what
+                no earlier wait has brought. `ahead`: which share of a tile's instructions it runs in between
     """
 
     kernel: str
@@ -70,10 +70,9 @@ class Counts:
     registers: int
     shared_bytes: int
     side: tuple
-    waits: bool
     once: Work
     tile: Work
-    ahead: int = 0
+    trips: dict
 
 
 @takes
@@ -104,7 +103,7 @@ def to_row(counts):
     for part in ("once", "tile"):
         row[part]["requests"] = [[*key, many] for key, many in row[part]["requests"].items()]
         row[part] = {name: held for name, held in row[part].items() if name != "matrix" or held}
-    return {name: held for name, held in row.items() if name != "ahead" or held}
+    return row | {"trips": [*row["trips"].items()]}
 
 
 def from_row(row):
@@ -113,7 +112,7 @@ def from_row(row):
         part: Work(**row[part] | {"requests": {tuple(key): many for *key, many in row[part]["requests"]}})
         for part in ("once", "tile")
     }
-    return Counts(**row | work | {"side": tuple(row["side"])})
+    return Counts(**row | work | {"side": tuple(row["side"]), "trips": dict(row["trips"])})
 
 
 def count(k: Kernel, arch: str) -> Counts:
@@ -134,12 +133,12 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
     `side`: rows, columns and depth of the tile of C that a block computes. Raises KernelError for what is no product.
     """
     said, listing = assembled(name, numbered(ptx), arch, lines=True)
-    code, loops = instructions(listing)
+    code, loops, blocks = instructions(listing)
     rows, columns, depth = side
     warps = ceil_div(block[0] * block[1], WARP)
     short = ceil_div(SHORT, depth) * depth
     runs = [run(K) for K in (short, 2 * short)]
-    short_times, times = (np.array(executions(code, loops, ptx, one.by_line, warps)) for one in runs)
+    short_times, times = (np.array(executions(code, loops, blocks, ptx, one.by_line, warps)) for one in runs)
     a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
     of_a_tile = work(code, a_tile, runs[1])
     multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
@@ -155,10 +154,9 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
         int(re.search(r"Used (\d+) registers", said)[1]),
         int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
         (rows, columns, depth),
-        runs[1].executed["barrier"] > runs[0].executed["barrier"] and not fetches_ahead(runs),
         work(code, once, runs[1]),
         of_a_tile,
-        tiles_ahead(ptx, *(one.by_line for one in runs)),
+        trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth),
     )
 
 
@@ -185,11 +183,12 @@ def run_block(ptx, block, rows, columns, K):
     return run_text(ptx, block, (1, 1), A, B)
 
 
-def executions(code, loops, ptx, by_line, warps):
+def executions(code, loops, blocks, ptx, by_line, warps):
     """How often the warps of a run execute each instruction of the machine's code: a list of numbers.
 
     `by_line`: how often they ran each line of the PTX. An instruction runs in each round of its innermost loop, or
-    once; one whose line ran less often, as behind a guard, runs as often as its line.
+    once; one whose line ran less often, as behind a guard, runs as often as its line. Where the compiler moved some
+    from other places, those of a basic block run as often as most of them say.
     """
     where = [
         min((loop for loop in loops if loop[0] <= at < loop[1]), key=lambda loop: loop[1] - loop[0], default=None)
@@ -207,11 +206,31 @@ def executions(code, loops, ptx, by_line, warps):
             first = 1
         for which in {first, 2}:
             of_a_kind[which][line][place] += 1
-    rounds = {None: warps}
+    rounds, gone = {None: warps}, rounds_gone(ptx, by_line)
     for loop in sorted(set(where) - {None}, key=lambda loop: loop[0] - loop[1]):
-        said = (rounds_said(loop, copies, rounds, by_line) for copies in of_a_kind)
+        said = (rounds_said(loop, copies, rounds, gone) for copies in of_a_kind)
         rounds[loop] = max(next(filter(None, said), [0]))
-    return [min(rounds[loop], by_line.get(line, 0)) for loop, (_, line) in zip(where, code, strict=True)]
+    times = [min(rounds[loop], by_line.get(line, 0)) for loop, (_, line) in zip(where, code, strict=True)]
+    for first, end in blocks:
+        votes = Counter(times[first:end])
+        times[first:end] = [max(votes, key=lambda many: (votes[many], many))] * (end - first)
+    return times
+
+
+def rounds_gone(ptx, by_line):
+    """{line of the PTX: how often warps went round its innermost loop, or ran it where it is in none}.
+
+    A guard in a loop does not change how often warps go round: what is not behind it, says so.
+    """
+    labels, gone = {}, {}
+    for number, line in enumerate(ptx.splitlines(), 1):
+        if label := re.match(r"\s*(\$?\w+):", line):
+            labels[label[1]] = number
+        back = re.search(r"\bbra(?:\.uni)?\s+(\$?\w+)", line)
+        if back and back[1] in labels:
+            inside = [at for at in range(labels[back[1]], number + 1) if at in by_line and at not in gone]
+            gone |= dict.fromkeys(inside, max((by_line[at] for at in inside), default=0))
+    return dict(by_line) | gone
 
 
 def rounds_said(loop, copies, rounds, by_line):
@@ -219,7 +238,7 @@ def rounds_said(loop, copies, rounds, by_line):
 
     A line that ran 80 times and stands in the loop 4 times, since ptxas wrote out four rounds, makes 20. What it ran in
     places whose rounds are known does not count: a fifth copy outside, for rounds that were left over. A line says
-    nothing of this loop if it stands in another of unknown rounds more often.
+    nothing of this loop if it stands in another of unknown rounds more often. `by_line`: of `rounds_gone`.
     """
     said = []
     for line, places in copies.items():
@@ -285,32 +304,11 @@ def request(one, width):
     return one.memory, round(pieces / one.instructions, 6), round(joined * one.bytes / one.instructions, 6)
 
 
-def fetches_ahead(runs):
-    """Whether a tile is asked for before the one before it is multiplied: its loads follow the stores of that one."""
-    short, long = ({one.line: one for one in run.requests} for run in runs)
-    again = [one for line, one in long.items() if one.instructions > getattr(short.get(line), "instructions", 0)]
-    loads = [one.line for one in again if (one.memory, one.act) == ("global", "load")]
-    stores = [one.line for one in again if (one.memory, one.act) == ("shared", "store")]
-    return bool(loads and stores) and min(loads) > max(stores)
-
-
-def tiles_ahead(ptx, short, long):
-    """K-tiles that a block multiplies between asking for one, by asynchronous copies, and waiting for it; 0 without.
-
-    A wait for all groups but the last n lets those of n tiles be on their way. One more is multiplied where the tile's
-    products stand between the end of its group and the next wait. `short`, `long`: how often warps ran each line.
-    """
-    again = [
-        (number, line) for number, line in enumerate(ptx.splitlines(), 1) if long.get(number, 0) > short.get(number, 0)
-    ]
-
-    def lines(pattern):
-        return [number for number, line in again if re.search(pattern, line)]
-
-    asks, waits, products = lines(r"cp\.async\.commit_group"), lines(r"cp\.async\.wait"), lines(MULTIPLIES)
-    if not asks or not waits or not products:
-        return 0
-    left = re.search(r"wait_group\s+(\d+)", ptx.splitlines()[waits[-1] - 1])
-    ask, wait = asks[-1], waits[-1]
-    between = [ask < product < wait if ask < wait else product > ask or product < wait for product in products]
-    return int(left[1] if left else 0) + any(between)
+def trips_of_a_tile(code, loops, short_times, times, tiles):
+    """The `trips` of `Counts`: how often a warp runs each instruction at a depth of so many tiles, and of twice."""
+    instructions = (times - short_times).sum() / tiles
+    short, long = (trips(code, order_of(loops, one.tolist())) for one in (short_times, times))
+    of_a_tile = Counter()
+    for after, many in long.items():
+        of_a_tile[round(float(after / instructions), 2)] += many - short[after]
+    return {ahead: round(many / tiles, 6) for ahead, many in sorted(of_a_tile.items()) if many > 0}

@@ -156,10 +156,10 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
         units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
     units["waiting"] = 0.0
-    if counts.waits:
+    if counts.trips and any(memory == "shared" for memory, *_ in counts.tile.requests):
         # A block waits a share of its time; all of them wait at once for that share to the power of their number.
         working = max(units.values()) / turns / tiles * gpu.clock
-        left = max(0.0, gpu.latency - counts.ahead * working)  # what is asked for ahead travels meanwhile
+        left = max(0.0, gpu.latency - min(counts.trips) * working)  # what is asked for ahead travels meanwhile
         share = left / (left + working)
         units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - math.prod([share] * together)) - 1)
     waves = ceil_div(blocks, gpu.sms * together)

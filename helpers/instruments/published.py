@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..launch import cuda_kernel
+from .. import ladder
+from ..launch import Kernel, cuda_kernel
 from ..launch.given import takes
 from .gpus import gpu_called, read_toml
 from .prediction import Prediction, predict
@@ -12,20 +13,29 @@ from .prediction import Prediction, predict
 PUBLISHED = read_toml("published.toml")
 SIZE = PUBLISHED["size"]  # M = N = K of all of them
 SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there, with our names
+COUNTERS = read_toml("counters.toml")  # what a GPU's own counters said of our kernels
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd."""
+    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
+
+    `ours`: whether it was measured with the course's own kernels, at a GPU's parameters; otherwise at `SIZES`.
+    """
 
     gpu: str
     source: str
     rates: dict
     library: float
     note: str = ""
+    ours: bool = False
+
+    def kernel(self, step: str) -> Kernel:
+        """Our kernel of that step, at the sizes of the ladder."""
+        return cuda_kernel(step, **ladder.step(step).defaults["GPU"] if self.ours else SIZES[step])
 
 
-LADDERS = tuple(Ladder(**ladder) for ladder in PUBLISHED["ladder"])
+LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 
 
 @dataclass(frozen=True)
@@ -65,21 +75,21 @@ class Comparison:
 
 @takes
 def against_published(gpu: str | None = None) -> Comparison:
-    """Hold the model against the published ladders of that GPU, or against all of them. Returns `Comparison`.
+    """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`.
 
     Raises ValueError for a GPU of which no ladder is known.
     """
     gpu = gpu and gpu_called(gpu).name
-    ladders = [ladder for ladder in LADDERS if gpu in (None, ladder.gpu)]
+    ladders = [one for one in LADDERS if gpu in (None, one.gpu)]
     if not ladders:
         raise ValueError(
             f"no published ladder of {gpu!r} is known here; there are those of "
-            f"{', '.join(dict.fromkeys(ladder.gpu for ladder in LADDERS))}."
+            f"{', '.join(dict.fromkeys(one.gpu for one in LADDERS))}."
         )
     return Comparison(
         tuple(
-            Row(ladder, rate, predict(cuda_kernel(step, **SIZES[step]), ladder.gpu, SIZE, SIZE, SIZE))
-            for ladder in ladders
-            for step, rate in ladder.rates.items()
+            Row(one, rate, predict(one.kernel(step), one.gpu, SIZE, SIZE, SIZE))
+            for one in ladders
+            for step, rate in one.rates.items()
         )
     )

@@ -1,0 +1,110 @@
+"""What we count of our kernels, beside what a GPU's own counters said of them: counters.toml has those of an H200."""
+
+import pytest
+
+from helpers import cuda_kernel
+from helpers.instruments import GPUS, predict
+from helpers.instruments.counts import counts_of
+from helpers.instruments.published import COUNTERS
+from helpers.ladder import ceil_div
+
+SIZE, GPU = COUNTERS["size"], GPUS[COUNTERS["gpu"]]
+
+
+def titled(row):
+    return "-".join([row["step"], *map(str, row["parameters"].values())])
+
+
+ROWS = {titled(row): row for row in COUNTERS["kernel"]}
+
+
+def whole(counts, of):
+    """A count of the whole grid. `of`: a function of `Work`."""
+    rows, columns, depth = counts.side
+    blocks = ceil_div(SIZE, rows) * ceil_div(SIZE, columns)
+    return blocks * (of(counts.once) + ceil_div(SIZE, depth) * of(counts.tile))
+
+
+def requests(memory, rounds=False):
+    return lambda work: sum(
+        many * (pieces if rounds else 1) for (at, pieces, _), many in work.requests.items() if at == memory
+    )
+
+
+def off(ours, measured):
+    return ours / measured - 1 if measured else float(ours > 0)
+
+
+def counted(row):
+    """{what: by how much ours is off} of a kernel."""
+    k = cuda_kernel(row["step"], **row["parameters"])
+    counts, prediction = counts_of(k, GPU.arch), predict(k, GPU, SIZE, SIZE, SIZE)
+    pairs = {
+        "registers": (counts.registers, row["registers"]),
+        "shared bytes": (counts.shared_bytes, row["shared_bytes"]),
+        "blocks": (prediction.occupancy.blocks, row["blocks"]),
+        "instructions": (whole(counts, lambda work: work.instructions), row["instructions"]),
+        "requests to global memory": (whole(counts, requests("global")), row["requests"]["global"]),
+        "requests to shared memory": (whole(counts, requests("shared")), row["requests"]["shared"]),
+        "rounds of the banks": (whole(counts, requests("shared", rounds=True)), sum(row["rounds"].values())),
+        "bytes of the second cache": (prediction.bytes[2], row["l2_bytes"]),
+        "bytes of memory": (prediction.bytes[1], row["memory_bytes"]),
+    }
+    return {what: off(*pair) for what, pair in pairs.items()}
+
+
+def test_counters_are_of_the_ladder_and_of_a_gpu_of_the_table():
+    assert len(ROWS) == len(COUNTERS["kernel"]) == 21
+    assert GPU.name in COUNTERS["device"]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_registers_shared_memory_blocks_and_requests_are_those_of_the_gpu(name):
+    found = counted(ROWS[name])
+    assert found["registers"] == found["shared bytes"] == found["blocks"] == 0
+    # A prefetching kernel asks for no tile after the last; we count that it asks for one in the first as in all others.
+    assert abs(found["requests to global memory"]) < 0.005
+    assert abs(found["requests to shared memory"]) < 0.001
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_instructions_are_those_of_the_gpu(name):
+    """Where lanes of a warp part ways at a guard, it passes the place where they meet twice; we count it once."""
+    assert -0.007 < counted(ROWS[name])["instructions"] < 0.002 or name == "register_1d-64-64-8-16"
+
+
+def test_rounds_of_the_banks_are_those_of_the_gpu_but_for_stores_that_meet_others():
+    """The GPU counts rounds in which a store waits for what else comes to the banks; they are not in the addresses."""
+    found = {name: counted(row)["rounds of the banks"] for name, row in ROWS.items() if row["requests"]["shared"]}
+    assert {name for name, ratio in found.items() if not -0.02 < ratio <= 0} == {
+        "matrix_units-128-128-16-64-32-bfloat16",
+    }
+    assert min(found.values()) > -0.04
+
+
+def test_bytes_of_the_second_cache_are_those_of_the_gpu_but_where_the_first_cache_has_another_say():
+    """The first cache cannot keep what naive's warps share, and keeps what small blocks side by side share."""
+    found = {name: counted(row)["bytes of the second cache"] for name, row in ROWS.items()}
+    assert {name for name, ratio in found.items() if not 0 < ratio < 0.12} == {"naive-32-8", "tiled-8"}
+    assert found["naive-32-8"] < -0.5 and found["tiled-8"] > 0.4
+
+
+def test_bytes_of_memory_are_those_of_the_gpu_where_blocks_stay_in_step():
+    """Blocks that never wait for memory drift apart; a second cache that is too small then brings B for each row of
+    blocks, and naive, whose blocks follow a column, all of A for each column."""
+    found = {name: counted(row)["bytes of memory"] for name, row in ROWS.items()}
+    assert {name for name, ratio in found.items() if ratio < -0.1} == {
+        "naive-32-8",
+        "tiled-8",
+        "tiled-16",
+        "tiled-32",
+        "register_1d-64-64-8-16",
+        "register_2d-64-64-16-4-4",
+        "vectorized-64-64-16-4-4",
+        "prefetched-128-128-8-8-8-64-32",
+        "prefetched-128-128-16-8-8-64-32",
+        "prefetched-64-64-16-8-4-32-32",
+    }
+    assert max(found.values()) < 0.01
+    for name, groups in (("tiled-16", SIZE // 16), ("tiled-32", SIZE // 32), ("naive-32-8", SIZE // 8)):
+        assert ROWS[name]["memory_bytes"] == pytest.approx(groups * 4 * SIZE**2, rel=0.05)

@@ -16,7 +16,7 @@ from .names import plain_name
 from .order import Order
 from .program import GLOBAL, bytes_of, decoded
 from .results import KINDS, Access, Finding, Requests, Run
-from .warps import LINE, NOBODY, WARP, bank_rounds, paired, sectors
+from .warps import LINE, NOBODY, WARP, around, bank_rounds, paired, sectors
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
@@ -218,7 +218,7 @@ class Launch:
         self.stored = np.zeros(cells.size, np.int32)
         self.traced = []
         self.executed, self.by_warps = ([0] * len(program.operations) for _ in range(2))
-        self.asked = defaultdict(lambda: np.zeros(6, np.int64))  # what `Requests` counts, by instruction and memory
+        self.asked = defaultdict(lambda: np.zeros(7, np.int64))  # what `Requests` counts, by instruction and memory
         self.found, self.counted, self.counted_bytes = {}, {}, 0
 
     def place_arrays(self, args, names):
@@ -359,7 +359,8 @@ class Launch:
         asked = asked.reshape(warps, WARP, -1)
         pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
         lines = sectors(asked, size, LINE)[1] if space == "global" else 0
-        return pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked)
+        wide = bank_rounds(around(asked))[1] if space == "shared" and asked.shape[2] == 1 else 0
+        return pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked), wide
 
     def spell_thread(self, thread):
         """A thread and its block in words, by its number among all."""

@@ -51,6 +51,8 @@ class Requests:
     fewest        as few as could do
     lines         of 128 bytes that they touched in global memory; 0 for shared memory
     paired        instructions in which threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same
+    wide          rounds of the banks that they would take if each thread asked for all 16 bytes around its 4, as where
+                  a compiler joins four loads; 0 for wider ones
     """
 
     line: int
@@ -63,6 +65,7 @@ class Requests:
     fewest: int
     lines: int
     paired: int
+    wide: int = 0
 
 
 @dataclass(frozen=True, repr=False, eq=False)

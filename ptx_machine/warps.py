@@ -57,6 +57,11 @@ def paired(units: np.ndarray) -> int:
     return int((busy & whole).sum())
 
 
+def around(words: np.ndarray) -> np.ndarray:
+    """The four words of the 16 bytes in which each thread's one word lies; `words` as for `bank_rounds`."""
+    return np.where(words < 0, NOBODY, words // 4 * 4 + np.arange(4))
+
+
 def distinct(rows):
     """Each row in order, and where a value stands for the first time in its row; NOBODY counts for nothing."""
     rows = np.sort(rows, axis=1)

@@ -93,8 +93,12 @@ def title(k):
 @cache
 def kept():
     """The counts of `counts.json`: {(title, arch): Counts}."""
-    rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    return {(row["kernel"], row["arch"]): from_row(row) for row in rows}
+    return read_counts(KEPT.name) if KEPT.exists() else {}
+
+
+def read_counts(name: str) -> dict:
+    """{(kernel, arch): Counts} of a file beside this one."""
+    return {(row["kernel"], row["arch"]): from_row(row) for row in json.loads(KEPT.with_name(name).read_text())}
 
 
 def to_row(counts):
@@ -287,12 +291,13 @@ def matrix_product(text):
 def request(one, width):
     """The key of `Work.requests` for an instruction that moves `width` bytes a thread, made from that line's.
 
-    A load that joins several of the PTX takes as many rounds of the banks as they did; one of matrices, or a copy,
-    joins none.
+    A load that joins two of the PTX takes as many rounds of the banks as they did, and one that joins four the rounds
+    of their 16 bytes; one of matrices, or a copy, joins none.
     """
     wide = re.search(r"\.v4|^ldmatrix|^cp\.async", one.text)
     joined = width // 4 if one.memory == "shared" and not wide else 1
-    pieces = one.lines if one.memory == "global" else joined * one.pieces
+    rounds = one.wide if joined == 4 and one.wide else joined * one.pieces
+    pieces = one.lines if one.memory == "global" else rounds
     if (
         width == 16
         and not one.text.startswith("ldmatrix")

@@ -24,12 +24,12 @@ class GPU:
     fma_lanes        float32 multiply-adds that an SM does in a cycle
     load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
     l1_bytes         bytes a cycle that an SM's first cache gives
-    l2_bytes         bytes a cycle that the second cache gives, as the share of one SM; None where we found no figure
+    l2_bytes         bytes a cycle that the second cache gives, as the share of one SM
     l2_size          bytes that it holds
     bytes_per_s      of memory
-    latency          cycles until a number comes from memory
-    sustained        share of the peak that NVIDIA's own library reached in a product of 4096, the one number here that
-                     a product was measured for; None where we found no figure
+    latency          cycles until a number comes from memory; l2_latency: from the second cache
+    sustained        share of the peak that NVIDIA's own library reached in a product of 4096, which the model does not
+                     use; None where we found no figure
     warps, blocks    that an SM keeps at once
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
@@ -47,13 +47,14 @@ class GPU:
     fma_lanes: int
     load_lanes: int
     l1_bytes: float
+    l2_bytes: float
     l2_size: int
     bytes_per_s: float
     latency: int
+    l2_latency: int
     warps: int
     blocks: int
     shared_bytes: int
-    l2_bytes: float | None = None
     sustained: float | None = None
     shared_piece: int = 128
     reserved_bytes: int = 1024

@@ -1,8 +1,10 @@
 """How long a CUDA kernel takes on a GPU that is not there, and which part of that GPU is the limit.
 
-The model: each unit of a multiprocessor (SM) needs so many cycles for what a kernel asks of it, all units work at the
-same time, and so the one that needs most is the limit. What is asked is counted (`counts`); what a unit does in a cycle
-is in the table of GPUs (`gpus`). Nothing is fitted to a kernel.
+The model: each unit of a multiprocessor (SM) needs so many cycles for what a kernel asks of it. All units work at the
+same time, and so the one that needs most is the limit; units that are almost as busy get in its way. On top comes the
+time in which all blocks of the SM wait for what they asked memory for. What is asked is counted (`counts`); what a unit
+does in a cycle is in the table of GPUs (`gpus`). Nothing is fitted to a kernel or to a GPU; `LOSSES` is one number for
+all of them.
 """
 
 import math
@@ -28,11 +30,16 @@ UNITS = {  # name: what it is; in the order in which the course explains them
     "memory": "bytes that waves of blocks bring from it",
     "second cache": "bytes that blocks bring from it",
     "loads and stores": "requests to shared memory and to the first cache",
-    "waiting": "nobody works: all blocks of an SM wait for their tiles",
+    "losses": "what units that are busy at once take from each other",
+    "waiting": "nobody works: all blocks of an SM wait for what they asked memory for",
     "issue": "starts of instructions, one a cycle for each of four schedulers",
     "whole numbers": "lanes that compute addresses and counters",
     "matrix units": "products of small matrices that a warp asks for as one",
 }
+ON_TOP = ("losses", "waiting")  # of the longest of the others
+# Units that are busy for a, b, c, ... of the time of one alone take (a^n + b^n + c^n + ...)^(1/n) of it together. Two
+# that are equally busy lose 19 % with n = 4. Source: the ladders of published.toml; test_predict.py has what others say.
+LOSSES = 4
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Prediction:
 
     kernel, gpu, M, N, K
     units      {unit: seconds that it is at work}, for all of UNITS that are known, and for the matrix units where the
-               kernel has work for them; "waiting" comes on top of the others
+               kernel has work for them; "losses" and "waiting" come on top of the longest of the others
     requests   the seconds of "loads and stores", by what each request took longest for: {"lanes", "rounds", "lines",
                "bytes": seconds}
     blocks     of the whole grid; `waves`, how often an SM is filled with them
@@ -63,8 +70,9 @@ class Prediction:
 
     @property
     def seconds(self) -> float:
-        """Time of the product: that of its busiest unit, and the waiting."""
-        return max(time for unit, time in self.units.items() if unit != "waiting") + self.units["waiting"]
+        """Time of the product: that of its busiest unit, the losses and the waiting."""
+        working = max(time for unit, time in self.units.items() if unit not in ON_TOP)
+        return working + sum(self.units[part] for part in ON_TOP)
 
     @property
     def gflops(self) -> float:
@@ -112,8 +120,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
         raise ValueError(
             f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
         )
-    counts = counts_of(k, "sm_75" if gpu.arch == "sm_70" else gpu.arch)
-    return predicted(counts, gpu, ladder.step(k.step).x_along == "rows", M, N, K)
+    return predicted(counts_of(k, arch_of(gpu)), gpu, ladder.step(k.step).x_along == "rows", M, N, K)
 
 
 @takes
@@ -122,10 +129,15 @@ def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None =
     return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
 
 
+def arch_of(gpu: GPU) -> str:
+    """The architecture whose code is counted for a GPU: NVIDIA's compiler writes none for a V100 any more."""
+    return "sm_80" if gpu.arch == "sm_70" else gpu.arch
+
+
 def known(gpu):
     """The `GPU` of that name, or itself. Raises ValueError for an unknown name."""
     if isinstance(gpu, GPU):
-        if min(gpu.sms, gpu.clock, gpu.fma_lanes, gpu.load_lanes, gpu.l1_bytes, gpu.bytes_per_s) <= 0:
+        if min(gpu.sms, gpu.clock, gpu.fma_lanes, gpu.load_lanes, gpu.l1_bytes, gpu.l2_bytes, gpu.bytes_per_s) <= 0:
             raise ValueError(f"{gpu} can do nothing; each of its figures must be above 0.")
         return gpu
     return gpu_called(gpu)
@@ -148,22 +160,31 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
     units = {unit: turns * (tiles * tile[unit] + once.get(unit, 0)) / gpu.clock for unit in tile}
     requests = {why: units.pop(why) for why in REQUESTS}
     units["loads and stores"] = sum(requests.values())
-    if gpu.sustained:
-        flops = 2 * WARP * blocks * (tiles * counts.tile.fma + counts.once.fma)
-        units["multiply-adds"] = max(units["multiply-adds"], flops / (gpu.sustained * gpu.flops_per_s))
     moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)
-    if gpu.l2_bytes:
-        units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
+    units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
-    units["waiting"] = 0.0
-    if counts.trips and any(memory == "shared" for memory, *_ in counts.tile.requests):
-        # A block waits a share of its time; all of them wait at once for that share to the power of their number.
-        working = max(units.values()) / turns / tiles * gpu.clock
-        left = max(0.0, gpu.latency - min(counts.trips) * working)  # what is asked for ahead travels meanwhile
-        share = left / (left + working)
-        units["waiting"] = turns * tiles * working / gpu.clock * (1 / (1 - math.prod([share] * together)) - 1)
+    busiest = max(units.values())
+    busy = busiest * sum((time / busiest) ** LOSSES for time in units.values()) ** (1 / LOSSES)
+    units["losses"] = busy - busiest
+    # A block waits a share of its time; all of them wait at once for that share to the power of their number.
+    share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, gpu.l2_size >= 4 * (M * K + K * N))
+    units["waiting"] = busy * (1 / (1 - share**together) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
     return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, occupancy, moved)
+
+
+def waiting_share(counts, gpu, working, cached):
+    """The share of its time that a block waits for memory, if it works for so many cycles on each K-tile.
+
+    A round trip takes the latency of memory, or of the second cache where that holds A and B; less what the block works
+    meanwhile. The tile's bytes take their time to come, too.
+    """
+    latency = gpu.l2_latency if cached else gpu.latency
+    wait = sum(many * max(0.0, latency - ahead * working) for ahead, many in counts.trips.items())
+    if wait:
+        rows, columns, depth = counts.side
+        wait += 4 * (rows + columns) * depth / gpu.l2_bytes
+    return wait / (wait + working)
 
 
 def cycles(work, gpu):

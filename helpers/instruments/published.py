@@ -1,14 +1,20 @@
-"""Holds the model against ladders that others measured and published; published.toml has them, with their sources."""
+"""Holds the model against measured ladders; published.toml has them, with their sources, counters.toml a GPU's counters.
 
-from dataclasses import dataclass
+Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code as `counts` does it;
+published_counts.json keeps the numbers, not the code.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from .. import ladder
 from ..launch import Kernel, cuda_kernel
 from ..launch.given import takes
-from .gpus import gpu_called, read_toml
-from .prediction import Prediction, predict
+from .counts import read_counts
+from .gpus import GPU, gpu_called, read_toml
+from .prediction import Prediction, arch_of, predict, predicted
 
 PUBLISHED = read_toml("published.toml")
 SIZE = PUBLISHED["size"]  # M = N = K of all of them
@@ -20,13 +26,14 @@ COUNTERS = read_toml("counters.toml")  # what a GPU's own counters said of our k
 class Ladder:
     """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
 
-    `ours`: whether it was measured with the course's own kernels, at a GPU's parameters; otherwise at `SIZES`.
+    `ours`: whether it was measured with the course's own kernels, at a GPU's parameters; otherwise SGEMM_CUDA's are
+    predicted, at `SIZES`.
     """
 
     gpu: str
     source: str
     rates: dict
-    library: float
+    library: float | None = None
     note: str = ""
     ours: bool = False
 
@@ -34,21 +41,46 @@ class Ladder:
         """Our kernel of that step, at the sizes of the ladder."""
         return cuda_kernel(step, **ladder.step(step).defaults["GPU"] if self.ours else SIZES[step])
 
+    def predicted(self, step: str, gpu: GPU) -> Prediction:
+        """The `Prediction` for the kernel that ran there, on that GPU."""
+        if self.ours:
+            return predict(self.kernel(step), gpu, SIZE, SIZE, SIZE)
+        return predicted(theirs()[step, arch_of(gpu)], gpu, step == "naive", SIZE, SIZE, SIZE)
+
+    def clock(self) -> float | None:
+        """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
+        gpu = gpu_called(self.gpu)
+        return "naive" in self.rates and gpu.clock * self.rates["naive"] / self.predicted("naive", gpu).gflops or None
+
 
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 
 
+@cache
+def theirs():
+    """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
+    return read_counts("published_counts.json")
+
+
 @dataclass(frozen=True)
 class Row:
-    """One rung of a published ladder, beside what the model says of our kernel of that name, at the ladder's sizes."""
+    """One rung of a measured ladder, beside what the model says.
+
+    prediction  of the kernel that ran there, at the data sheet's clock
+    at_clock    the same at the clock that the ladder's naive rung shows; None without such a rung
+    ours        of our kernel of that name, at the ladder's sizes
+    """
 
     ladder: Ladder
+    step: str
     published: float
     prediction: Prediction
+    at_clock: Prediction | None
+    ours: Prediction
 
     @property
     def ratio(self) -> float:
-        """The predicted rate, as a multiple of the published one."""
+        """The predicted rate, as a multiple of the measured one."""
         return self.prediction.gflops / self.published
 
 
@@ -64,12 +96,14 @@ class Comparison:
         return float(np.median([abs(row.ratio - 1) for row in self.rows]))
 
     def __repr__(self):
-        lines, last = [f"{'GPU':9} {'step':12} {'published':>9} {'predicted':>9} {'ratio':>5}  limit"], None
+        said = f"{'GPU':9} {'step':12} {'measured':>8} {'predicted':>9} {'ratio':>5} {'at its clock':>12} {'ours':>7}  limit"
+        lines, last = [said], None
         for row in self.rows:
             p, note = row.prediction, f"  ({row.ladder.note})" * bool(row.ladder.note)
             gpu, last = p.gpu if row.ladder is not last else "", row.ladder
-            about = f"{gpu:9} {p.kernel.split()[0]:12} {row.published:9,.0f} {p.gflops:9,.0f}"
-            lines.append(f"{about} {row.ratio:5.2f}  {p.limit}{note if gpu else ''}")
+            clock = f"{row.at_clock.gflops / row.published:.2f}" if row.at_clock else ""
+            about = f"{gpu:9} {row.step:12} {row.published:8,.0f} {p.gflops:9,.0f} {row.ratio:5.2f} {clock:>12}"
+            lines.append(f"{about} {row.ours.gflops:7,.0f}  {p.limit}{note if gpu else ''}")
         return "\n".join([*lines, f"half of the {len(self.rows)} ratios are within {self.error:.0%} of 1"])
 
 
@@ -86,10 +120,18 @@ def against_published(gpu: str | None = None) -> Comparison:
             f"no published ladder of {gpu!r} is known here; there are those of "
             f"{', '.join(dict.fromkeys(one.gpu for one in LADDERS))}."
         )
-    return Comparison(
-        tuple(
-            Row(one, rate, predict(one.kernel(step), one.gpu, SIZE, SIZE, SIZE))
-            for one in ladders
-            for step, rate in one.rates.items()
+    return Comparison(tuple(row for one in ladders for row in rows_of(one)))
+
+
+def rows_of(one):
+    """The `Row` of each rung of a ladder."""
+    gpu, clock = gpu_called(one.gpu), one.clock()
+    for step, rate in one.rates.items():
+        yield Row(
+            one,
+            step,
+            rate,
+            one.predicted(step, gpu),
+            one.predicted(step, replace(gpu, clock=clock)) if clock else None,
+            predict(one.kernel(step), gpu, SIZE, SIZE, SIZE),
         )
-    )

@@ -1,20 +1,21 @@
 """Charts of the model of a GPU: what each unit of it takes, and predictions beside what others published."""
 
 from ..instruments import Prediction
-from ..instruments.prediction import REQUESTS
+from ..instruments.prediction import ON_TOP, REQUESTS
 from ..instruments.prediction import UNITS as ALL
 from ..instruments.published import Comparison
 from ..launch.given import takes
 from .charts import PEER, UNITS, bar_chart, hollow
 from .drawing import GRID, INK, Picture, look, plain_ticks
 
+COLOURS = {"losses": "#9a9a9a", "waiting": INK}
 BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 
 
 @takes
 @look
 def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
-    """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and the waiting, is the time.
+    """A bar a unit of the GPU: how long it is at work. They work at once: the time is the longest's, and what is on top.
 
     `upto`: the last of `instruments.prediction.UNITS` to draw, for a page that has explained no more; then the longest
     says how fast the product can be at most. Raises ValueError for what is no unit.
@@ -23,9 +24,9 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     if upto is not None and upto not in ALL:
         raise ValueError(f"{upto!r} is no unit; give one of {', '.join(ALL)}.")
     drawn = list(ALL)[: list(ALL).index(upto) + 1] if upto else list(ALL)
-    working = {unit: p.units[unit] for unit in drawn if unit in p.units and unit != "waiting"}
-    waiting = p.units["waiting"] * ("waiting" in drawn)  # a part of the longest bar
-    seconds = max(working.values()) + waiting
+    working = {unit: p.units[unit] for unit in drawn if unit in p.units and unit not in ON_TOP}
+    on_top = {part: p.units[part] for part in ON_TOP if part in drawn and p.units[part]}  # parts of the longest bar
+    seconds = max(working.values()) + sum(on_top.values())
     rows, said = [], []
     for unit, time in sorted(working.items(), key=lambda one: -one[1]):
         parts = [(scale * time, UNITS.get(unit, PEER))]
@@ -34,9 +35,9 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
             parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
             names = [f"{p.requests[why] / time:.0%} {why}" for why in REQUESTS if p.requests[why] > time / 200]
             words += f":\n{', '.join(names)}" * (len(names) > 1)
-        if not rows and waiting:
-            parts.append((scale * waiting, INK))
-            words += f"\nthen {scale * waiting:.3g} ms of waiting"
+        for part, more in on_top.items() if not rows else ():
+            parts.append((scale * more, COLOURS[part]))
+            words += f"\nthen {scale * more:.3g} ms of {part}"
         rows.append((unit, parts, words))
         said.append(f"{unit} {words}".replace("\n", " "))
     rate = 2 * p.M * p.N * p.K / seconds / 1e9
@@ -45,7 +46,7 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     figure, ax = bar_chart(rows, title)
     ax.axvline(scale * seconds, color=INK, linewidth=1, linestyle="--")
     ax.set_xlim(0, 1.6 * scale * seconds)
-    ax.set_xlabel("milliseconds at work; dashed: the longest" + "; black: waiting" * bool(waiting))
+    ax.set_xlabel("milliseconds at work; dashed: the longest" + "; grey: losses; black: waiting" * bool(on_top))
     return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ptx_machine import LINE, NOBODY, bank_rounds, sectors
-from ptx_machine.warps import paired
+from ptx_machine.warps import around, paired
 
 LANES = np.arange(32)
 
@@ -76,3 +76,11 @@ def test_lines_of_128_bytes():
 )
 def test_pairs_of_threads_that_ask_for_the_same(words, pairs):
     assert paired(asked(words, 1)) == pairs
+
+
+def test_the_sixteen_bytes_around_a_word_take_the_rounds_of_quarters_of_a_warp():
+    """Threads 8 words apart: all 32 in the same four banks take 8 rounds, and no more for four words each."""
+    apart = np.arange(32).reshape(1, 32, 1)
+    assert bank_rounds(8 * apart)[1] == bank_rounds(around(8 * apart))[1] == 8
+    assert bank_rounds(around(apart))[1] == bank_rounds(around(4 * apart + 3))[1] == 4
+    assert (around(np.full((1, 32, 1), NOBODY)) == NOBODY).all()

@@ -102,8 +102,8 @@ def test_what_is_kept_of_less_exact_steps_is_what_is_counted_now_and_what_the_fo
     assert count(k, archs[0]) == counts_of(k, archs[0])
 
 
-def one(line, memory, act, text="ld", many=4, pieces=4, lines=0, paired=0, size=128):
-    return ptx_machine.Requests(line, text, memory, act, many, many * size, pieces, many, lines, paired)
+def one(line, memory, act, text="ld", many=4, pieces=4, lines=0, paired=0, size=128, wide=0):
+    return ptx_machine.Requests(line, text, memory, act, many, many * size, pieces, many, lines, paired, wide)
 
 
 def test_a_load_that_joins_others_takes_their_rounds_and_half_where_pairs_ask_for_the_same():
@@ -113,6 +113,8 @@ def test_a_load_that_joins_others_takes_their_rounds_and_half_where_pairs_ask_fo
     assert request(narrow, 16) == ("shared", 8.0, 512.0)
     assert request(paired, 16) == ("shared", 2.0, 512.0)
     assert request(paired, 4) == ("shared", 1.0, 128.0)
+    # Threads 32 bytes apart: 8 rounds for 4 bytes each, and no more for 16, since a quarter of them goes at a time.
+    assert request(one(5, "shared", "load", pieces=32, wide=32), 16) == ("shared", 8.0, 512.0)
     wide = one(5, "shared", "load", "ld.shared.v4.f32", pieces=16, size=512)
     assert request(wide, 16) == ("shared", 4.0, 512.0)
     assert request(one(3, "global", "load", lines=64), 4) == ("global", 16.0, 128.0)

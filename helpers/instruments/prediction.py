@@ -37,8 +37,8 @@ UNITS = {  # name: what it is; in the order in which the course explains them
     "matrix units": "products of small matrices that a warp asks for as one",
 }
 ON_TOP = ("losses", "waiting")  # of the longest of the others
-# Units that are busy for a, b, c, ... of the time of one alone take (a^n + b^n + c^n + ...)^(1/n) of it together. Two
-# that are equally busy lose 19 % with n = 4. Source: the ladders of published.toml; test_predict.py has what others say.
+# Units that need a, b, c, ... cycles take (a^n + b^n + c^n + ...)^(1/n) together: with n = 4, two that are equally busy
+# lose 19 %, and one that is half as busy 2 %. It is the one number of the model that was chosen by measured ladders.
 LOSSES = 4
 
 

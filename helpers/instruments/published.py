@@ -1,4 +1,4 @@
-"""Holds the model against measured ladders; published.toml has them, with their sources, counters.toml a GPU's counters.
+"""Holds the model against measured ladders; published.toml has them, with their sources, counters.toml has counters.
 
 Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code as `counts` does it;
 published_counts.json keeps the numbers, not the code.
@@ -50,7 +50,7 @@ class Ladder:
     def clock(self) -> float | None:
         """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
         gpu = gpu_called(self.gpu)
-        return "naive" in self.rates and gpu.clock * self.rates["naive"] / self.predicted("naive", gpu).gflops or None
+        return ("naive" in self.rates and gpu.clock * self.rates["naive"] / self.predicted("naive", gpu).gflops) or None
 
 
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
@@ -96,8 +96,8 @@ class Comparison:
         return float(np.median([abs(row.ratio - 1) for row in self.rows]))
 
     def __repr__(self):
-        said = f"{'GPU':9} {'step':12} {'measured':>8} {'predicted':>9} {'ratio':>5} {'at its clock':>12} {'ours':>7}  limit"
-        lines, last = [said], None
+        head = f"{'GPU':9} {'step':12} {'measured':>8} {'predicted':>9} {'ratio':>5}"
+        lines, last = [f"{head} {'at its clock':>12} {'ours':>7}  limit"], None
         for row in self.rows:
             p, note = row.prediction, f"  ({row.ladder.note})" * bool(row.ladder.note)
             gpu, last = p.gpu if row.ladder is not last else "", row.ladder

@@ -15,7 +15,7 @@ BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 @takes
 @look
 def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
-    """A bar a unit of the GPU: how long it is at work. They work at once: the time is the longest's, and what is on top.
+    """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and what is on top, is the time.
 
     `upto`: the last of `instruments.prediction.UNITS` to draw, for a page that has explained no more; then the longest
     says how fast the product can be at most. Raises ValueError for what is no unit.
@@ -53,10 +53,10 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
 @takes
 @look
 def published_chart(comparison: Comparison) -> Picture:
-    """Published rates, and what the model says of our kernels of the same names and sizes, in pairs of bars."""
+    """Measured rates, and what the model says of the kernels that were measured, in pairs of bars."""
     rows, said, last = [], [], None
     for row in comparison.rows:
-        name = row.prediction.kernel.split()[0]
+        name = row.step
         name = name if row.ladder is last else f"{row.ladder.gpu}  {name}"
         last = row.ladder
         rows.append((name, [(row.published, PEER)], f"{row.published:,.0f} published"))

@@ -1,5 +1,8 @@
 """What we count of our kernels, beside what a GPU's own counters said of them: counters.toml has those of an H200."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from helpers import cuda_kernel
@@ -108,3 +111,60 @@ def test_bytes_of_memory_are_those_of_the_gpu_where_blocks_stay_in_step():
     assert max(found.values()) < 0.01
     for name, groups in (("tiled-16", SIZE // 16), ("tiled-32", SIZE // 32), ("naive-32-8", SIZE // 8)):
         assert ROWS[name]["memory_bytes"] == pytest.approx(groups * 4 * SIZE**2, rel=0.05)
+
+
+# ------------------------------------------------------------------------------- times and limits
+
+PREDICTED = {
+    name: predict(cuda_kernel(row["step"], **row["parameters"]), GPU, SIZE, SIZE, SIZE) for name, row in ROWS.items()
+}
+
+
+def test_times_are_those_of_the_gpu():
+    ratios = np.array([ROWS[name]["ms"] / 1e3 / p.seconds for name, p in PREDICTED.items()])
+    assert np.median(np.abs(ratios - 1)) < 0.06
+    assert np.abs(ratios - 1).max() < 0.28
+
+
+def test_of_two_kernels_the_model_says_which_is_faster():
+    pairs = [*itertools.combinations(PREDICTED, 2)]
+    wrong = [
+        pair
+        for pair in pairs
+        if (ROWS[pair[0]]["ms"] - ROWS[pair[1]]["ms"]) * (PREDICTED[pair[0]].seconds - PREDICTED[pair[1]].seconds) < 0
+    ]
+    assert (len(wrong), len(pairs)) == (4, 210)
+
+
+def test_shares_of_the_time_that_units_are_busy_are_those_of_the_gpu():
+    for unit, most in (("issue", 6), ("loads and stores", 6), ("multiply-adds", 7)):
+        apart = [
+            abs(100 * p.units[unit] / p.seconds - ROWS[name]["busy"].get(unit, 0)) for name, p in PREDICTED.items()
+        ]
+        assert np.mean(apart) < most
+
+
+def named(row):
+    """The limits that the counters allow: the busiest unit; waiting, too, where most warps wait for memory."""
+    stalls = [stall for stall in row["stalls"] if stall != "another warp was chosen"]
+    waits = {"waiting"} if stalls[0] in ("second cache or memory", "barrier") else set()
+    return {max(row["busy"], key=row["busy"].get)} | waits
+
+
+def test_the_limit_is_the_one_that_the_counters_name():
+    assert {name for name, p in PREDICTED.items() if p.limit not in named(ROWS[name])} == {
+        "register_1d-64-64-8-16",
+        "register_2d-64-64-16-4-4",  # issue and the load/store unit are busy for 72 % each
+        "matrix_units-128-128-16-64-32-tf32",
+    }
+
+
+def test_who_makes_more_round_trips_waits_longer():
+    """Warps that wait for memory, of all at an issue, beside round trips; the largest and the least of register_2d."""
+    many, few = ROWS["register_2d-128-128-32-8-8"], ROWS["register_2d-64-64-16-4-4"]
+    stalled = [row["stalls"]["second cache or memory"] / sum(row["stalls"].values()) for row in (many, few)]
+    assert stalled[0] > 2 * stalled[1]
+    trips = [
+        sum(counts_of(cuda_kernel(row["step"], **row["parameters"]), GPU.arch).trips.values()) for row in (many, few)
+    ]
+    assert trips == [23, 2]

@@ -1,7 +1,9 @@
 """The model of a GPU: against published ladders, against counts made by hand, and within what a GPU can do."""
 
 import dataclasses
+import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import GPUS, against_published, gpu_here, predict, predicted_ladder
 from helpers.instruments.counts import Counts, Work
 from helpers.instruments.gpus import ARCHS
-from helpers.instruments.prediction import REQUESTS, UNITS, fetched, predicted
+from helpers.instruments.prediction import LOSSES, REQUESTS, UNITS, fetched, predicted
 from helpers.instruments.published import LADDERS, SIZES
 
 A6000, T4 = GPUS["A6000"], GPUS["T4"]
@@ -19,40 +21,57 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def ratios(gpu):
-    return np.array([row.ratio for row in against_published(gpu).rows])
+def off(rows, of="prediction"):
+    """How far the predicted rates are from the measured ones, as a share of these."""
+    return np.array([abs(getattr(row, of).gflops / row.published - 1) for row in rows])
 
 
-@pytest.mark.parametrize(
-    "gpu, worst, median", [("A6000", 0.25, 0.08), ("RTX 3070", 0.25, 0.08), ("RTX 4090", 0.15, 0.08)]
-)
-def test_published_ladders_of_three_gpus_are_predicted_in_order_and_closely(gpu, worst, median):
-    rows = against_published(gpu).rows
-    rates = [row.prediction.gflops for row in rows]
-    assert len(rows) == len(SIZES)
-    assert rates == sorted(rates)
-    assert np.abs(ratios(gpu) - 1).max() < worst
-    assert against_published(gpu).error < median
+def own_code(rows):
+    """Rungs whose kernel was counted from its own code: SGEMM_CUDA's and ours."""
+    return [row for row in rows if not re.search("other kernels|its own kernels", row.ladder.note)]
+
+
+def out_of_order(rows):
+    """(pairs of rungs of a ladder that are predicted in the other order, all pairs)."""
+    pairs = [pair for ladder in LADDERS for pair in itertools.combinations([r for r in rows if r.ladder is ladder], 2)]
+    wrong = [(a.published - b.published) * (a.prediction.gflops - b.prediction.gflops) < 0 for a, b in pairs]
+    return sum(wrong), len(pairs)
+
+
+def test_ladders_are_predicted_from_the_code_that_ran_there():
+    rows = own_code(against_published().rows)
+    assert len(rows) == 71
+    assert np.median(off(rows)) < 0.08
+    assert off(rows).max() < 0.3
+    assert (off(rows) <= 0.1).mean() > 0.6
+    assert out_of_order(rows) == (0, 201)
+
+
+def test_so_are_they_at_the_clock_that_their_naive_rung_shows():
+    rows = [row for row in own_code(against_published().rows) if row.step != "naive"]
+    assert np.median(off(rows, "at_clock")) < 0.08
+    assert off(rows, "at_clock").max() < 0.35
+
+
+def test_ladders_that_had_no_part_in_the_one_number_of_the_model_are_predicted_as_well():
+    """`LOSSES` was chosen by the ladders known before; the H200's, and those measured again, came after it."""
+    rows = [row for row in against_published().rows if row.ladder.note in ("measured again", "our own kernels")]
+    assert len(rows) == 21
+    assert np.median(off(rows)) < 0.07 and off(rows).max() < 0.2
 
 
 def test_where_the_model_is_further_off_is_known_and_told():
-    far = {
-        (row.ladder.gpu, row.prediction.kernel.split()[0])
-        for row in against_published().rows
-        if abs(row.ratio - 1) > 0.4
-    }
+    far = {(row.ladder.gpu, row.step) for row in against_published().rows if abs(row.ratio - 1) > 1 / 3}
     assert far == {
-        ("A100", "register_2d"),
+        ("A100", "register_2d"),  # of other kernels
+        ("A10", "coalesced"),
         ("A10", "register_2d"),
+        ("A10", "prefetched"),
         ("T4", "coalesced"),
-        ("V100", "coalesced"),
-        ("H200", "coalesced"),
-        ("H200", "register_1d"),
-        ("H200", "register_2d"),
-        ("H200", "vectorized"),
+        ("T4", "register_2d"),
     }
-    assert against_published().error < 0.12
-    assert "2.09  loads and stores" in repr(against_published("T4"))
+    assert against_published().error < 0.08
+    assert "2.08         2.08     655  loads and stores" in repr(against_published("T4"))
     with pytest.raises(ValueError, match="no published ladder of 'L4'"):
         against_published("L4")
 
@@ -81,7 +100,7 @@ def made_up(**changes):
 
 
 def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
-    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, sustained=None, l2_bytes=100.0, l2_size=0)
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=100.0, l2_size=0)
     p = predicted(made_up(), gpu, False, 64, 32, 16)
     # Two blocks, one after the other on the only SM, of two tiles each.
     cycles = {unit: time * 1e9 / 4 for unit, time in p.units.items()}
@@ -93,8 +112,19 @@ def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
     )
     assert p.units["second cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
     assert p.limit == "loads and stores"
-    assert p.seconds == p.units["loads and stores"]
+    assert p.units["waiting"] == 0
     assert p.blocks == 2
+
+
+def test_units_that_are_busy_at_once_lose_some_of_their_time():
+    two = made_up(tile=Work(256.0, 0.0, 256.0, {}))  # 64 cycles of multiply-adds, and as many of issue
+    p = predicted(two, dataclasses.replace(A6000, l2_bytes=1e9, bytes_per_s=1e18), False, 64, 32, 16)
+    assert p.units["multiply-adds"] == p.units["issue"]
+    assert p.seconds == pytest.approx(p.units["issue"] * 2 ** (1 / LOSSES))
+    one = predicted(
+        made_up(tile=Work(256.0, 0.0, 0.0, {})), dataclasses.replace(A6000, bytes_per_s=1e18), False, 64, 32, 16
+    )
+    assert one.units["losses"] < one.seconds / 1000
 
 
 def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
@@ -105,33 +135,50 @@ def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
     )
 
 
+# A GPU on which only loads and stores, 192 cycles a tile, and round trips of 400 cycles take time.
+LONE = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e18, l2_bytes=1e9)
+FREE = Work(0.0, 0.0, 0.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
+TILES = 4 * 100  # of the busiest SM
+
+
+def waiting(trips, gpu=LONE):
+    """The cycles that it waits for each tile."""
+    p = predicted(made_up(tile=FREE, trips=trips), gpu, False, 32 * 84 * 4, 32, 800)
+    return p.units["waiting"] * gpu.clock / TILES
+
+
+def test_a_block_alone_waits_for_each_round_trip_in_full():
+    assert waiting({0: 1}) == pytest.approx(400, rel=1e-4)
+    assert waiting({0: 2.5}) == pytest.approx(1000, rel=1e-4)
+    assert waiting({}) == 0
+
+
 def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wait():
-    one = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e15)
-    alone = predicted(made_up(trips={0: 1}), one, False, 32 * 84 * 4, 32, 800)
-    working = alone.units["loads and stores"]
-    assert alone.units["waiting"] == pytest.approx(84 * 4 // 84 * 100 * 400 / one.clock)  # each tile, in full
-    two = predicted(made_up(trips={0: 1}), dataclasses.replace(one, blocks=2), False, 32 * 84 * 4, 32, 800)
     share = 400 / (400 + 192)
-    assert two.units["waiting"] == pytest.approx(working * (1 / (1 - share**2) - 1))
-    assert predicted(made_up(), one, False, 32 * 84 * 4, 32, 800).units["waiting"] == 0
+    assert waiting({0: 1}, dataclasses.replace(LONE, blocks=2)) == pytest.approx(
+        192 * (1 / (1 - share**2) - 1), rel=1e-4
+    )
 
 
-def test_a_kernel_that_asks_for_tiles_ahead_waits_for_what_is_left_of_the_way():
-    one = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e15)
-
-    def waiting(trips):
-        return predicted(made_up(trips=trips), one, False, 32 * 84 * 4, 32, 800).units["waiting"]
-
-    tiles = 84 * 4 // 84 * 100
-    assert waiting({1: 1}) == pytest.approx(tiles * (400 - 192) / one.clock)  # a tile takes 192 cycles
-    assert waiting({2: 1}) == pytest.approx(tiles * (400 - 2 * 192) / one.clock)
+def test_what_is_computed_between_asking_and_needing_shortens_the_wait():
+    assert waiting({1: 1}) == pytest.approx(400 - 192, rel=1e-4)
+    assert waiting({2: 1}) == pytest.approx(400 - 2 * 192, rel=1e-3)
     assert waiting({3: 1}) == 0
-    assert waiting({0: 1}) == pytest.approx(tiles * 400 / one.clock)
+    assert waiting({0: 1, 3: 1}) == pytest.approx(400, rel=1e-4)
+
+
+def test_the_bytes_of_a_tile_take_their_time_to_come():
+    assert waiting({0: 1}, dataclasses.replace(LONE, l2_bytes=64.0)) == pytest.approx(400 + 4 * 64 * 8 / 64, rel=0.01)
+
+
+def test_what_the_second_cache_holds_comes_sooner():
+    held = dataclasses.replace(LONE, l2_size=2**30, l2_latency=200)
+    assert waiting({0: 1}, held) == pytest.approx(200, rel=1e-4)
 
 
 def test_matrix_units_take_the_cycles_that_their_rate_gives():
     tile = Work(0.0, 0.0, 64.0, {}, {"tf32": 32 * 32 * 8.0, "float16": 512.0})
-    gpu = dataclasses.replace(A6000, sms=1, clock=1e9)
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=1e9)
     p = predicted(made_up(tile=tile), gpu, False, 64, 32, 16)
     assert p.units["matrix units"] == pytest.approx(2 * 2 * (32 * 32 * 8 / 256 + 512 / 512) / 1e9)
     assert p.limit == "matrix units" and "products of small matrices" in repr(p)
@@ -165,13 +212,6 @@ def test_matrix_units_are_predicted_where_a_gpu_has_them():
         predict("matrix_units", "T4", 4096, 4096, 4096)
 
 
-def test_what_was_sustained_is_the_most_that_multiply_adds_reach():
-    assert predict("prefetched", "A6000", 4096, 4096, 4096).gflops == pytest.approx(
-        A6000.sustained * A6000.flops_per_s / 1e9
-    )
-    assert predict("prefetched", dataclasses.replace(A6000, sustained=None), 4096, 4096, 4096).gflops > 25000
-
-
 def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
     side, grid = (32, 64, 8), (16, 8)  # 512 x 512
     few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
@@ -198,16 +238,16 @@ def test_what_cannot_be_predicted_is_refused_by_name():
 
 def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
     said = repr(predict("tiled", "A6000", 4096, 4096, 4096)).splitlines()
-    assert said[0].endswith("predicted 3,140 GFLOP/s, 43.8 ms; its limit: loads and stores")
+    assert said[0].endswith("predicted 3,001 GFLOP/s, 45.8 ms; its limit: loads and stores")
     assert said[1] == (
         "  65,536 blocks, 131 waves; A6000: 6 blocks at a time, 48 of 48 warps (100%), limited by registers and warps"
     )
-    assert len(said) == 2 + len(UNITS) - 2  # no figure of this GPU's second cache is known, nothing for matrix units
+    assert len(said) == 2 + len(UNITS) - 1  # nothing for matrix units
     assert "(100% lanes)" in said[2]
 
 
 def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
-    mine = dataclasses.replace(GPUS["RTX 4090"], name="mine", sms=24, clock=2.3e9, sustained=None)
+    mine = dataclasses.replace(GPUS["RTX 4090"], name="mine", sms=24, clock=2.3e9)
     p = predict("coalesced", mine, 2048, 2048, 2048)
     assert p.gpu == "mine"
     assert p.gflops == pytest.approx(
@@ -226,7 +266,8 @@ def test_sustained_rates_are_the_library_s_beside_the_ladders():
         gpu = GPUS[published.gpu]
         assert (
             "PCIe" in published.note
-            or published.ours
+            or not published.library
+            or published.note == "measured again"
             or gpu.sustained * gpu.flops_per_s / 1e9 == pytest.approx(published.library, rel=0.03)
         )
 
@@ -264,10 +305,13 @@ def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():
     assert coalesced.gflops / naive.gflops == pytest.approx(published("coalesced") / published("naive"), rel=0.35)
 
 
-def test_with_its_loads_joined_register_2d_is_limited_by_multiply_adds():
+def test_with_its_loads_joined_register_2d_asks_less_often_and_makes_fewer_round_trips():
     narrow, wide = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("register_2d", "vectorized"))
-    assert (narrow.limit, wide.limit) == ("loads and stores", "multiply-adds")
-    assert 1.1 < published("vectorized") / published("register_2d") < wide.gflops / narrow.gflops < 1.5
+    assert narrow.units["loads and stores"] > 1.3 * wide.units["loads and stores"]
+    assert narrow.units["waiting"] > 2 * wide.units["waiting"]
+    theirs = {row.step: row.prediction.gflops for row in against_published("A6000").rows[: len(SIZES)]}
+    gain = published("vectorized") / published("register_2d")
+    assert theirs["vectorized"] / theirs["register_2d"] == pytest.approx(gain, rel=0.1)
 
 
 def test_with_more_blocks_an_sm_tiled_waits_less_and_gains_no_more_than_it_waited():
@@ -280,8 +324,10 @@ def test_with_more_blocks_an_sm_tiled_waits_less_and_gains_no_more_than_it_waite
 def test_double_buffering_gains_no_more_than_the_waiting():
     """SGEMM_CUDA's did not help, either."""
     vectorized, prefetched = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("vectorized", "prefetched"))
-    assert vectorized.units["waiting"] / vectorized.seconds < 0.06
-    assert prefetched.gflops / vectorized.gflops < 1.06
+    assert 0.1 < vectorized.units["waiting"] / vectorized.seconds < 0.4
+    assert prefetched.gflops / vectorized.gflops < vectorized.seconds / (
+        vectorized.seconds - vectorized.units["waiting"]
+    )
     assert prefetched.units["waiting"] == 0
 
 
@@ -297,16 +343,16 @@ def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_
     padded = padded.replace("    @cuda.jit", "    LONG = TILE + 1\n\n    @cuda.jit")
     conflicts, none = (on_a6000(cuda_kernel(text, like="tiled", TILE=32)) for text in (turned, padded))
     right = on_a6000(cuda_kernel("tiled", TILE=32))
-    assert conflicts.gflops < right.gflops / 5
-    assert rounds(conflicts) > 0.8
+    # Four loads that were joined take the rounds of quarters of a warp: threads 128 bytes apart take 8 a quarter.
+    assert conflicts.gflops < right.gflops / 2.5
+    assert rounds(conflicts) > 0.6
     assert none.gflops == pytest.approx(right.gflops, rel=0.15)
     assert rounds(none) < 0.05
     # SGEMM_CUDA's kernels without conflicts were no faster than the vectorized one with them.
     unpadded = cuda_kernel("vectorized").source.replace("BM + 4", "BM")
     vectorized = on_a6000(cuda_kernel(unpadded, like="vectorized", **SIZES["vectorized"]))
-    assert vectorized.limit == "multiply-adds"
     assert vectorized.gflops == pytest.approx(
-        on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"])).gflops, rel=0.01
+        on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"])).gflops, rel=0.03
     )
 
 

@@ -15,8 +15,9 @@ from matplotlib.colors import to_hex
 from helpers import pictures
 from helpers.clock import Limits, Scoreboard, Timing, read_results
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
-from helpers.instruments.prediction import UNITS
+from helpers.instruments.prediction import ON_TOP, UNITS
 from helpers.pictures import drawing
+from helpers.pictures.charts import PEER
 from ptx_machine import KINDS
 
 A, C, GREY, INK, PAPER, GRID = "#2f6db3", "#3d9a50", "#8a8a86", "#333333", "#f4f4f2", "#c9c9c6"
@@ -87,12 +88,12 @@ def test_predicted_bars_are_hollow_and_say_their_limit(drawn):
     assert [bar.get_hatch() for bar in ax.patches] == [None, "///", "///"]
     assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [A, "#ffffff", "#ffffff"]
     assert [bar.get_width() for bar in ax.patches[1:]] == [p.gflops for p in predictions]
-    assert [to_hex(bar.get_edgecolor()) for bar in ax.patches[1:]] == [A, C]  # loads and stores; multiply-adds
-    assert [t.get_text() for t in ax.texts][1:] == ["284, limit: loads and stores", "23,224, limit: multiply-adds"]
+    assert [to_hex(bar.get_edgecolor()) for bar in ax.patches[1:]] == [A, PEER]  # loads and stores; issue
+    assert [t.get_text() for t in ax.texts][1:] == ["284, limit: loads and stores", "24,745, limit: issue"]
     assert [t.get_text() for t in drawn[0].texts] == [
         "512 x 512 x 512 on a device and \n4096 x 4096 x 4096 on A6000, predicted (hollow)"
     ]
-    assert "prefetched on A6000 23,224 GFLOP/s predicted, by multiply-adds" in text
+    assert "prefetched on A6000 24,745 GFLOP/s predicted, by issue" in text
     pictures.ladder_chart([], predictions)
     assert [t.get_text() for t in drawn[1].texts] == ["4096 x 4096 x 4096 on A6000, predicted (hollow)"]
 
@@ -101,14 +102,14 @@ def test_a_bar_a_unit_and_the_time_as_a_line(drawn):
     p = predict("register_1d", "H100", 4096, 4096, 4096)
     text = pictures.picture_units(p).text
     (ax,) = drawn[0].axes
-    units = sorted({*p.units} - {"waiting"}, key=p.units.get, reverse=True)
+    units = sorted({*p.units} - {*ON_TOP}, key=p.units.get, reverse=True)
     assert [name for _, name in ticks(ax.yaxis)] == units and units[0] == p.limit
     ends = {}
     for bar in ax.patches:
         ends[round(bar.get_y() + bar.get_height() / 2)] = bar.get_x() + bar.get_width()
     assert p.units["waiting"] > 0  # behind the longest bar
     assert list(ends.values()) == pytest.approx([1e3 * p.seconds, *(1e3 * p.units[unit] for unit in units[1:])])
-    assert len(ax.patches) == len(units) + 1 + 3  # what the requests took is drawn in four parts
+    assert len(ax.patches) == len(units) + 2 + 3  # what the requests took is drawn in four parts; losses and waiting
     assert list(ax.lines[0].get_xdata()) == pytest.approx([1e3 * p.seconds] * 2)
     assert "ms of waiting" in text and "% lanes" in text
 
@@ -135,7 +136,7 @@ def test_published_and_predicted_rates_stand_in_pairs(drawn):
     assert widths[1::2] == [row.prediction.gflops for row in found.rows]
     assert [bar.get_hatch() for bar in ax.patches][:4] == [None, "///"] * 2
     assert [name for _, name in ticks(ax.yaxis)][:3] == ["T4  naive", "", "coalesced"]
-    assert "934, 2.09 of it" in [t.get_text() for t in ax.texts] and "coalesced 447 published, 934 predicted" in text
+    assert "930, 2.08 of it" in [t.get_text() for t in ax.texts] and "coalesced 447 published, 930 predicted" in text
 
 
 def test_on_the_ladder_only_numpy_is_called_numpy(drawn):

@@ -194,21 +194,25 @@ def record(command: Command) -> None:
 def predict(command: Command) -> None:
     """Say how fast the CUDA ladder is on a GPU that need not be there."""
     from . import instruments, ladder
-    from .instruments.gpus import GPUS, gpu_called
+    from .instruments.gpus import GPUS, gpu_called, gpu_like
     from .launch.given import sizes
 
     command.add_argument("--gpu", help=f"one of: {', '.join(GPUS)} (A100)")
+    command.add_argument("--sms", type=int, help="as many multiprocessors, on a GPU of your own that is like that one")
+    command.add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
     command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
     take_steps(command, "--steps")
-    command.add_argument("--published", action="store_true", help="hold the model against published ladders instead")
+    command.add_argument("--published", action="store_true", help="hold the model against measured ladders instead")
     given = command.given()
     gpu = given.gpu and gpu_called(given.gpu).name
+    own = {name: value for name in ("sms", "clock") if (value := getattr(given, name)) is not None}
+    own = gpu_like(gpu or "A100", **own) if own else None
     size, *_ = sizes(given.size)
     steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
     if given.published:
         print(instruments.against_published(gpu))
         return
-    predictions = instruments.predicted_ladder(gpu or "A100", size, steps)
+    predictions = instruments.predicted_ladder(own or gpu or "A100", size, steps)
     print(f"{size} x {size} x {size} on {predictions[0].gpu}, predicted")
     for p in predictions:
         print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} GFLOP/s {1e3 * p.seconds:9.3f} ms  {p.limit}")

@@ -208,6 +208,7 @@ def table():
         ),
         "counts_of": (instruments.counts_of, {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)}),
         "gpu_here": (instruments.gpu_here, {}),
+        "gpu_like": (instruments.gpu_like, {"name": ("A100", NOTHING)}),
         "against_published": (instruments.against_published, {"gpu": ("A6000", MAY_BE_LEFT_OUT)}),
         "occupancy": (
             instruments.occupancy,

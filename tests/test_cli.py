@@ -133,6 +133,12 @@ def test_predict_prints_a_ladder_or_holds_the_model_against_published_ones(monke
         "  naive             284 GFLOP/s   483.515 ms  loads and stores",
         "  tiled           3,001 GFLOP/s    45.804 ms  loads and stores",
     ]
+    run(monkeypatch, "predict", "--gpu", "RTX 4090", "--sms", 70, "--clock", "2.45e9", "--steps", "naive")
+    assert capsys.readouterr().out.splitlines() == [
+        "4096 x 4096 x 4096 on RTX 4090 with 70 multiprocessors, 2.45e+09 cycles a second, predicted",
+        "  naive             322 GFLOP/s   426.192 ms  loads and stores",
+    ]
+    assert "sms is 0; it must be above 0" in fails(monkeypatch, capsys, "predict", "--sms", 0)[2]
     run(monkeypatch, "predict", "--published", "--gpu", "RTX 4090")
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 2 + 20 and out[-1].startswith("half of the 20 ratios are within")

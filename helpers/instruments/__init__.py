@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "block_run": ["BlockRun", "predict_triton", "run_triton", "side_by_side"],
         "compiler": ["CompilerReport", "compiler_report"],
         "counts": ["counts_of"],
-        "gpus": ["GPU", "GPUS", "gpu_here", "occupancy"],
+        "gpus": ["GPU", "GPUS", "gpu_here", "gpu_like", "occupancy"],
         "loads": ["Traffic", "predicted_traffic", "traffic"],
         "prediction": ["Prediction", "predict", "predicted_ladder"],
         "ptx_run": ["CompiledRun", "run_ptx"],

@@ -4,7 +4,7 @@ import contextlib
 import math
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 
 from ptx_machine import WARP
@@ -37,7 +37,7 @@ class GPU:
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
     matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
 
-    One of your own, made from a kindred one: `dataclasses.replace(GPUS["RTX 4090"], name="RTX 4060", sms=24, ...)`.
+    One of your own is made from a kindred one: `gpu_like("RTX 4090", sms=24, clock=2.46e9)`.
     """
 
     name: str
@@ -115,6 +115,12 @@ class Occupancy:
         )
 
 
+CHOSEN = {  # figures of `gpu_like`, and how they are spelled
+    "sms": "{:,} multiprocessors",
+    "clock": "{:.3g} cycles a second",
+    "bytes_per_s": "{:.3g} bytes a second",
+    "l2_size": "{:,} bytes of second cache",
+}
 # What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
 BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
 
@@ -125,6 +131,23 @@ def gpu_called(name: str) -> GPU:
     Raises ValueError for an unknown one.
     """
     return GPUS[named(name, GPUS, "GPU", BESIDE)]
+
+
+@takes
+def gpu_like(name: str, **figures: float) -> GPU:
+    """A GPU of one's own: that one with other figures, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`.
+
+    Its name says what it was made from, and what was measured of that GPU as a whole is not kept. Raises ValueError for
+    an unknown name, or figure, and for one that is not above 0.
+    """
+    kindred = gpu_called(name)
+    for figure, value in figures.items():
+        if figure not in CHOSEN:
+            raise ValueError(f"{figure!r} is no figure that can be given; those are {in_words([*CHOSEN])}.")
+        if not value > 0:
+            raise ValueError(f"{figure} is {value}; it must be above 0.")
+    said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
+    return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
 
 
 def gpu_here() -> GPU | None:

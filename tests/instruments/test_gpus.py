@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from helpers.instruments.gpus import GPUS, gpu_called, known_arch, occupancy
+from helpers.instruments.gpus import GPUS, gpu_called, gpu_like, known_arch, occupancy
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,13 @@ def test_an_architecture_is_known_by_its_name_and_by_its_gpus():
 )
 def test_blocks_warps_and_what_limits_them_are_told(asked, said):
     assert repr(occupancy(*asked)) == said
+
+
+def test_a_gpu_of_ones_own_keeps_no_number_that_was_measured_of_another_card():
+    mine = gpu_like("4090", sms=24, clock=2.46e9, bytes_per_s=272e9)
+    assert mine.name == "RTX 4090 with 24 multiprocessors, 2.46e+09 cycles a second, 2.72e+11 bytes a second"
+    assert (mine.sms, mine.clock, mine.bytes_per_s, mine.sustained) == (24, 2.46e9, 272e9, None)
+    assert mine.fma_lanes == GPUS["RTX 4090"].fma_lanes
+    for figures, said in (({"cores": 3072}, "'cores' is no figure"), ({"sms": 0}, "sms is 0; it must be above 0")):
+        with pytest.raises(ValueError, match=said):
+            gpu_like("RTX 4090", **figures)

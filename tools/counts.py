@@ -1,6 +1,7 @@
 """Count what the ladder's CUDA kernels ask of a GPU, and keep it in helpers/instruments/counts.json.
 
     python tools/counts.py
+    python tools/counts.py FOLDER    a checkout of siboehm/SGEMM_CUDA: count its kernels, for published_counts.json
 
 It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters, at the published ladders' and at
 those that a page tries, and what counters.toml has for that GPU. It takes some minutes.
@@ -8,11 +9,43 @@ those that a page tries, and what counters.toml has for that GPU. It takes some 
 """
 
 import json
+import sys
+from pathlib import Path
 
+import numpy as np
+
+import ptx_machine
 from helpers import cuda_kernel, ladder
-from helpers.instruments.counts import KEPT, TRIED, count, title, to_row
+from helpers.instruments.counts import KEPT, SHORT, TRIED, count, count_text, title, to_row
 from helpers.instruments.gpus import ARCHS, GPUS
 from helpers.instruments.published import COUNTERS, SIZES
+
+THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
+    "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),
+    "coalesced": ("2_kernel_global_mem_coalesce", "sgemm_global_mem_coalesce<32>", (1024, 1), (32, 32, 8)),
+    "tiled": ("3_kernel_shared_mem_blocking", "sgemm_shared_mem_block<32>", (1024, 1), (32, 32, 32)),
+    "register_1d": ("4_kernel_1D_blocktiling", "sgemm1DBlocktiling<64,64,8,8>", (512, 1), (64, 64, 8)),
+    "register_2d": ("5_kernel_2D_blocktiling", "sgemm2DBlocktiling<128,128,8,8,8>", (256, 1), (128, 128, 8)),
+    "vectorized": ("6_kernel_vectorize", "sgemmVectorize<128,128,8,8,8>", (256, 1), (128, 128, 8)),
+    "prefetched": (
+        "10_kernel_warptiling", "sgemmWarptiling<128,128,16,64,64,4,8,4,128>", (128, 1), (128, 128, 16)
+    ),
+}  # fmt: skip
+
+
+def count_theirs(folder, step, arch):
+    """The `Counts` of SGEMM_CUDA's kernel for that step."""
+    file, kernel, block, side = THEIRS[step]
+    source = Path(folder, "src", "kernels", f"{file}.cuh")
+    ptx, names = ptx_machine.from_cuda(source, *[kernel] * ("<" in kernel), target=arch)
+
+    def run(K):
+        A, B = np.ones((side[0], K), np.float32), np.ones((K, max(side[1], SHORT)), np.float32)
+        C = np.zeros((side[0], B.shape[1]), np.float32)
+        args = [*C.shape, K, np.float32(1), A, B, np.float32(0), C]
+        return ptx_machine.run(ptx, (1,), block, args, names[kernel])
+
+    return count_text(step, ptx, arch, block, side, run)
 
 
 def kernels():
@@ -32,16 +65,24 @@ def kernels():
         yield cuda_kernel(row["step"], **row["parameters"]), (GPUS[COUNTERS["gpu"]].arch,)
 
 
-def main():
+def write(path, rows):
+    """Write rows of counts, one a line."""
+    path.write_text("[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n")
+
+
+def main(folder=None):
     """Count, and write the file."""
+    if folder:
+        rows = [to_row(count_theirs(folder, step, arch)) for step in THEIRS for arch in ARCHS]
+        return write(KEPT.with_name("published_counts.json"), rows)
     rows, done = [], set()
     for k, archs in kernels():
         archs = [arch for arch in archs if (title(k), arch) not in done]
         done |= {(title(k), arch) for arch in archs}
         rows += [to_row(count(k, arch)) for arch in archs]
         print(title(k))
-    KEPT.write_text("[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n")
+    write(KEPT, rows)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

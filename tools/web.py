@@ -151,12 +151,13 @@ def buttons(line):
 
 
 def rungs(chart):
-    """The README's chart, a name and a rate a line, as a table whose names lead to the pages of these rungs."""
+    """The README's chart, a name and a rate a line, as a table; the names of rungs lead to their pages."""
     pages_of = {gpu_page.rung_of(path): path.stem for path in gpu_page.rung_pages()}
     lines = [line.split()[:2] for line in chart[1].splitlines()]
     most = max(float(rate.replace(",", "")) for _, rate in lines)
+    linked = {name: f'<a href="{page}.html">{name}</a>' for name, page in pages_of.items()}
     rows = "".join(
-        f'<tr><th scope="row"><a href="{pages_of[name]}.html">{name}</a></th><td>'
+        f'<tr><th scope="row">{linked.get(name, name)}</th><td>'
         f'<i style="width: {100 * float(rate.replace(",", "")) / most:.1f}%"></i></td><td>{rate}</td></tr>'
         for name, rate in lines
     )

@@ -50,7 +50,8 @@ def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(rea
         ("10_prefetching.html", "prefetched"),
     ]
     widths = [float(width) for width in re.findall(r"width: ([\d.]+)%", chart)]
-    assert len(widths) == 7 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.4, 100)
+    assert len(widths) == 8 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.0, 100)
+    assert '<th scope="row">cuBLAS</th>' in chart
 
 
 @pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])

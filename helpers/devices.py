@@ -112,9 +112,10 @@ def nvidia_tool(name):
     """The path of `ptxas` or `nvdisasm`: pip's, conda's or an installed toolkit's; None if there is none."""
     try:
         from cuda.pathfinder import find_nvidia_binary_utility
-    except ImportError:  # an old numba-cuda, or none, as on macOS
+
+        return find_nvidia_binary_utility(name)
+    except Exception:  # an old numba-cuda, or none, as on macOS; cuda-pathfinder 1.6, on Colab, refuses "ptxas"
         return shutil.which(name)
-    return find_nvidia_binary_utility(name)
 
 
 def has_compiler() -> bool:

@@ -431,6 +431,17 @@ def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before()
     assert "Unset it, and restart the kernel" in err
 
 
+def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):
+    """cuda-pathfinder 1.6, which Colab has, knows no ptxas: the doctor ended in a traceback."""
+
+    def refuse(name):
+        raise Exception(f"Binary {name!r} is not supported.")
+
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(find_nvidia_binary_utility=refuse))
+    monkeypatch.setattr(devices.shutil, "which", lambda name: f"/bin/{name}")
+    assert devices.nvidia_tool("ptxas") == "/bin/ptxas"
+
+
 def test_an_old_numba_cuda_is_told_to_do_without_nvidias_bindings_beside_another_package_of_nvidias(monkeypatch):
     """numba-cuda 0.15 beside cuda-pathfinder, which makes a folder `cuda`, too: the import failed."""
     asked = "NUMBA_CUDA_USE_NVIDIA_BINDING"

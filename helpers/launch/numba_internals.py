@@ -125,7 +125,7 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
-    return texts + reshaping() * (RESHAPE in asked) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
+    return texts + (reshaping() if RESHAPE in asked else ()) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:

@@ -60,6 +60,11 @@ def test_ptx_is_made_where_no_gpu_is_named():
     assert "LLVM NVPTX" in text
 
 
+def test_what_reshape_calls_is_made_for_a_kernel_that_reshapes_only(monkeypatch, drawn):
+    monkeypatch.setattr(hooks, "reshaping", None)
+    assert hooks.text_of(hooks.compiled_for(add.py_func, *drawn))
+
+
 def test_each_access_to_an_array_is_kept_at_the_level_that_is_watched():
     def twice_the_same(a, out):
         out[0] = a[0]

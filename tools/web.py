@@ -7,7 +7,6 @@ those who cannot see them, formulas as MathML, and links between pages as links 
 """
 
 import base64
-import functools
 import io
 import json
 import os
@@ -27,7 +26,7 @@ from PIL import Image
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": (FOLDER, "README.md"), "zh_CN": (FOLDER / "zh_CN", "README.zh-CN.md")}
-LINK = re.compile(r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)')
+LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
 DOOR = re.compile(r"^\*\*\[[^\n]*\)\*\*$", re.MULTILINE)  # the README's line of three links
 CHART = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # and its ladder
 WORDS = {
@@ -48,8 +47,9 @@ WORDS = {
         hide="收起准备单元",
     ),
 }
-FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
-CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+FORMULA = r"\$\$((?:.|\n)+?)\$\$|\$([^$\n]+)\$"
+CODE = r"|(?P<code>```(?:.|\n)*?```|`[^`\n]*`)"
+LINK_OR_CODE, FORMULA_OR_CODE = re.compile(LINK + CODE), re.compile(FORMULA + CODE)
 
 
 def pages(folder):
@@ -59,7 +59,7 @@ def pages(folder):
 
 def web_link(match, here):
     """A link to a file of the repository as a link to its page of the web edition, or to the repository."""
-    text, place, _, anchor, title = match.groups()
+    text, place, _, anchor, title, _ = match.groups()
     title = f' title="{escape(title)}"' if title else ""
     stem = Path(place).name
     if stem in {path.stem for path in here} | {"glossary"}:
@@ -80,10 +80,9 @@ def web_formula(match):
 
 def web_prose(text, here):
     """Markdown as Sphinx is given it. `here`: the pages of this language."""
-    parts = CODE.split(text)
-    for number in range(0, len(parts), 2):  # between the pieces of code
-        parts[number] = FORMULA.sub(web_formula, LINK.sub(functools.partial(web_link, here=here), parts[number]))
-    return "".join(parts)
+    # What begins first is taken whole: a link may have code in its words, and code may have what looks like a link.
+    text = LINK_OR_CODE.sub(lambda match: match[0] if match["code"] else web_link(match, here), text)
+    return FORMULA_OR_CODE.sub(lambda match: match[0] if match["code"] else web_formula(match), text)
 
 
 def web_output(output, file):

@@ -39,6 +39,23 @@ def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
     assert web.web_prose(f"see {link}, `{link}`", HERE) == f'see <a href="{address}">a</a>, `{link}`'
 
 
+def test_a_link_with_code_in_its_words_is_a_link(monkeypatch):
+    text = "[`results/`](results) and `[a](results)`, `$1$` and [`04`](04_tiling.ipynb)"
+    at = '`results/` and `[a](results)`, `$1$` and <a href="04_tiling.html">`04`</a>'
+    monkeypatch.setattr(web, "repository", lambda: "")
+    assert web.web_prose(text, HERE) == at
+    monkeypatch.setattr(web, "repository", lambda: "https://x.y/z")
+    at = at.replace("`results/`", '<a href="https://x.y/z/blob/main/results">`results/`</a>')
+    assert web.web_prose(text, HERE) == at
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_no_link_of_the_readme_is_left_to_sphinx_which_knows_no_file_of_the_repository(readme):
+    assert not re.findall(
+        r"\]\((?!https?:|#)[^)]*\)", re.sub(r"```.*?```", "", web.front(readme, HERE), flags=re.DOTALL)
+    )
+
+
 @pytest.mark.parametrize("readme, start", [("README.md", "start"), ("README.zh-CN.md", "开始")])
 def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(readme, start):
     first = web.front(readme, HERE)

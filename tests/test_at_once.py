@@ -23,7 +23,7 @@ for size in map(int, sys.argv[2:]):
     t = Timing("OpenCL", "tiled", size, size, size, 1e-3, 0.1, "a device", {"TILE": 4})
     write_results([Scoreboard(size, size, size, (t,), ((1e-3,),), 1e12, "a device", False)], sys.argv[1])
 """
-simulated = pytest.mark.skipif(devices.cuda_device().kind != "PTX machine", reason="it has a GPU")
+untimed = pytest.mark.skipif(devices.cuda_device().kind != "PTX machine", reason="it has a GPU")
 
 
 def test_four_processes_that_write_results_at_once_lose_no_board(tmp_path):
@@ -47,7 +47,7 @@ def test_eight_threads_that_write_results_at_once_lose_no_board(tmp_path):
     assert [board.M for board in found.boards] == list(range(16, 16 + 3 * THREADS))
 
 
-@simulated
+@untimed
 def test_launches_of_eight_threads_are_all_right():
     kernels, together = [cuda_kernel("tiled", TILE=4), cuda_kernel("naive", BM=4, BN=2)], Barrier(THREADS)
 
@@ -60,7 +60,7 @@ def test_launches_of_eight_threads_are_all_right():
         assert not np.any(list(threads.map(multiply, range(THREADS))))
 
 
-@simulated
+@untimed
 def test_checks_of_eight_threads_give_no_false_verdict():
     together = Barrier(THREADS)
 
@@ -73,7 +73,7 @@ def test_checks_of_eight_threads_give_no_false_verdict():
     assert all(reports), [report for report in reports if not report]
 
 
-@simulated
+@untimed
 def test_a_kernel_uploaded_twice_keeps_the_grid_of_each():
     k, works = cuda_kernel("naive", BM=2, BN=2), []
     for M, N in ((9, 7), (2, 2)):
@@ -118,7 +118,7 @@ def test_an_exit_in_the_module_of_a_kernel_is_an_error():
         cuda_kernel(SOURCE, like="naive")
 
 
-@simulated
+@untimed
 def test_an_exit_inside_a_kernel_does_not_compile():
     report = check(cuda_kernel(INSIDE, like="naive", BM=2, BN=2))
     assert not report and report.findings[0].kind == "does not compile" and "sys.exit(5)" in repr(report)

@@ -93,12 +93,12 @@ def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
         raise NotEntered(f"It does not enter yet.\n{report!r}")
     rung = dialect.build(k.step)
     try:
-        ratios = [] if k.simulated else list(compare(k, rung, SHAPE).ratios)
+        ratios = [] if k.untimed else list(compare(k, rung, SHAPE).ratios)
     except KernelError as error:
         raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = Entry(
         name=name,
-        machine="no GPU" if k.simulated else results_file(".").stem,
+        machine="no GPU" if k.untimed else results_file(".").stem,
         date=time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         dialect=k.dialect,
         like=k.step,
@@ -136,7 +136,7 @@ def whether_right(k: Kernel) -> Report:
     report = check(k)
     if not report:
         return report
-    shape = SMALL if k.simulated else SHAPE
+    shape = SMALL if k.untimed else SHAPE
     A, B = draw(*shape)
     wrong, where = wrong_for(A, B), " x ".join(map(str, shape))
     finds = {

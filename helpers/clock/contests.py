@@ -94,7 +94,7 @@ def compare(
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
     Raises ValueError when one of them runs on the PTX machine, where there is no time.
     """
-    if any(getattr(k, "simulated", False) for k in (first, second)):
+    if any(getattr(k, "untimed", False) for k in (first, second)):
         raise ValueError("a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels.")
     with ProgressBar("timing in turns") as bar:
 
@@ -149,7 +149,7 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 kernels.append(one.build(step.name, parameters=parameters))
     for k in kernels[1:]:
-        if not k.simulated:  # all of them, before any takes its time
+        if not k.untimed:  # all of them, before any takes its time
             k.refuse(*sizes(usual_size(kernels) if size is None else size))
     return kernels
 

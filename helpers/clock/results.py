@@ -112,7 +112,7 @@ def main_device() -> devices.Device:
     used = used_devices()
     if not used:
         raise ValueError(
-            "CUDA has no GPU and OpenCL runs in a simulator here, so there are no times to record. "
+            "Here CUDA runs on the PTX machine and OpenCL on Oclgrind, so there are no times to record. "
             "python -m helpers doctor says what would add a device."
         )
     return next((d for d in used if d.kind == "GPU"), used[-1])
@@ -145,7 +145,7 @@ def readable(path: Path) -> MachineResults | None:
 
 def key(board: Scoreboard) -> tuple:
     """What a later board replaces an earlier one by: the size, and the dialects that were timed beside the host."""
-    return (board.M, board.N, board.K), frozenset(t.dialect for t in board.timings if not t.simulated) - {"Python"}
+    return (board.M, board.N, board.K), frozenset(t.dialect for t in board.timings if not t.untimed) - {"Python"}
 
 
 def versions() -> dict:
@@ -160,11 +160,11 @@ def versions() -> dict:
 
 
 def as_dict(board: Scoreboard) -> dict:
-    """The scoreboard for JSON, without what was simulated."""
+    """The scoreboard for JSON, without what has no time."""
     contestants = [
         {name: getattr(t, name) for name in (*STORED, "gflops")} | {"seconds": seconds}
         for t, seconds in zip(board.timings, board.seconds, strict=True)
-        if not t.simulated
+        if not t.untimed
     ]
     about = {"peak_gflops": board.peak / 1e9, "peak_of": board.device, "on_host": board.on_host, "blas": board.blas}
     missing = [m.name for m in board.missing]

@@ -48,17 +48,17 @@ class Scoreboard:
     def of_peak(self, i: int) -> float | None:
         """The contestant's rate as a share of its device's peak, at most 1; None where that was not measured."""
         t = self.timings[i]
-        return None if t.simulated or self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
+        return None if t.untimed or self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
 
     def times(self, i: int, j: int) -> tuple[float, float, float] | None:
-        """How many times as fast contestant i is as j: median, least and greatest of the rounds; None if simulated."""
+        """How many times as fast contestant i is as j: median, least and greatest of the rounds; None if untimed."""
         ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # the PTX machine has no times
         return (float(np.median(ratios)), min(ratios), max(ratios)) if ratios else None
 
     def library(self, i: int) -> int | None:
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
         libraries = [
-            j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.own and not t.simulated
+            j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.own and not t.untimed
         ]
         there = [j for j in libraries if self.silicon(j) == self.silicon(i)]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
@@ -70,7 +70,7 @@ class Scoreboard:
         lines = [f"{title:28}{head}"]
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
-            if t.simulated:
+            if t.untimed:
                 lines.append(f"{name:28}{'no GPU':>9}")
                 continue
             share, j = self.of_peak(i), self.library(i)
@@ -111,7 +111,7 @@ def scoreboard(
     mine = [contestant(k) for k in mine]
     M, N, K = sizes(usual_size([*kernels, *mine]) if size is None else size)
     for k in mine:
-        k.refuse(*((1, 1, 1) if k.simulated else (M, N, K)))
+        k.refuse(*((1, 1, 1) if k.untimed else (M, N, K)))
     found = peers(dialects) if libraries else []
     contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:] + mine
     wrong = wrong_contestants(contestants, M, N, K)
@@ -127,7 +127,7 @@ def scoreboard(
     best = max((1e9 * t.gflops for row in results for t in row if t.gflops and t.device in places), default=0.0)
     timings, seconds = [], []
     for k, row in zip(contestants, zip(*results, strict=True), strict=True):
-        times = () if row[0].simulated else tuple(t.seconds for t in row)
+        times = () if row[0].untimed else tuple(t.seconds for t in row)
         middle = sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2]
         median = float(np.median(times)) if times else None
         timings.append(dataclasses.replace(middle, seconds=median, own=any(k is one for one in mine)))
@@ -139,7 +139,7 @@ def scoreboard(
 
 
 def wrong_contestants(contestants, M, N, K):
-    """Those whose product is not right within the rounding bound; a list. What is simulated is not run."""
+    """Those whose product is not right within the rounding bound; a list. What has no time is not run."""
     A, B = draw(M, N, K)
     wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
-    return [k for k in contestants if not k.simulated and wrong[k.inputs](launched(k, A, B)).any()]
+    return [k for k in contestants if not k.untimed and wrong[k.inputs](launched(k, A, B)).any()]

@@ -60,14 +60,14 @@ class Timing:
     own: bool = False
 
     @property
-    def simulated(self) -> bool:
+    def untimed(self) -> bool:
         """Whether it ran on the PTX machine, and so has no time."""
         return self.seconds is None
 
     @property
     def gflops(self) -> float | None:
         """2 M N K / seconds / 1e9; None on the PTX machine."""
-        return None if self.simulated else 2 * self.M * self.N * self.K / self.seconds / 1e9
+        return None if self.untimed else 2 * self.M * self.N * self.K / self.seconds / 1e9
 
     @property
     def label(self) -> str:
@@ -82,7 +82,7 @@ class Timing:
 
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
-        if self.simulated:
+        if self.untimed:
             return f"{what}: no GPU here, so no time and no rate"
         spread = f"± {100 * self.spread / 2:.0f} %" + ", launching included" * self.launching
         return f"{what}: {spell_seconds(self.seconds)} ({spread}), {self.gflops:.3g} GFLOP/s"
@@ -118,13 +118,13 @@ def measure(
     """
     k = contestant(k)
     M, N, K = sizes(size)
-    if not k.simulated:
+    if not k.untimed:
         refuse_beyond_host(M, N, K)
         k.refuse(M, N, K)
         k = k.ready(M, N, K)
     device = k.device.name if k.device else "host"
     about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
-    if k.simulated:
+    if k.untimed:
         k.refuse(1, 1, 1)
         return Timing(seconds=None, spread=None, **about)
     A, B = draw(M, N, K)

@@ -30,8 +30,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """
     k = contestant(k)
     given = [] if shapes is None else refuse_shapes(k, shapes)
-    if not k.own and not (k.simulated and isinstance(k, Kernel)):
-        large = host_shapes() if k.device is None else [] if k.simulated else large_shapes(k)
+    if not k.own and not (k.untimed and isinstance(k, Kernel)):
+        large = host_shapes() if k.device is None else [] if k.untimed else large_shapes(k)
         stages = [given] if given else [shapes_for(k), long_shapes(k), large]
         findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
     else:
@@ -67,7 +67,7 @@ def try_out(k: Kernel, given: list) -> Trial:
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else under_oclgrind(k, given or shapes_for(k))
-    if outcome.findings or k.simulated:
+    if outcome.findings or k.untimed:
         return outcome
     stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]
     tried = [*itertools.chain(*stages)]

@@ -52,7 +52,7 @@ MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of
 
 def try_on_ptx(k: Kernel, given: list) -> Trial:
     """Compile a CUDA kernel and run it, watched, on those shapes (M, N, K), or on such as suit it."""
-    if not k.simulated:  # Numba compiles for the GPU here
+    if not k.untimed:  # Numba compiles for the GPU here
         outcome = in_child(k, try_there, own=k.own, source=k.source, given=given)
         return outcome.value or Trial(outcome.findings, (), [SMALL])
     try:

@@ -14,7 +14,7 @@ from .operands import OnDevice, validate
 class Work:
     """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
 
-    simulated = False
+    untimed = False
     launching = False  # True where a GPU has no clock of its own, so that `timed` holds what asking for launches takes
 
     def launch(self) -> float | None:
@@ -30,7 +30,7 @@ class Work:
         start = time.perf_counter()
         for _ in range(launches):
             self.multiply()
-        return None if self.simulated else (time.perf_counter() - start) / launches
+        return None if self.untimed else (time.perf_counter() - start) / launches
 
     def multiply(self) -> object:
         """Multiply once, or ask for it where a clock of the device says when it is done."""
@@ -112,7 +112,7 @@ class Contestant:
         return k
 
     @property
-    def simulated(self) -> bool:
+    def untimed(self) -> bool:
         """Whether it runs on the PTX machine: right numbers, and no speed to measure."""
         return self.device is not None and self.device.kind == "PTX machine"
 

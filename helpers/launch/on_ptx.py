@@ -76,7 +76,7 @@ def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool 
 class PTXWork(Work):
     """A, B and C, ready for compiled code to be run on them again and again. `run`: what came of the last time."""
 
-    simulated = True
+    untimed = True
 
     def __init__(self, ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, fill: float | None):
         self.ptx, self.block, self.grid, self.A, self.B = ptx, block, grid, A, B

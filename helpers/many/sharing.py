@@ -59,7 +59,7 @@ def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
     kernels = some("kernels", kernels)
     names = [k.device.name for k in kernels]
     for k in kernels:
-        if k.simulated:
+        if k.untimed:
             raise ValueError(f"{k} runs on the PTX machine, which has no rate to share by; give OpenCL kernels.")
         if names.count(k.device.name) > 1:
             raise ValueError(

@@ -97,7 +97,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
-    tracks, budget = 1 if k.simulated else 2, int(budget)  # the simulator runs one kernel at a time
+    tracks, budget = 1 if k.untimed else 2, int(budget)  # the PTX machine runs one kernel at a time
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
     least = min(Plan(M, N, K, stays, *tile, tracks).bytes_on_device for stays in "AB")
     if budget < least:
@@ -153,7 +153,7 @@ class Streamed(Contestant):
         if 0 in (M, N, K):
             return
         p = plan(self.kernel, M, N, K, self.budget)
-        self.kernel.refuse(*((M, N, K) if self.simulated else (p.BM, p.BN, p.BK)))
+        self.kernel.refuse(*((M, N, K) if self.untimed else (p.BM, p.BN, p.BK)))
 
     def ready(self, M: int, N: int, K: int) -> "Streamed":
         """Itself, its kernel ready for each size of block."""
@@ -185,7 +185,7 @@ class StreamedWork(Work):
     """
 
     def __init__(self, streamed, A, B, fill):
-        self.kernel, self.simulated, self.A, self.B = streamed.kernel, streamed.simulated, A, B
+        self.kernel, self.untimed, self.A, self.B = streamed.kernel, streamed.untimed, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
         self.counting = threading.Lock()

@@ -87,7 +87,7 @@ def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> P
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
     Raises ValueError where there is no rate at all.
     """
-    real = [t for t in timings if not t.simulated]
+    real = [t for t in timings if not t.untimed]
     if not real and not predictions:
         raise ValueError(NO_RATE)
     colours = OURS | {"Python": PEER}
@@ -124,7 +124,7 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
 
     `source`: "measured now", or of when a record is. Raises ValueError where nothing was timed.
     """
-    timed = [i for i, t in enumerate(board.timings) if not t.simulated]
+    timed = [i for i, t in enumerate(board.timings) if not t.untimed]
     if not timed:
         raise ValueError(NO_RATE)
     rows = []
@@ -160,7 +160,7 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     rates = {}
     for b in boards:
         for t in b.timings:
-            if not t.simulated:
+            if not t.untimed:
                 rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
     rates = {name: points for name, points in rates.items() if len(points) > 1}
     if not rates:
@@ -293,7 +293,7 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
     points = []
     for t in timings:
-        if t.device == limits.device and t.step in ladder.STEPS and not t.simulated:
+        if t.device == limits.device and t.step in ladder.STEPS and not t.untimed:
             step, product = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
             moved = 4 * (step.global_loads(*product) + step.global_stores(*product))
             points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))

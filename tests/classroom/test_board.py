@@ -240,7 +240,7 @@ def quick(monkeypatch):
 
 
 def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys, quick):
-    """In OpenCL with times beside its rung, in CUDA's simulator without."""
+    """In OpenCL with times beside its rung, in CUDA on the PTX machine without."""
     assert enter(built(OWN), "Ada L.", tmp_path).name == "entry-ada-l.json"
     source = cuda_kernel("coalesced").source.replace("acc += ", "acc = acc + ")
     enter(cuda_kernel(source, like="coalesced", BM=2, BN=2), "Bob", tmp_path)

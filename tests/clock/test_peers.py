@@ -103,7 +103,7 @@ def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A stand-in for the GPU, in the simulator's memory; plant(library) gives it a cuBLAS. Skips on a real GPU."""
+    """A stand-in for the GPU, in the host's memory; plant(library) gives it a cuBLAS. Skips on a real GPU."""
     if not devices.compiling():
         pytest.skip("CUDA runs on a GPU here, where cuBLAS itself is tested")
     calls = []
@@ -302,7 +302,7 @@ def test_cublas_is_loaded_from_where_it_is_found(monkeypatch, tmp_path):
     assert libraries.load_cublas() == f"loaded {loaded.abs_path}"
 
 
-def test_the_simulator_has_no_cublas():
+def test_without_a_gpu_there_is_no_cublas():
     if not devices.compiling():
         pytest.skip("CUDA runs on a GPU here")
     assert libraries.peers(["CUDA"])[-1] == libraries.Missing("cuBLAS", "CUDA", "needs an NVIDIA GPU")

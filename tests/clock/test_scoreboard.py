@@ -46,7 +46,7 @@ def impatient(monkeypatch):
 
 
 def made(on_host=True, M=8):
-    """NumPy 4 s, a library 2 s, our kernel 1 s, and one in the simulator; in the second round ours is twice as slow."""
+    """NumPy 4 s, a library 2 s, our kernel 1 s, and one on the PTX machine; in the second round ours is twice as slow."""
 
     def timed(dialect, step, device, seconds):
         return Timing(dialect, step, M, 8, 8, seconds, 0.0, device, {"TILE": 4})
@@ -104,7 +104,7 @@ def test_the_table_word_by_word():
     ]
     board = dataclasses.replace(board, missing=(*board.missing, Missing("CLBlast", "OpenCL", "to add it: apt")))
     assert repr(board).splitlines() == lines
-    # What is simulated ends no table, a board of one round has no spread, and one without a peak no share.
+    # What is untimed ends no table, a board of one round has no spread, and one without a peak no share.
     order = [0, 3, 2]
     one = dataclasses.replace(
         board,
@@ -223,7 +223,7 @@ def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
 @pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
 def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
     def refuse(*size):
-        assert size == asked  # none is too large for a simulator, which times nothing
+        assert size == asked  # none is too large for the PTX machine, which times nothing
         raise MemoryError("too large")
 
     mine = HostKernel(np.matmul)
@@ -400,7 +400,7 @@ def test_another_dialect_at_the_same_size_is_kept_beside():
         timings = (board.timings[0], Timing(dialect, "tiled", 8, 8, 8, 1.0, 0.0, "a device", {}))
         return Scoreboard(8, 8, 8, timings, ((4.0,), (1.0,)), 1.0, "a device", True)
 
-    assert results.key(of("CUDA")) != results.key(of("OpenCL")) == results.key(made())  # what is simulated has no times
+    assert results.key(of("CUDA")) != results.key(of("OpenCL")) == results.key(made())  # what is untimed has no times
 
 
 def test_older_boards_and_words_keep_their_own_date(tmp_path, monkeypatch):
@@ -468,12 +468,12 @@ def test_a_gpus_file_is_called_after_the_gpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("other", [("PTX machine", "another"), ("CPU", "another", "Oclgrind 21.10")])
-def test_two_simulators_are_named_before_anything_is_measured(tmp_path, monkeypatch, other):
-    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "PTX machine", "a simulator"))
+def test_the_ptx_machine_and_oclgrind_are_named_before_anything_is_measured(tmp_path, monkeypatch, other):
+    monkeypatch.setattr(devices, "cuda_device", lambda: device("CUDA", "PTX machine", "the PTX machine"))
     monkeypatch.setattr(devices, "opencl_device", lambda *_: device("OpenCL", *other))
     monkeypatch.setattr(recording, "check", lambda *_: pytest.fail("it measured"))
     for act in (lambda: write_results([made()], tmp_path / "new"), lambda: record(tmp_path / "new")):
-        with pytest.raises(ValueError, match=r"CUDA has no GPU and OpenCL runs in a simulator here.* doctor"):
+        with pytest.raises(ValueError, match=r"CUDA runs on the PTX machine and OpenCL on Oclgrind, so .* doctor"):
             act()
     assert not (tmp_path / "new").exists()
 

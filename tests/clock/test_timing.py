@@ -16,7 +16,7 @@ from helpers.launch import HostKernel, KernelError
 def test_the_rate_is_2mnk_over_the_median():
     t = Timing("OpenCL", "tiled", 100, 200, 300, 0.004, 0.1, "a device", {})
     assert t.gflops == pytest.approx(2 * 100 * 200 * 300 / 0.004 / 1e9)
-    assert not t.simulated and t.row()["gflops"] == t.gflops
+    assert not t.untimed and t.row()["gflops"] == t.gflops
     assert repr(t) == "tiled (OpenCL), 100 x 200 x 300: 4 ms (± 5 %), 3 GFLOP/s"
 
 
@@ -31,8 +31,8 @@ def test_simulated_kernels_have_no_rate():
     k = cuda_kernel("tiled")
     t = measure(k, 1024)
     if k.device.kind != "PTX machine":
-        pytest.skip("CUDA runs on a GPU here, not in the simulator")
-    assert t.simulated and t.seconds is None and t.gflops is None
+        pytest.skip("CUDA runs on a GPU here, not on the PTX machine")
+    assert t.untimed and t.seconds is None and t.gflops is None
     assert repr(t) == "tiled (CUDA), 1024 x 1024 x 1024: no GPU here, so no time and no rate"
 
 

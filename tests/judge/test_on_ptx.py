@@ -85,7 +85,7 @@ def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(group, label)
 class OnGPU(CompiledKernel):
     """Stands for a kernel of a process with a GPU: a child tries it on the PTX machine before it runs here."""
 
-    simulated = False
+    untimed = False
 
 
 @cuda.jit

@@ -14,7 +14,7 @@ BOTH = [(dialect, step) for dialect in BUILD for step in ladder.steps(dialect)]
 
 
 def own(dialect, step="register_2d", old="", new="", **sizes):
-    """The step's source with one edit, as a kernel of one's own at those sizes, or at the simulator's."""
+    """The step's source with one edit, as a kernel of one's own at those sizes, or at the step's small ones."""
     source = BUILD[dialect](step).source
     assert old in source
     return BUILD[dialect](source.replace(old, new, 1), like=step, **(sizes or ladder.STEPS[step].small))

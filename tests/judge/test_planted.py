@@ -161,7 +161,7 @@ BUGS = [
         "uninitialised",
     ),
 ]
-BUGS += [  # in CUDA an index has no row length, and the simulator sees that this column lies outside A
+BUGS += [  # in CUDA an index has no row length, and the PTX machine sees that this column lies outside A
     ("a column for all", ["tiled"], None, ("k0 + tx] :", "k0 + ty] :"), 0, "wrong index"),
     ("row length of A", ["naive", "tiled"], None, ("A[row * K", "A[row * M"), 0, "wrong index"),
 ]

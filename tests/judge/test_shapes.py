@@ -29,7 +29,7 @@ LARGE = tile_of(64, 128, 8, TM=8, TN=8)
 HOST = HostKernel(lambda A, B: A @ B)
 
 
-def test_a_simulator_gets_every_relation_of_a_size_to_the_tile():
+def test_a_small_kernel_gets_every_relation_of_a_size_to_the_tile():
     assert dict(zip(("one", "whole tiles", "square", "wide", "tall", "shallow"), shapes_for(TILED), strict=True)) == {
         "one": (1, 1, 1),
         "whole tiles": (8, 16, 8),

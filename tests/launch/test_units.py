@@ -95,7 +95,7 @@ def test_other_sizes_are_right_and_illegal_ones_refused():
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_without_a_gpu_it_runs_compiled_and_says_so():
     k = cuda_kernel("matrix_units")
-    assert k.device is devices.PTX_MACHINE and k.simulated and k.inputs == "tf32"
+    assert k.device is devices.PTX_MACHINE and k.untimed and k.inputs == "tf32"
     assert "compiled, and run on the PTX machine>" in repr(k)
     assert str(k) == "matrix_units (CUDA, tf32)"
     assert repr(measure(k, 64)) == "matrix_units (CUDA, tf32), 64 x 64 x 64: no GPU here, so no time and no rate"

@@ -185,9 +185,9 @@ def test_the_least_budget_is_of_whichever_operand_stays(tile):
     assert plan(k, 300, 300, 300, least).bytes_on_device == least
 
 
-def test_a_simulator_has_one_track():
+def test_the_ptx_machine_has_one_track():
     k = cuda_kernel("tiled", TILE=4)
-    if k.simulated:
+    if k.untimed:
         with pytest.raises(ValueError, match="in 1 track, "):
             plan(k, 30, 30, 30, 1000)
 

@@ -24,13 +24,13 @@ A, C, GREY, INK, PAPER, GRID = "#2f6db3", "#3d9a50", "#8a8a86", "#333333", "#f4f
 
 
 def timing(dialect, step, gflops, M=512, device="a device", parameters=None):
-    """A timing of M x M x M at that rate; None is simulated."""
+    """A timing of M x M x M at that rate; None is untimed."""
     seconds = None if gflops is None else 2 * M**3 / (gflops * 1e9)
     return Timing(dialect, step, M, M, M, seconds, None if gflops is None else 0.1, device, parameters or {})
 
 
 def board(M, rates, peak=1000.0, on_host=True):
-    """A scoreboard of contestants {(dialect, step): GFLOP/s, None for simulated}, NumPy on the host, in three rounds.
+    """A scoreboard of contestants {(dialect, step): GFLOP/s, None for untimed}, NumPy on the host, in three rounds.
 
     The times of all others but NumPy's vary, so that the least, the median and the greatest of ratios differ.
     """

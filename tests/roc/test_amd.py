@@ -1,7 +1,4 @@
-"""A kernel as an AMD GPU's code: what a report says stands in the assembly. Nothing here can run it.
-
-While Numba's simulator is the rule, `test_numba_internals.py` runs this file in a process of its own.
-"""
+"""A kernel as an AMD GPU's code: what a report says stands in the assembly. Nothing here can run it."""
 
 import math
 

@@ -46,7 +46,7 @@ def impatient(monkeypatch):
 
 
 def made(on_host=True, M=8):
-    """NumPy 4 s, a library 2 s, our kernel 1 s, and one on the PTX machine; in the second round ours is twice as slow."""
+    """NumPy 4 s, a library 2 s, our kernel 1 s, one on the PTX machine; in the second round ours is twice as slow."""
 
     def timed(dialect, step, device, seconds):
         return Timing(dialect, step, M, 8, 8, seconds, 0.0, device, {"TILE": 4})

@@ -216,7 +216,7 @@ class Launch:
         cells = self.memory.cells[f"u{8 * unit}"][self.writable // unit : self.memory.size // unit]
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
         self.stored = np.zeros(cells.size, np.int32)
-        self.traced = []
+        self.traced, self.printed = [], []
         self.executed, self.by_warps = ([0] * len(program.operations) for _ in range(2))
         self.asked = defaultdict(lambda: np.zeros(7, np.int64))  # what `Requests` counts, by instruction and memory
         self.found, self.counted, self.counted_bytes = {}, {}, 0
@@ -408,7 +408,7 @@ class Launch:
         for name, _, size in self.program.variables:
             start = int(self.memory.first[self.memory.names.index(name)])
             variables[name] = bytes_now[start : start + size].copy()
-        kept = dict(variables=variables, trace=tuple(self.traced))
+        kept = dict(variables=variables, trace=tuple(self.traced), printed="".join(self.printed))
         return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings), **kept)
 
     def stores_to(self, view, whole, start, offset):

@@ -17,7 +17,7 @@ from .reader import NAME, Array, Instruction, Program, PTXError, int_of, read_te
 FUNCTIONS = 1 << 57  # addresses of functions
 DEEPEST = 64  # calls of a function within calls of it
 read_once = functools.lru_cache(maxsize=8)(read_text)  # for the next kernel of the same text
-BUILT_IN = {"vprintf": "nop", "__assertfail": "trap", "__assert_fail": "trap"}  # no text is printed
+TRAPS = "__assertfail", "__assert_fail"
 PLACE = re.compile(r"\[\s*(?P<name>[\w$%.@]+)\s*(?:\+\s*(?P<offset>\w+))?\s*\]")
 
 
@@ -219,8 +219,13 @@ class Linking:
     def put_in_place(self, whole, call, caller, name):
         """Append the code of the function of that name, in the place of the call."""
         given_back, given = arguments(call)
-        if name in BUILT_IN:
-            whole.code.append(replace(call, name=(BUILT_IN[name],), operands=()))
+        if name in TRAPS:
+            whole.code.append(replace(call, name=("trap",), operands=()))
+            return
+        if name == "vprintf":
+            passed = [f"{object_}.0" for object_ in (*given, *given_back)]
+            whole.registers = dict(zip(passed, ("b64", "b64", "b32"), strict=False)) | whole.registers
+            whole.code.append(replace(call, name=("call", "vprintf"), operands=tuple(passed)))
             return
         if name not in self.text.functions:
             if name not in mathematics():

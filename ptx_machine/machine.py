@@ -22,6 +22,7 @@ from .arithmetic import IN_MEMORY, TYPES
 from .linking import DEEPEST
 from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching, Views
 from .names import plain_name
+from .printing import arguments_of, formatted
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .unset import Unset
@@ -759,6 +760,38 @@ class Blocks:
             for lane in doing.tolist():
                 self.launch.order.fence(int(self.threads[lane]), scope, self.done(lane, now))
         return lanes
+
+    def print(self, op, number, lanes):
+        """`vprintf`: what each thread prints, one thread after the other."""
+        doing = self.doing(op, number, lanes)
+        index, many = self.index(doing), []
+        for lane, text, given in zip(doing.tolist(), *(self.full(one, doing, index) for one in op.of), strict=True):
+            held = lambda offset, size, lane=lane, given=int(given): self.held(lane, given + offset, size)  # noqa: E731
+            string = lambda address, lane=lane: self.text_at(lane, address)  # noqa: E731
+            self.launch.printed.append(formatted(string(int(text)), held, string))
+            many.append(arguments_of(string(int(text))))
+        for to in op.to:
+            self.write(to, index, many)
+        return lanes
+
+    def held(self, lane, address, size):
+        """The bytes at an address of any memory, as that lane sees them; zeros outside every array."""
+        address = np.array([address], np.uint64)
+        names, which = self.spaces_of(address)
+        memory = self.memories[names[which[0]]]
+        place, inside = memory.find(address, size)
+        if inside is not None:
+            return bytes(size)
+        copy = {"local": lane, "shared": self.block_of[lane], "global": 0}[names[which[0]]]
+        start = int(place[0]) + memory.size * int(copy)
+        return memory.cells["u8"][start : start + size].tobytes()
+
+    def text_at(self, lane, address):
+        """The text that stands at an address, up to its zero."""
+        text = b""
+        while (byte := self.held(lane, address + len(text), 1)) != b"\0":
+            text += byte
+        return text.decode(errors="replace")
 
     def done(self, lane, now):
         """The clock of what a lane knows to be done."""

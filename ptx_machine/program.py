@@ -416,12 +416,15 @@ class Decoded:
                          size=8, space="shared", offset=offset)  # fmt: skip
 
     def call(self, instruction, what, texts):
-        """What `linking` makes of calls: a stack for registers, and functions of mathematics."""
+        """What `linking` makes of calls: a stack for registers, functions of mathematics, and `vprintf`."""
         if what == "mathematics":
             takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
             return Operation(instruction, "compute_both", "other float", function, to, of)
+        if what == "vprintf":
+            to = self.operands(texts[2:], ("u32",))
+            return Operation(instruction, "print", "other", None, to, self.operands(texts[:2], ("u64", "u64")))
         registers, depth = self.program.stacks[texts[0]]
         rows = {
             bits: np.array([row for one, row in map(self.places.get, registers) if one == bits], int)

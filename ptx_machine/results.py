@@ -110,6 +110,7 @@ class Run:
     findings  tuple of `Finding`; empty when nothing is wrong
     variables {name: bytes that each variable of the text holds afterwards, an array of uint8}
     trace     tuple of `Access`, in the order in which they happened; empty where it was not asked for
+    printed   what the kernel's `printf` wrote, one thread after the other
     """
 
     arrays: tuple
@@ -120,6 +121,7 @@ class Run:
     findings: tuple
     variables: dict = field(default_factory=dict, kw_only=True)
     trace: tuple = field(default=(), kw_only=True)
+    printed: str = field(default="", kw_only=True)
 
     def __bool__(self):
         return not self.findings

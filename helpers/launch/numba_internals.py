@@ -368,6 +368,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         raise not_launched(str(error)) from None
     for name, memory in captured.items():
         memory[:] = run.variables[name]
+    print(run.printed, end="")
     for array, left in zip(given.written(), run.arrays, strict=True):
         if array.flags.writeable:
             array[...] = left
@@ -716,12 +717,7 @@ def let_ptx_machine_run() -> None:
         async def async_done(self):
             return self
 
-    for name in (
-        "create_stream",
-        "get_default_stream",
-        "get_legacy_default_stream",
-        "get_per_thread_default_stream",
-    ):
+    for name in ("create_stream", *(f"get_{which}default_stream" for which in ("", "legacy_", "per_thread_"))):
         setattr(no_gpu.Context, name, lambda self: Stream())
     no_gpu.Context.create_external_stream = lambda self, handle: Stream(handle)
     driver._to_core_stream = lambda stream: stream or Stream()  # of numba-cuda, for its own launch

@@ -701,6 +701,20 @@ def test_numbas_own_target_runs_where_numba_cuda_is_missing():
 # ---------------------------------------------------------------------------------------------------- reports of others
 
 
+def test_a_kernel_prints_into_the_notebook(capsys):
+    """Numba's guide, "Debugging CUDA Python": one number, and several things of several types."""
+
+    @cuda.jit
+    def tell(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            print(i, "holds", x[i], i == 1)
+
+    tell[2, 2](np.array([0.5, 1.5, 2.5]))
+    told = sorted(capsys.readouterr().out.splitlines())
+    assert told == ["0 holds 0.500000 False", "1 holds 1.500000 True", "2 holds 2.500000 False"]
+
+
 def test_a_kernel_may_call_a_kernel():
     """numba#9329: runs on a GPU, and not in the simulator."""
 

@@ -5,6 +5,7 @@ import operator
 import time
 from array import array as growing
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -39,6 +40,7 @@ def run(
     variables: dict[str, np.ndarray] | None = None,
     seconds: float = SECONDS,
     trace: bool | int = False,
+    blocks: Sequence[int] | None = None,
 ) -> Run:
     """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
 
@@ -62,6 +64,7 @@ def run(
             do any more are found without waiting for it.
     trace   whether to keep what each instruction touched, in order, as `Run.trace`; a number: at most of so many
             accesses of threads, True for 2,000,000; the first are kept
+    blocks  the numbers of those that run, along x fastest, where the others are not asked for; None for all
 
     Raises PTXError for a text that is not known here, with its line; TypeError or ValueError for what cannot be a grid,
     a block or one of the kernel's arguments, and for what its target's GPUs would not launch.
@@ -71,6 +74,8 @@ def run(
     refuse_launch(program, grid, block)
     launch = Launch(program, grid, block, args, names or {}, variables or {})
     launch.limit, launch.seconds, launch.room = limit, seconds, TRACED if trace is True else int(trace)
+    if blocks is not None:
+        launch.blocks = np.asarray(blocks)
     return launch.run()
 
 
@@ -181,7 +186,7 @@ class Launch:
     """
 
     def __init__(self, program, grid, block, args, names, variables):
-        self.program, self.grid, self.block = program, grid, block
+        self.program, self.grid, self.block, self.blocks = program, grid, block, np.arange(np.prod(grid))
         self.limit, self.seconds, self.room = None, SECONDS, 0
         self.history, self.now, self.changes, self.spent = growing("i", [0]), 0, 0, 0
         self.threads = int(np.prod(block))
@@ -277,7 +282,7 @@ class Launch:
 
         Where some wait for what others have to do, the next ones start beside them.
         """
-        blocks = np.arange(np.prod(self.grid))
+        blocks = self.blocks
         room = ROOM // max(1, sum(max(1, bits // 8) * rows for bits, rows in self.program.rows.items()))
         at_once = max(1, min(LANES, room) // self.threads)
         self.until, waiting, state = None, [], ""

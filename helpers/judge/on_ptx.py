@@ -22,17 +22,22 @@ from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .reference import drawn_for, wrong_elements
-from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block
+from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block, usual_shapes
 from .stores import overlap
 from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR = 10_000_000, 2_000_000
+PARTS_FOR = 12_000  # products of a thread, for all shapes of which only a few blocks run
 DEEP_FOR = 8_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
 LAST_DEEP_FOR = 20_000_000  # and where no smaller ones can be had
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
+MOST_DOWN = 65_535  # blocks of a grid along y
+
+# Blocks that may wait for others, or do a part of their work: these run all together, or not at all.
+TOGETHER = re.compile(r"\b(atom|red|ld\.volatile|ld\.acquire)\b|cudaCG")
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -76,7 +81,10 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
             raise KernelError(f"{k} cannot be tried here: {error}") from None
         if findings:
             return Trial(findings, (), shapes)
-    return Trial([] if given else at_another_size(k), (), list(dict.fromkeys([*watched, *more])))
+    usual = [] if given else in_part(k)
+    findings = run_in_part(k, kernel, usual, variables)
+    tried = list(dict.fromkeys([*watched, *more, *usual]))
+    return Trial(findings or ([] if given else at_another_size(k)), (), tried)
 
 
 def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
@@ -89,6 +97,7 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
     deep_here = cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR  # more than 256 K-tiles were tried at its own sizes
+    left = [shape for shape in usual_shapes(k) if shape not in in_part(k)]
     for other in other_sizes(k) if k.own else ():
         try:
             there = at_sizes(k, other)
@@ -100,6 +109,9 @@ def at_another_size(k: Kernel) -> list[Finding]:
         if not found and not deep_here:
             deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
             found, deep_here = run_all(there, kernel, numba_internals.COUNTED, deep, variables), bool(deep)
+        if not found:
+            now = [shape for shape in in_part(there) if shape in left]
+            found, left = run_in_part(there, kernel, now, variables), []
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     if k.own and not deep_here and cost(k, deepest := compiled_shapes(k)[-1]) <= LAST_DEEP_FOR:
@@ -147,11 +159,13 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
     return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
 
 
-def launched(k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False) -> ptx_machine.Run:
-    """One run of that code of the kernel, with a C full of NaN."""
+def launched(
+    k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False, blocks: list | None = None
+) -> ptx_machine.Run:
+    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     C = np.full((M, N), np.nan, np.float32)
-    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace)
+    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
 
 
 def instructions(k: Kernel, K: int) -> int:
@@ -180,6 +194,58 @@ def affordable(k: Kernel, shapes: list, most: int) -> list:
             break
         chosen.append(shape)
     return chosen
+
+
+def in_part(k: Kernel) -> list:
+    """The shapes that people use and of which the PTX machine does the first and the last block within a second."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    each, chosen, spent = ladder.ceil_div(rows * columns, k.block[0] * k.block[1]), [], 0
+    for shape in sorted(usual_shapes(k), key=lambda shape: shape[2]):
+        spent += each * ladder.ceil_div(shape[2], depth) * depth
+        if spent <= PARTS_FOR and k.grid(*shape[:2])[1] <= MOST_DOWN:
+            chosen.append(shape)
+    return chosen
+
+
+def run_in_part(k: Kernel, kernel: object, shapes: list, variables: list[str]) -> list[Finding]:
+    """The findings at the first of the shapes at which the first or the last block shows any, as a GPU gets the kernel.
+
+    What depends on M, N and K alone is the same in all blocks, so that these two show it.
+    """
+    text = numba_internals.text_of(kernel, numba_internals.COUNTED, variables)
+    for turn, shape in enumerate(() if TOGETHER.search(text) else shapes):
+        across, down = k.grid(*shape[:2])
+        A, B = drawn_for(k, shape, turn)
+        run = launched(k, text, A, B, blocks=sorted({0, across * down - 1}))
+        if run.findings:
+            return one_a_line(located(k, one, kernel) for one in run.findings)
+        stored = run.stores[2] > 0
+        ends = np.argwhere(stored)[[0, -1]] if stored.any() else ()
+        parts = [part_at(A, B, run.arrays[2], stored, place, k.inputs) for place in ends]
+        wrong = [part for part in parts if part.wrong.any()]
+        if wrong or not parts:
+            return [wrong_here(k, shape, wrong)]
+    return []
+
+
+def part_at(A: np.ndarray, B: np.ndarray, C: np.ndarray, stored: np.ndarray, place: tuple, inputs: str) -> Launch:
+    """The launch as the rows and columns of C are concerned that one block stored, the one of that place."""
+    rows, columns = stored[:, place[1]], stored[place[0]]
+    A, B, C = A[rows], B[:, columns], C[rows][:, columns]
+    return Launch(A, B, C, wrong_elements(C, A, B, inputs), inputs)
+
+
+def wrong_here(k: Kernel, shape: tuple, wrong: list[Launch]) -> Finding:
+    """What is wrong at this shape with a kernel that is right at many others: in these parts, or nothing is stored."""
+    what = "the first block and the last one store nothing"
+    if wrong:
+        (row, column), part = wrong[0].first, wrong[0]
+        right = part.A[row].astype(np.float64) @ part.B[:, column].astype(np.float64)
+        cause = diagnose(k, wrong[:1])
+        what = f"{part.C[row, column]:.6g} stands where {right:.6g} should"
+        what = cause.message if cause.kind == "K is cut" else what
+    where = f"right at many sizes, and wrong at {' x '.join(map(str, shape))} (M x N x K)"
+    return Finding("wrong at some sizes", f"{where}: {what}. Look for what in the kernel depends on M, N or K")
 
 
 def never_set(

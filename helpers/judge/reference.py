@@ -27,6 +27,7 @@ from ..launch.host import contestant
 from ..launch.operands import refuse_no_matrix, validate
 
 UNIT_ROUNDOFF = 2.0**-24
+ALL_DIFFER = 8  # turns of a check
 
 
 class Format(NamedTuple):
@@ -119,10 +120,31 @@ def wrong_for(A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> Callable
 def drawn_for(k: Contestant, shape: tuple, turn: int) -> tuple[np.ndarray, np.ndarray]:
     """Fresh operands of shape (M, N, K) for a check of k; in every other turn such as the type of its inputs holds.
 
-    Nothing is lost of those, so their bound is narrow, and what is wrong shows.
+    Nothing is lost of those, so their bound is narrow, and what is wrong shows. Once a kernel was right with numbers
+    that all differ, every fourth turn has some that a kernel may look for.
     """
     A, B = draw(*shape)
+    if turn > ALL_DIFFER and turn % 4 == 3:
+        far = 8 if format_of(k.inputs) else 40
+        A, B = mixed(A, far), np.ascontiguousarray(mixed(B.T, far).T)
     return (A, B) if turn % 2 else (held(A, k.inputs), held(B, k.inputs))
+
+
+def mixed(X: np.ndarray, far: int) -> np.ndarray:
+    """X, a row of it for each row or column of the product, with numbers that a kernel may look for.
+
+    Zeros of both signs and whole numbers, equal ones side by side, a row and a column of zeros, and rows that are
+    2**far times as large and as small: such a row's bound is as much wider or narrower.
+    """
+    random, X = np.random.default_rng(), X.copy()
+    some = random.random(X.shape) < 1 / 8
+    X[some] = random.choice(np.float32([0, -0.0, 1, -1, 2]), np.count_nonzero(some))
+    X[:, 1::8] = X[:, : X.shape[1] - 1 : 8]
+    rows = random.permutation(len(X))
+    X[rows[1:2]], X[rows[2:3]], X[rows[3:4]] = 0, X[rows[2:3]] * 2.0**far, X[rows[3:4]] * 2.0**-far
+    if X.shape[1] > 8:
+        X[:, random.integers(X.shape[1])] = 0
+    return X
 
 
 def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:

@@ -38,10 +38,12 @@ def run_arrays(
     C: np.ndarray,
     limit: int | None = None,
     trace: bool = False,
+    blocks: list | None = None,
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
     `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
+    `blocks`: the numbers of those that run, None for all.
     Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
     """
     args = []
@@ -53,7 +55,7 @@ def run_arrays(
     names = dict(zip((4, 13, C_AT), "ABC", strict=True))
     try:
         limit = limit or 5000 * (A.shape[1] + 100)
-        return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit, trace=trace)
+        return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit, trace=trace, blocks=blocks)
     except (ptx_machine.PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
 

@@ -189,7 +189,12 @@ def blocks_begin(k, launches):
         if len(factors) != 1:
             return None
         said.append(
-            f"the {name} that are stored are those of blocks that begin at their number times {factors[0]}, not {size}"
+            f"of the {name} of C, only those are stored that blocks reach if each begins at "
+            + (
+                f"0: add the block's number times {size}"
+                if factors[0] == 0
+                else f"its number times {factors[0]}, not {size}"
+            )
         )
     return "; ".join(said) or None
 

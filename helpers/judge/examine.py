@@ -3,6 +3,7 @@
 Inputs are fresh random draws, C is full of NaN before the run, the grid is no larger than C needs.
 """
 
+import re
 import traceback
 from collections.abc import Callable
 
@@ -17,6 +18,18 @@ from .reference import drawn_for, launched, wrong_elements
 
 # Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
+
+# (what PyOpenCL says of host code, what that means)
+OPENCL_SAYS = (
+    (
+        "INVALID_WORK_GROUP_SIZE",
+        ". The global size counts work-items, not groups: along each axis it is a whole multiple of the group's size",
+    ),
+    (
+        "set_arg failed|INVALID_ARG",
+        ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
+    ),
+)
 
 
 def examine(k: Contestant, shapes: list, each: Callable = lambda shape: None) -> list[Finding]:
@@ -47,7 +60,8 @@ def failure(k, error):
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error))
     first = str(error).split("\n")[0]
-    return Finding("error", f"{type(error).__name__}: {first}", line_raised(k, error))
+    meant = next((words for pattern, words in OPENCL_SAYS if re.search(pattern, first)), "")
+    return Finding("error", f"{type(error).__name__}: {first}{meant}", line_raised(k, error))
 
 
 def line_raised(k, error):

@@ -351,6 +351,8 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     raises, with debug=True; TypeError or ValueError for arguments that do not fit.
     """
     given = Arguments(kernel)
+    if len(args) != len(kernel.argument_types):
+        raise TypeError(f"the kernel takes {len(kernel.argument_types)} arguments; {len(args)} are given.")
     for kind, value in zip(kernel.argument_types, args, strict=True):
         given.add(kind, value)
     if (only_compiled := ONLY_COMPILED.get()) is not None:

@@ -184,6 +184,7 @@ C[row * N + col] = even + odd;
             "        k = i * TPB",
         },
         "rounds up": {"range(0, A.shape[1], TPB)": "range(0, -(-A.shape[1] // TPB) * TPB, TPB)"},
+        "one round more": {"A.shape[1], TPB": "A.shape[1] + TPB, TPB"},  # of zeros: the page says that it is slower
     },
     "04.2": {
         "if and else": """
@@ -694,7 +695,11 @@ WRONG = {
         "A and B exchanged": ({"d_A, d_B, d_C)": "d_B, d_A, d_C)"}, "✗"),
         "C the other way round": ({"    return C": "    return C.T.reshape(M, N)"}, "✗"),
         "the sizes of the page": ({"ceil_div(M, 16) * 16, ceil_div(N, 4) * 4": "16, 4"}, "✗"),
-        "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"}, "✗"),
+        "no whole number of groups": (
+            {"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
+            "counts work-items, not groups",
+        ),
+        "a number of Python": ({"np.int32(M)": "M"}, "whole numbers as np.int32(M)"),
         "float64 for C": ({"np.zeros((M, N), np.float32)": "np.zeros((M, N))"}, "✗"),
         "K of B's columns": ({"np.int32(K)": "np.int32(N)"}, "✗"),
     },
@@ -773,16 +778,6 @@ WRONG = {
         "both sides of the grid": ({"A.shape[1], TPB": "TPB * max(cuda.gridDim.x, cuda.gridDim.y), TPB"}, "✗"),
         "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
         "single steps": ({"A.shape[1], TPB": "A.shape[1]"}, "✗"),
-        "one round more": ({"A.shape[1], TPB": "A.shape[1] + TPB, TPB"}, "round"),
-        "the grid's rounds, or more": (
-            {"A.shape[1], TPB": "max(TPB * cuda.gridDim.x, A.shape[1]), TPB"},
-            "it stages 2 tiles",
-        ),
-        "the longer of K and N": ({"A.shape[1], TPB": "max(B.shape[0], B.shape[1]), TPB"}, "it stages 2 tiles"),
-        "one round more where K is whole tiles": (
-            {"A.shape[1], TPB": "A.shape[1] + TPB - 1, TPB"},
-            "it stages 2 tiles of a matrix where K is 4 and the tile 4 wide; 1 would do",
-        ),
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
         "no second barrier": (
             {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},

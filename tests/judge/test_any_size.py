@@ -178,7 +178,10 @@ def test_x_and_y_are_called_swapped_only_if_a_swap_mends_it():
 def test_the_number_that_a_block_was_multiplied_by_is_named():
     source = cl(where=PLACE.format(GROUPS.format(0, "1"), "get_global_id(1)"))
     [finding] = check(build("OpenCL", "naive", source)).findings
-    assert "the rows that are stored are those of blocks that begin at their number times 1, not 4" in finding.message
+    assert "those are stored that blocks reach if each begins at its number times 1, not 4" in finding.message
+    source = cl(where=PLACE.format("get_local_id(0)", "get_global_id(1)"))
+    [finding] = check(build("OpenCL", "naive", source)).findings
+    assert "if each begins at 0: add the block's number times 4" in finding.message
     [finding] = check(build("CUDA", "naive", WRONG_BLOCKS)).findings
     assert "blocks (0, 0) and (1, 0) both store C[3, 0]; the blocks begin at the rows 0, 3, 6" in finding.message
 

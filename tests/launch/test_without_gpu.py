@@ -715,6 +715,16 @@ def test_a_kernel_prints_into_the_notebook(capsys):
     assert told == ["0 holds 0.500000 False", "1 holds 1.500000 True", "2 holds 2.500000 False"]
 
 
+def test_an_argument_too_many_is_said_after_a_good_launch_too():
+    @cuda.jit("void(float32[:], float32)")
+    def scale(x, by):
+        x[cuda.grid(1)] *= by
+
+    scale[1, 2](np.ones(2, np.float32), np.float32(3))
+    with pytest.raises(TypeError, match="argument"):
+        scale[1, 2](np.ones(2, np.float32), np.float32(3), 4)
+
+
 def test_a_kernel_may_call_a_kernel():
     """numba#9329: runs on a GPU, and not in the simulator."""
 

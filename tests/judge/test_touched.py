@@ -1,6 +1,5 @@
 """A kernel that should load little: right is not enough."""
 
-import re
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel, with_part
@@ -71,8 +70,7 @@ def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
     for build, text in sums.items():
         dialect = "CUDA" if build is cuda_kernel else "OpenCL"
         report = check_loads(build(with_part(dialect, "tiled", (1, 4), text), like="tiled", TILE=4))
-        words = r"is wrong.\n  wrong at (one size: right elsewhere, and wrong at 16 x|some sizes: right at many .* x 16 )"
-        assert not report and (re.search(words, repr(report)) or (dialect, size) == ("OpenCL", "K")), report
+        assert not report and "is wrong" in repr(report) and " 16 " in repr(report), report
 
 
 def test_what_is_wrong_or_unfilled_is_told_as_by_check():

@@ -481,3 +481,34 @@ def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change
     with pytest.raises(KernelError, match=says) as error:
         opencl_kernel(right.replace(old, new).replace("__global float C", "float C"), like="naive", BM=4, BN=4)
     assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
+
+
+PRODUCT = """from numba import cuda
+
+@cuda.jit{}
+def product(A, B, C):
+    row, col = cuda.grid(2)
+    C[row, col] = A[row, 0] * B[0, col]
+"""
+
+
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        (PRODUCT.format("(cache=True)"), r"line 3: .* leave out cache=True\n    @cuda\.jit\(cache"),
+        (PRODUCT.format('("void(float32[:], float32[:], float32[:])")'), r"line 3: .*float32 with two dimensions"),
+        (PRODUCT.format('("void(float32[:, :], float32[:, :])")'), r"line 3: .*float32 with two dimensions"),
+        ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
+    ],
+    ids=["cache", "one dimension", "two arguments", "CUDA C"],
+)
+def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
+    with pytest.raises(KernelError, match=says):
+        cuda_kernel(source, like="naive")
+
+
+def test_a_kernel_that_has_its_grid_already_is_told_so():
+    namespace = {}
+    exec(PRODUCT.format(""), namespace)
+    with pytest.raises(KernelError, match=r"without \[grid, block\]: like=\.\.\. sets both"):
+        cuda_kernel(namespace["product"][(2, 2), (4, 4)], like="naive")

@@ -366,7 +366,14 @@ def named(value):
     if isinstance(value, np.ndarray):
         return [told(value), f"holds {value.dtype}", f"{value.shape}", f"{value.shape[0]} x ", repr(value)[:20]]
     first = [repr(value[0])[:20]] if isinstance(value, list) else []
-    return [told(value)[:30], f"a {type(value).__name__}", "a number beyond 32 bits", str(value)[:20], *first]
+    return [
+        told(value)[:30],
+        f"a {type(value).__name__}",
+        f"an {type(value).__name__}",
+        "a number beyond 32 bits",
+        str(value)[:20],
+        *first,
+    ]
 
 
 def complaint(error, value):

@@ -19,6 +19,7 @@ from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes
 from .report import Report
 from .shapes import host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
+from .wgsl_source import explained, seen_in_source
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -66,7 +67,11 @@ def try_out(k: Kernel, given: list) -> Trial:
 
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
+    if k.dialect == "WebGPU" and (seen := seen_in_source(k)):
+        return Trial(seen, (), given or shapes_for(k))
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else under_oclgrind(k, given or shapes_for(k))
+    if k.dialect == "WebGPU":
+        outcome = explained(k, outcome)
     if outcome.findings or k.untimed:
         return outcome
     stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]

@@ -11,12 +11,13 @@ from .. import ladder
 from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
-from .reference import error_bound, held, launched, right_within_bound, wrong_elements
+from .reference import FORMATS, error_bound, held, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
 LARGEST = 64  # rows and columns of an identity matrix that Oclgrind multiplies within a second or so
 SMALL = 1 << 18  # products, such as 64 x 64 x 64
+FEW = 16  # products of a sum, among which a missing one shows
 LOOK = "look at which {} a thread takes, and at the guards"
 
 
@@ -221,6 +222,33 @@ def rounds_amiss(k, launches):
     return Finding("rounding", text)
 
 
+def rounds_to_fewer_digits(k, launches):
+    """Right for A and B as a shorter type than float32 holds them, or as near as products and sums in that type are."""
+    short = [r for r in bad(launches) if r.K <= FEW and in_range(r.A) and in_range(r.B)]
+    if k.inputs != "float32" or not short:
+        return None
+    for kind in ("bfloat16", "float16", "tf32"):
+        if not any(wrong_elements(r.C, held(r.A, kind), held(r.B, kind)).any() for r in short):
+            text = f"C is right for an A and a B that are rounded to {kind}; keep them in float32"
+            return Finding("wrong numbers", text)
+    for kind in ("float16", "bfloat16"):
+        share = FORMATS[kind].unit_roundoff
+        if all((off(r) <= (r.K + 4) * share * (np.abs(r.A) @ np.abs(r.B))).all() for r in short):
+            text = f"C has no more digits than {kind} keeps; make tiles, products and sums float32"
+            return Finding("wrong numbers", text)
+    return None
+
+
+def in_range(X):
+    """Whether float16 holds each number of X as a normal one, or as zero."""
+    return bool(((X == 0) | ((np.abs(X) >= 2.0**-14) & (np.abs(X) <= FORMATS["float16"].greatest))).all())
+
+
+def off(r):
+    """How far each element of C is from the right one."""
+    return np.abs(r.C - r.A.astype(np.float64) @ r.B.astype(np.float64))
+
+
 def transposed(k, launches):
     """C.T is right where C is square."""
     square = [r for r in bad(launches) if r.C.shape[0] == r.C.shape[1] > 1]
@@ -256,7 +284,7 @@ def parts_of(K, depth):
     ]
     return {
         "; look at the loops over k and where they end": [
-            (slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(min(1, K - 1), K)
+            (slice(0, stop), f"only the first {stop} of {K} products are summed") for stop in range(K)
         ],
         "": only_last[last == 0 : 3 if K % depth else 2],
         "; look at the loops over k and where they begin": [
@@ -273,6 +301,21 @@ def sums_a_remainder(k, launches):
             K = bad(launches)[-1].K
             text = f"of K = {K} only the first {K % 2**bits} products are summed, as a number of {bits} bits has it"
             return Finding("K is cut", text)
+    return None
+
+
+def counts_twice(k, launches):
+    """Each wrong C has one product, or one K-tile, of its sums twice."""
+    depth = tile_of(k)[2]
+    for what, advice, part in (
+        ("the first product", "where the sum starts and where k begins", lambda K: slice(0, 1)),
+        ("the last product", "where k begins, and what is added behind the loop over it", lambda K: slice(K - 1, K)),
+        ("the first K-tile", "which tile each round takes", lambda K: slice(0, depth)),
+        ("the last K-tile", "which tile is added behind the loop", lambda K: slice((K - 1) // depth * depth, K)),
+    ):
+        twice = [(r, part(r.K)) for r in bad(launches)]
+        if all(r.holds(np.hstack([r.A, r.A[:, of]]), np.vstack([r.B, r.B[of]])) for r, of in twice):
+            return Finding("wrong numbers", f"{what} of each sum is there twice; look at {advice}")
     return None
 
 
@@ -428,11 +471,11 @@ def stays_zero_in_part(k, launches):
         return None
     r = bad(launches)[-1]
     row, col = r.first
-    return Finding(
-        "part is zero",
-        f"part of C is zero, the rest is right: at {r.shape}, C[{row}, {col}] is the first; look at the loops over a "
-        f"thread's own elements and at the guards of the loads",
-    )
+    look = "the loops over a thread's own elements and at the guards of the loads"
+    if k.step is None:  # a function that launches its kernel itself
+        look = "the grid that it launches, which must cover C, and at the guards"
+    text = f"part of C is zero, the rest is right: at {r.shape}, C[{row}, {col}] is the first; look at {look}"
+    return Finding("part is zero", text)
 
 
 # ------------------------------------------------------------- no such pattern: ask the kernel with an identity matrix
@@ -512,8 +555,10 @@ SUSPICIONS = (
     holds_nothing,
     leaves_holes,
     rounds_amiss,
+    rounds_to_fewer_digits,
     transposed,
     sums_a_part,
+    counts_twice,
     holds_anothers,
     misreads,
     wrong_at_the_edge,

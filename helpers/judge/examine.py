@@ -19,8 +19,8 @@ from .reference import drawn_for, launched, wrong_elements
 # Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 
-# (what PyOpenCL says of host code, what that means)
-OPENCL_SAYS = (
+# (what PyOpenCL or Numba says of host code, what that means)
+HOST_SAYS = (
     (
         "INVALID_WORK_GROUP_SIZE",
         ". The global size counts work-items, not groups: along each axis it is a whole multiple of the group's size",
@@ -29,6 +29,8 @@ OPENCL_SAYS = (
         "set_arg failed|INVALID_ARG",
         ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
     ),
+    ("launch configuration was not", ". Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)"),
+    ("must be a sequence of integers", ". Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
 )
 
 
@@ -59,8 +61,8 @@ def failure(k, error):
         return Finding("crash", str(error).rstrip("."))
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error))
-    first = str(error).split("\n")[0]
-    meant = next((words for pattern, words in OPENCL_SAYS if re.search(pattern, first)), "")
+    first = str(error).strip().split("\n")[0].partition(". Use the syntax")[0]
+    meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, first)), "")
     return Finding("error", f"{type(error).__name__}: {first}{meant}", line_raised(k, error))
 
 

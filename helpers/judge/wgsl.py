@@ -12,8 +12,6 @@ from .parts import without_comments
 from .report import Report
 from .touched import NOTHING, misses
 
-WAITS_UNDER = re.compile(r"\bif\b([^{;]*)\{[^{}]*\bworkgroupBarrier")
-
 
 def waits_around(code: str) -> bool:
     """Whether the tiles are used between two of the waits, and before or after them, so round by round in turn."""
@@ -57,10 +55,6 @@ def judge_wgsl(my_lines: str) -> Report:
         for name in "AB"
         if len(re.findall(rf"\b{name}s\b", code)) < 2
     ]
-    if any(re.search(r"\b(tx|ty|row|col)\b", condition) for condition in WAITS_UNDER.findall(code)):
-        missing.append(
-            Finding("divergent barrier", "only some invocations reach a barrier: it stands under their `if`")
-        )
     if not waits_around(code):
         why = "two waits are needed: before the tiles are read, and before they are overwritten"
         missing.append(Finding("race", why))

@@ -10,6 +10,8 @@ import numpy as np
 
 from .operands import OnDevice, validate
 
+CALLED = "Call it as C = k(A, B): C is a new array, and its sizes follow from A and B."
+
 
 class Work:
     """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
@@ -72,12 +74,14 @@ class Contestant:
     inputs = "float32"
     multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
-    def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    def __call__(self, A: np.ndarray, B: np.ndarray | None = None, *others: object) -> np.ndarray:
         """C = A @ B. A (M, K), B (K, N): float32 arrays; returns C (M, N), a new float32 array.
 
-        Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large
-        for the device, KernelError for a learner's kernel that has not passed `check`.
+        Raises TypeError or ValueError for operands that do not fit, and for `others`, MemoryError when they are too
+        large for the device, KernelError for a learner's kernel that has not passed `check`.
         """
+        if B is None or others:
+            raise TypeError(f"{self} takes two matrices and returns the third. {CALLED}")
         M, N, K = validate(A, B)
         self.refuse(M, N, K)
         if 0 in (M, N, K):
@@ -85,6 +89,12 @@ class Contestant:
         work = self.upload(np.ascontiguousarray(A), np.ascontiguousarray(B))
         work.launch()
         return work.download()
+
+    __iter__ = None  # in spite of its brackets
+
+    def __getitem__(self, launched: object) -> None:
+        """Refuse k[grid, block]: TypeError."""
+        raise TypeError(f"{self} knows its grid and its block; leave out [...]. {CALLED}")
 
     def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
         """Put A (M, K) and B (K, N), or what `place` made of them, where they are multiplied, and a C full of `fill`.

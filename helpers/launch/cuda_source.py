@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import linecache
+import re
 import textwrap
 import traceback
 
@@ -23,6 +24,10 @@ def from_ladder(name, p):
 def from_function(function):
     """A learner's `@cuda.jit` function, or the plain function inside it, and its source."""
     plain = getattr(function, "py_func", function)
+    if not hasattr(plain, "__name__"):
+        raise KernelError(
+            "this kernel has its grid and block already. Give it without [grid, block]: like=... sets both."
+        )
     try:
         source = textwrap.dedent(inspect.getsource(plain))
     except (OSError, TypeError):
@@ -44,7 +49,9 @@ def executed(source: str, **given) -> tuple[dict, str]:
     except KernelError:
         raise
     except SyntaxError as error:
-        raise KernelError(quoted(source, error.lineno, error.msg)) from None
+        is_c = re.search(r"\b(__global__|__kernel|__device__)\b", source)
+        says = "this is C: cuda_kernel takes Python, a function under @cuda.jit" if is_c else error.msg
+        raise KernelError(quoted(source, error.lineno, says)) from None
     except Exception as error:  # a wrong name, an import that fails, ...
         raise at_its_line(error, name) from None
     return namespace, name
@@ -72,7 +79,8 @@ def at_its_line(error, name):
     """An exception that a learner's source raised, as a `KernelError` with the line of the file `name` and its text."""
     numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
     source = "".join(linecache.getlines(name))
-    said = refusals.meant(str(error))[0] if is_complaint(error) else f"{type(error).__name__}: {error}"
+    ours = is_complaint(error) or refusals.is_known(str(error))
+    said = refusals.meant(str(error))[0] if ours else f"{type(error).__name__}: {error}"
     return KernelError(quoted(source, numbers[-1] if numbers else None, said))
 
 

@@ -14,6 +14,8 @@ from .given import takes, told
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
 GUARD = 1 << 16
+# How what is no array becomes one: Numba's on a device, pandas', PyOpenCL's and CuPy's.
+BACK = "copy_to_host", "to_numpy", "get"
 CANARY = np.float32(-6.2831853e37)
 
 
@@ -67,7 +69,11 @@ def refuse_misfit(A, B):
 def refuse_no_matrix(name: str, X: object) -> None:
     """Raise TypeError or ValueError, with the remedy, for what is no float32 matrix; its layout may be any."""
     if not isinstance(X, np.ndarray):
-        raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array of float32.")
+        kind, back = type(X).__name__, next((f"{name}.{way}()" for way in BACK if hasattr(X, way)), None)
+        if not hasattr(X, "dtype"):  # a dict has a `get`, too
+            back = f"np.array({name}, np.float32)" if isinstance(X, list | tuple) else None
+        article = "an" if kind[0] in "AEIOUaeiou" else "a"
+        raise TypeError(f"{name} is {article} {kind}; pass a NumPy array of float32{f', {back}' * bool(back)}.")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is a masked array; a kernel sees no mask, and would compute with what lies under it. "
@@ -80,9 +86,14 @@ def refuse_no_matrix(name: str, X: object) -> None:
             f"Convert it first: {name}.astype(np.float32){loses}."
         )
     if X.ndim != 2:
+        row, column = f"{name}.reshape(1, -1), one row", f"{name}.reshape(-1, 1), one column"
+        one = f"{column}, or {row}" if name == "B" else f"{row}, or {column}"
+        first = ", ".join("0" * (X.ndim - 2))
+        remedy = (f"{name}.reshape(1, 1)", one, "", f"its matrices one at a time, such as {name}[{first}]")[
+            min(X.ndim, 3)
+        ]
         raise ValueError(
-            f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. "
-            f"Reshape it first, such as {name}.reshape(-1, 1) for a column."
+            f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)}, shape {X.shape}; a matrix has two. Give {remedy}."
         )
 
 

@@ -17,6 +17,7 @@ NO_MEMORY = (
 )
 NO_HALF = "float16 needs NVIDIA's compiler: Numba brings its code as CUDA C++. Use float32"
 DECORATOR, ARRAYS = r"^\s*@cuda\.jit|\bcuda\.jit\(", r"(shared|local)\.array\("
+INDEX = r"^[^@]*\[[^\]]*,"
 # (what Numba says, what that means for the author, what is in the line where Numba names none)
 REMEDIES = (
     (
@@ -29,16 +30,50 @@ REMEDIES = (
         "a kernel catches no exceptions. Guard the access with `if`",
         r"^\s*try\s*:",
     ),
+    (r"cannot index array\(\w+, 1d, A\)", SIGNATURE, DECORATOR),
+    (r"cannot index array\(\w+, (\d)d, \w\) with (\d)", "an array of {0} dimensions takes {0} indices, not {1}", INDEX),
+    (
+        r"Unsupported array index type (float\d+)",
+        "an index is a whole number, and here it is {0}: divide with //, or write int(...)",
+        INDEX,
+    ),
+    (r"failed to unpack u?int", "cuda.grid(1) is one number; write cuda.grid(2) for two", r"cuda\.grid\(1\)"),
+    (
+        r"CPUDispatcher",
+        "this is a function for the CPU. Write @cuda.jit above the kernel, not @njit or @jit",
+        r"^\s*@(?!cuda)(\w+\.)?n?jit",
+    ),
+    (
+        r"Untyped global name '(\w+)'.*<class 'function'>",
+        "{0} is a plain function of Python: write @cuda.jit(device=True) above it",
+        r"(?<!def )\b{0}\(",
+    ),
+    (r"Unknown attribute '(\w+)' of type Module", "there is no {0} in a kernel: write it out, in loops", r"\.{0}\b"),
+    (r"cannot cache function", "what is given as text has no file to keep it beside: leave out cache=True", r"cache"),
     (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),
     (r"Signature mismatch", "a kernel takes three arguments, A, B and C, in this order", r"^\s*def "),
     (r"array\(UniTuple\(Literal\S+ x \d\), Function|array\(Literal\S+, Function", TYPE_OF_ARRAYS, ARRAYS),
     (r"Function\(<function (shared|local)\.array", SHAPE_OF_ARRAYS, ARRAYS),
     (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s+(import|from)\b"),
     (r"unnamed-cu", NO_HALF, r"16"),
-    (r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot", NO_MEMORY, r"= *\[|\bnp\.\w+\(| @ |\.sum\("),
+    (
+        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array",
+        NO_MEMORY,
+        r"= *\[|\bnp\.\w+\(| @ |\.sum\(",
+    ),
+    (
+        r"Only accept returning of array",
+        "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
+        r"\.(ravel|flatten)\(",
+    ),
     (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
     (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),
 )
+
+
+def is_known(said: str) -> bool:
+    """Whether `meant` has words of its own for that complaint."""
+    return any(re.search(pattern, said) for pattern, *_ in REMEDIES)
 
 
 def meant(said: str) -> tuple[str, str | None]:

@@ -52,8 +52,11 @@ class Dialect:
         if own and like is None:
             raise ValueError(
                 f"a kernel of your own needs like=...: the step whose "
-                f"{'block' if self.name == 'CUDA' else 'work-group'} and grid it is launched with."
+                f"{'block' if self.name == 'CUDA' else 'work-group'} and grid it is launched with, one of "
+                f"{', '.join(ladder.steps(self.name))}."
             )
+        if not own and Path(step).suffix.lstrip(".") in (self.suffix, "c", "cu", "cpp", "txt"):
+            raise ValueError(f"{told(step)} is a file's name; give what the file holds: Path({step!r}).read_text().")
         if not own and like is not None and not (isinstance(like, str) and like == step):
             raise ValueError(
                 f"{told(step)} is a step, launched like itself; leave out like={told(like)}, or give a source "

@@ -14,6 +14,7 @@ from .given import told
 from .kernel import Kernel
 from .operands import OnDevice
 from .resolve import Dialect
+from .webgpu_source import constants, line_of, without_comments, workgroup_bytes
 
 READ = "STORAGE|COPY_SRC|COPY_DST"
 
@@ -62,11 +63,17 @@ WEBGPU = Dialect(
 # wrong from K = 5,218 on, naive from 65,536 on.
 DEEPEST_IN_SOFTWARE = 4096
 # WGSL wants these before all else.
-COMMENT = r"//[^\n]*|/\*.*?\*/"
-DIRECTIVES = re.compile(rf"(?:(?>\s|{COMMENT})*+(?:enable|requires|diagnostic)\b[^;]*;)*", re.DOTALL)
+DIRECTIVES = re.compile(r"(?:\s*(?:enable|requires|diagnostic)\b[^;]*;)*")
 # A variable of a function, declared with no value: so a zero each time, also in a loop.
 ZEROS = re.compile(r"\bvar(\s+\w+\s*:\s*)([^;=\n]+);")
 ENTRY = re.compile(r"@compute\b[^{]*?\bfn\s+(\w+)")
+# What each binding is, and how it must be declared.
+BINDINGS = (
+    ("A", "var<storage, read>"),
+    ("B", "var<storage, read>"),
+    ("C", "var<storage, read_write>"),
+    ("M, N, K", "var<uniform>"),
+)
 
 
 class WebGPUKernel(Kernel):
@@ -78,7 +85,8 @@ class WebGPUKernel(Kernel):
         super().__init__(**asked)
         import wgpu
 
-        gpu, entries = self.device.handle, ENTRY.findall(self.source)
+        plain = without_comments(self.source)
+        gpu, entries = self.device.handle, ENTRY.findall(plain)
         if len(entries) != 1:
             raise KernelError(f"the source must hold exactly one @compute entry point, not {len(entries)}.")
         if odd := re.search(r"[\x00\ud800-\udfff]", self.source):
@@ -89,11 +97,26 @@ class WebGPUKernel(Kernel):
         start = time.perf_counter()
         try:
             module = gpu.create_shader_module(code=code)
+            self.refuse_memory_and_sizes(plain)
             compute = {"module": module, "entry_point": entries[0]}
             self.pipeline = gpu.create_compute_pipeline(layout=layout_on(gpu), compute=compute)
         except wgpu.GPUError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), self.source)}") from None
         self.build_seconds = time.perf_counter() - start
+
+    def refuse_memory_and_sizes(self, code: str) -> None:
+        """Raise KernelError for what drivers take and then do wrong: too much workgroup memory, sizes read as f32."""
+        asked, most = workgroup_bytes(code, constants(code, self.parameters)), self.device.shared_bytes
+        if asked > most:
+            raise KernelError(
+                f"{self} has {asked} bytes of workgroup memory, all its var<workgroup> together; {self.device.name} "
+                f"allows a workgroup {most}. Choose smaller tiles."
+            )
+        found = re.search(r"@binding\s*\(\s*3\s*\)[^;:]*:\s*vec([34])(?:<\s*f32\s*>|f)\s*;", code)
+        if found and "bitcast" not in code:
+            raise KernelError(
+                f"{self} takes M, N and K, binding 3, as f32; they come as u32. Declare them as vec{found[1]}<u32>."
+            )
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, too large a buffer or grid included."""
@@ -211,18 +234,66 @@ def with_constants(source, parameters):
 
     They stand on a line that is there, so that the compiler's line numbers are those of the source.
     """
-    code = re.sub(COMMENT, "", source, flags=re.DOTALL)
+    code = without_comments(source)
     own = set(re.findall(r"^(?:const|override)\s+(\w+)", code, re.MULTILINE))
-    constants = "".join(f"const {name} = {value}; " for name, value in parameters.items() if name not in own)
-    after = DIRECTIVES.match(source).end()
-    return source[:after] + constants + source[after:]
+    declared = "".join(f"const {name} = {value}; " for name, value in parameters.items() if name not in own)
+    after = DIRECTIVES.match(code).end()
+    return source[:after] + declared + source[after:]
+
+
+OPERATIONS = {
+    "Less": "<",
+    "LessEqual": "<=",
+    "Greater": ">",
+    "GreaterEqual": ">=",
+    "Equal": "==",
+    "NotEqual": "!=",
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "Modulo": "%",
+}
+KINDS = {"Sint": "i32", "Uint": "u32", "Float": "f32", "Bool": "bool"}
+# (what the compiler notes, what that means)
+NOTES = (
+    ("valid destination for a store", "nothing can be stored here: of the bindings only C is read_write"),
+    ("write-only access", "WGSL has no `write` for a buffer: write var<storage, read_write>"),
+    ("condition .* is not a boolean", "a condition must be true or false: compare, as in x != 0u"),
+    ("Accessing with index", "an index must be a whole number, u32 or i32"),
+    ("Using `f64`", "there are no numbers of 64 bits here: write f32"),
+    ("Built-in type for", "a builtin has another type: an id is a vec3<u32>, and local_invocation_index a u32"),
+)
+
+
+def meant(note):
+    """What a note of the compiler means, in words for a kernel's author."""
+    if found := re.search(r"Operation (\w+) can't work with .*?kind: (\w+).* and .*?kind: (\w+)", note):
+        kinds = [KINDS.get(kind, kind) for kind in found.groups()[1:]]
+        text = f"{OPERATIONS.get(found[1], found[1])} takes two numbers of one type; these are {' and '.join(kinds)}"
+        zero = "write 0u for a 0 that is u32, or " * (set(kinds) == {"i32", "u32"})
+        return f"{text}: {zero}turn one into the other, as in u32(k)" if kinds[0] != kinds[1] else note
+    return next((words for pattern, words in NOTES if re.search(pattern, note)), note)
 
 
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
-    said = []
-    for message, number in re.findall(r"error: ([^\n]*)\n\s*┌─ [^:\n]*:(\d+):", log):
-        entry = quoted(source, int(number), message)
-        if entry not in said:
-            said.append(entry)
-    return "\n".join(said) or log.strip()
+    said, code = [], without_comments(source)
+    for message, rest in re.findall(r"error: ([^\n]*)\n((?:[^\n]*\S[^\n]*\n)*)", log):
+        at, notes = re.search(r"┌─ [^:\n]*:(\d+):", rest), re.findall(r"^\s*= (.*)$", rest, re.MULTILINE)
+        if "is invalid" in message and notes:
+            message = meant(notes[-1])
+        elif notes:
+            message += f"; {notes[-1].removeprefix('note: ')}"
+        said.append(quoted(source, int(at[1]) if at else None, message))
+    for group, binding in re.findall(r"ResourceBinding \{ group: (\d+), binding: (\d+) \}", log):
+        message = (
+            f"group {group} has no binding {binding}: A, B and C are bindings 0, 1 and 2 of group 0, M, N, K are 3"
+        )
+        if group == "0" and int(binding) < len(BINDINGS):
+            message = "binding {} is {}, and must be declared {}".format(binding, *BINDINGS[int(binding)])
+        said.append(quoted(source, line_of(rf"@binding\s*\(\s*{binding}[ui]?\s*\)", code), message))
+    for size, threads, most in re.findall(r"workgroup size \[([\d, ]+)\] \((\d+) total.* (\d+)$", log.strip()):
+        message = f"@workgroup_size({size}) asks for {threads} invocations in a workgroup; the most here is {most}"
+        said.append(quoted(source, line_of("@workgroup_size", code), message))
+    return "\n".join(dict.fromkeys(said)) or log.strip()

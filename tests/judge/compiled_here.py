@@ -66,6 +66,16 @@ NAIVE = {
         "Python's int": naive(before="    s = cuda.shared.array((4, 4), int)\n"),
         "a flat index": naive("A[row * A.shape[1] + k] * B[k, col]"),
         "np.zeros": naive(before="    s = np.zeros(4)\n"),
+        "three indices": naive("A[row, k, 0] * B[k, col]"),
+        "an index with a fraction": naive("A[row, k / 1] * B[k, col]"),
+        "one number for two": naive().replace("grid(2)", "grid(1)"),
+        "njit": naive().replace("from numba import", "from numba import njit,").replace("@cuda.jit", "@njit"),
+        "a plain function that is called": naive(
+            "times(A[row, k], B[k, col])", above="def times(a, b):\n    return a * b\n\n"
+        ),
+        "math.fsum": naive("math.fsum([A[row, k]])", above="import math\n\n"),
+        "ravel": sliced("A.ravel()", "B", "a[row * A.shape[1] + k] * b[k, col]"),
+        "np.dot": naive("np.dot(A[row], B[:, col])"),
         "two arguments": naive().replace("(A, B, C)", "(A, C)").replace("* B[k, col]", "* A[k, col]"),
     },
     "found": {

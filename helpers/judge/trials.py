@@ -3,8 +3,10 @@
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,8 @@ import numpy as np
 
 from .. import ladder
 from ..launch import Kernel
-from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, oclgrind_findings
+from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, limit_computing, oclgrind_findings
+from ..sandbox.oclgrind import OCLGRIND
 from .examine import examine
 from .other_sizes import at_sizes
 from .reference import launched
@@ -22,6 +25,11 @@ from .stores import can_be_noted, overlap_noted
 LIMITS = {"OpenCL": 6_500_000, "WebGPU": 6_500_000}  # Oclgrind does in ten seconds or so,
 QUICK = {"OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second or less, Oclgrind code as it was written,
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
+
+# Seconds of computing that one launch may take under Oclgrind, and products for which it may take one more.
+LAUNCH, PRODUCTS = 4, 4_000
+# Vectors of 16, of whose second half Oclgrind says that nobody has set it, whoever has.
+SIXTEEN = r"\b(?:u?(?:char|short|int|long)|half|float|double|vload|vstore)16\b"
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 # What nothing finds unless Oclgrind is asked for it.
@@ -78,9 +86,10 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
     if k.dialect == "OpenCL" and stores and can_be_noted(k):
         own.append(Part(k.parameters, [], True, all_of_them.ask if all_of_them.as_written else None, stores=True))
     found, looked_for = tried(k, [*own, *(part_of(k, *other) for other in others)])
+    there = [(parameters, findings) for (parameters, _), findings in zip(others, found[len(own) :], strict=False)]
+    elsewhere = tuple(pair for pair in there if pair[1])
     here = [findings for findings in found[: len(own)] if findings]
-    there = zip(others, found[len(own) :], strict=False)
-    elsewhere = tuple((parameters, findings) for (parameters, _), findings in there if findings)
+    here = here or [findings for parameters, findings in elsewhere if parameters == k.parameters]
     unseen = tuple(what for ask, whats in UNSEEN[k.dialect].items() for what in whats if ask not in looked_for)
     return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
 
@@ -88,7 +97,8 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
 def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:
     """How the kernel is tried with those parameters, to begin with."""
     some, products = small_enough(at_sizes(k, parameters), shapes)
-    return Part(parameters, some, products <= QUICK[k.dialect], (RACES, UNSET) if products <= THOROUGH else (RACES,))
+    thorough = products <= THOROUGH and not re.search(SIXTEEN, k.source)
+    return Part(parameters, some, products <= QUICK[k.dialect], (RACES, UNSET) if thorough else (RACES,))
 
 
 def ways(part: Part) -> list[Part]:
@@ -165,11 +175,20 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
             how = part.parameters, part.as_written
             os.environ["OCLGRIND_BUILD_OPTIONS"] = AS_WRITTEN if part.as_written else ""
             k = replace(job, parameters=part.parameters).build()
-        findings = overlap_noted(k) if part.stores else examine(k, part.shapes)
+        findings = overlap_noted(k) if part.stores else examine(k, part.shapes, partial(limit_a_launch, k, log))
+        limit_computing(0, log.parent, "")
         yield findings
         reported = log.exists() and log.stat().st_size > 0
         if reported or not goes_on(part, findings, following):
             return
+
+
+def limit_a_launch(k: Kernel, log: Path, shape: tuple) -> None:
+    """In a child under Oclgrind: end it where one launch at that shape takes many times as long as it should."""
+    if k.device.name == OCLGRIND:
+        products = products_of(k, [shape])[tuple(shape)]
+        seconds = LAUNCH + products / PRODUCTS if products <= QUICK["OpenCL"] else 0
+        limit_computing(seconds, log.parent, f"at {' x '.join(map(str, shape))} (M x N x K)")
 
 
 def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool:

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import os
+import pkgutil
 import re
 import threading
 import time
@@ -43,7 +45,36 @@ def opencl_kernel(
     if not isinstance(step, str):
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
     asked = OPENCL.resolve(step, like, device, parameters, given)
+    if asked["own"]:
+        refuse_own_macros(step, asked["parameters"])
+        build_elsewhere_first(step, asked)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
+
+
+def build_elsewhere_first(source, asked):
+    """Have a learner's source built in a child, once. Raises KernelError for what does not build, and why."""
+    step, parameters, device = asked["step"], asked["parameters"], asked["device"]
+    key = source, step, device, *parameters.items()
+    if key in TRIED or devices.PROVED_ABOVE in os.environ:  # a child may crash
+        return
+    # That room lies above this one, and imports it.
+    build_in_child = pkgutil.resolve_name("helpers.sandbox.first_build:build_in_child")
+    BUILT.update(build_in_child(source, step, parameters, device))
+    TRIED.add(key)
+
+
+def refuse_own_macros(source, parameters):
+    """Raise KernelError for a source that gives one of the parameters another value with a line of its own."""
+    for number, line in enumerate(source.splitlines(), 1):
+        found = re.match(r"\s*#\s*define\s+(\w+)\s+\(?(\d+)\)?\s*(?:/[/*].*)?$", line)
+        if not found or re.search(rf"#\s*(ifndef|undef)\s+{found[1]}\b|defined\W+{found[1]}\b", source):
+            continue
+        name, value = found[1], int(found[2])
+        if parameters.get(name, value) != value:
+            raise KernelError(
+                f"the source defines {name} itself as {value}, and would be launched with {name}={parameters[name]}. "
+                f"Build it with {name}={value}, or leave that line out.\n{quoted(source, number, 'defined here')}"
+            )
 
 
 def device_for(step, name):
@@ -82,6 +113,7 @@ def context_and_queue(device: Device):
     return context, mine[device]
 
 
+TRIED = set()  # what has been built in a child: (source, step, device, parameters)
 BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 
@@ -94,6 +126,7 @@ def program(context, source, *options):
         return cl.Program(context, source).build(list(options))
 
 
+ARGUMENT_TYPES = "-cl-kernel-arg-info"  # keeps them for `type_of`
 SIX = "int M, int N, int K, and global float pointers A, B, C"
 
 
@@ -108,7 +141,7 @@ class OpenCLKernel(Kernel):
         self.context, self.queue = context_and_queue(self.device)
         start = time.perf_counter()
         try:
-            self.made_from = self.source, *macros(self.parameters)
+            self.made_from = self.source, *macros(self.parameters), ARGUMENT_TYPES
             self.program = program(self.context, *self.made_from)
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
@@ -122,6 +155,7 @@ class OpenCLKernel(Kernel):
                 f"{self.function.function_name} takes {self.function.num_args} arguments; it must take six: {SIX}."
             )
         self.refuse_other_arguments()
+        self.refuse_other_groups()
 
     def binary(self) -> dict:
         """{what the driver built it from: what came of it}, for another process; {} where the driver keeps its own."""
@@ -130,16 +164,54 @@ class OpenCLKernel(Kernel):
         return {self.made_from: self.program.get_info(cl.program_info.BINARIES)[0]}
 
     def refuse_other_arguments(self) -> None:
-        """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers."""
+        """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers to float."""
         buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=4)
         for number, name in enumerate(("M", "N", "K", "A", "B", "C")):
+            kind, right = self.type_of(number), "int" if number < 3 else "float"
+            # A pointer to float4 is one to float; a type with a name of the learner's own is not known.
+            known = re.fullmatch(r"(u?(?:char|short|int|long)|unsigned \w+|half|float|double)(\d*) ?(\**)", kind)
+            other = known and (known[1].replace("unsigned ", "u").removeprefix("u" * (number < 3)) != right)
             try:
                 self.function.set_arg(number, np.int32(1) if number < 3 else buffer)
             except cl.Error:
+                other = True
+            if other or (known and number < 3 and known[2]):
+                must = f"int {name}" if number < 3 else f"__global {'const ' * (name != 'C')}float *{name}"
                 raise KernelError(
-                    f"{self.function.function_name} takes something else as its argument {number + 1}, {name}; it must "
-                    f"take {SIX}."
-                ) from None
+                    f"{self.function.function_name} takes {kind} as its argument {number + 1}, {name}; it must take "
+                    f"{must}. All six are {SIX}."
+                )
+
+    def type_of(self, number: int) -> str:
+        """The type of that argument, such as "float*", with its memory where that is not the usual one."""
+        info, address = cl.kernel_arg_info, cl.kernel_arg_address_qualifier
+        try:
+            kind = self.function.get_arg_info(number, info.TYPE_NAME)
+            memory = address.to_string(self.function.get_arg_info(number, info.ADDRESS_QUALIFIER))
+        except cl.Error:  # a driver may keep none of these
+            return "something else"
+        return f"__{memory.lower()} {kind}" if memory in ("LOCAL", "CONSTANT") else kind
+
+    def refuse_other_groups(self) -> None:
+        """Raise KernelError for a work-group that the source sets otherwise, or that takes too much local memory."""
+        info, name = cl.kernel_work_group_info, self.function.function_name
+        asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.device.handle))
+        launched = (*self.block, 1)
+        if any(asked) and asked != launched:
+            raise KernelError(
+                f"{name} asks for work-groups of {' x '.join(map(str, asked))} with reqd_work_group_size, and is "
+                f"launched like {self.step} with {' x '.join(map(str, launched))} ({ladder.spell(self.parameters)}). "
+                f"Write reqd_work_group_size{launched}, leave it out, or choose other parameters."
+            )
+        taken, most = (
+            self.function.get_work_group_info(info.LOCAL_MEM_SIZE, self.device.handle),
+            self.device.shared_bytes,
+        )
+        if self.own and taken > most:
+            raise KernelError(
+                f"{name} takes {taken:,} bytes of local memory, and a work-group has {most:,} at most on "
+                f"{self.device.name}. Make its __local arrays smaller; a float takes 4 bytes."
+            )
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, too large a buffer included."""

@@ -1,5 +1,6 @@
 """Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
+from ._limits import limit_computing
 from .child import SECONDS, Outcome, in_child, prepare
 from .findings import Finding, source_line
 from .job import Job
@@ -13,6 +14,7 @@ __all__ = [
     "Outcome",
     "ProgressBar",
     "in_child",
+    "limit_computing",
     "oclgrind_counts",
     "oclgrind_findings",
     "prepare",

@@ -4,8 +4,10 @@ The limits are those of one process, which the system holds.
 """
 
 import os
+import signal
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -20,6 +22,22 @@ FILE = GIGABYTE  # of one file that it writes, such as what it prints
 # Tasks of one user, threads among them. Root has no such limit.
 TASKS = 4096
 STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
+
+AT_LIMIT = getattr(signal, "SIGPROF", 0)  # ends a process that has computed too long
+LIMIT = "limit"  # the file, beside Oclgrind's log, that says how long that is
+
+
+def limit_computing(seconds: float, folder: Path, what: str) -> None:
+    """End this process once it has computed for so long from now on; 0 takes an earlier limit away.
+
+    `what`: where it is then, for the file "limit" in the folder. Where a system has no such clock, there is no limit.
+    """
+    if not AT_LIMIT:
+        return
+    if seconds:
+        (folder / LIMIT).write_text(f"it still ran after {seconds:.0f} s of computing {what}", encoding="utf-8")
+    signal.signal(AT_LIMIT, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def limit_this_process() -> None:

@@ -6,6 +6,7 @@ OpenCL kernels run under Oclgrind, CUDA kernels on the PTX machine, whatever GPU
 import os
 import pickle
 import re
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from pathlib import Path
 from .. import devices
 from ..launch import Kernel
 from ._child import SO_FAR
+from ._limits import AT_LIMIT, LIMIT
 from .findings import Finding
 from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
@@ -26,6 +28,14 @@ SECONDS = 60  # of computing
 LOOK = 0.25  # seconds between two looks at how a child is doing
 STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
 LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
+# What the signals of a crash mean, and of those that are not here.
+LIKELY = {
+    signal.SIGFPE: "likely since it divides a whole number by zero",
+    9: "likely since the machine had no memory left",  # Windows has no name for it
+}
+FAR = "likely with an index far outside an array"
+# A declared array of fixed size: (name, sizes).
+ARRAY = r"\b(?:float|double|half|u?int|u?char|u?short|u?long)\d*\s+(?:[^;(){}]*?,\s*)?(\w+)\s*((?:\[[^\]]+\])+)\s*[;,=]"
 READ = 64_000_000  # bytes of what it leaves in a file
 
 
@@ -82,16 +92,31 @@ def in_child(
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
             environment.pop("PYOPENCL_CTX", None)
         done = work(folder, environment, job, f"{k} in a child process", seconds, oclgrind=bool(oclgrind))
-        return replace(done, findings=[at_its_loops(k, finding) for finding in done.findings])
+        return replace(done, findings=[in_the_source(k, finding) for finding in done.findings])
 
 
-def at_its_loops(k: Kernel, finding: Finding) -> Finding:
-    """The finding; of a hang with the lines of the kernel's loops, of which one never ends."""
-    if finding.kind != "hang":
-        return finding
+def in_the_source(k: Kernel, finding: Finding) -> Finding:
+    """The finding; of a hang and a crash with what in the kernel's source may be the cause."""
     code = [line.partition("#" if k.dialect == "CUDA" else "//")[0] for line in k.source.splitlines()]
-    loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
-    return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
+    if finding.kind == "hang":
+        loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
+        return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
+    if finding.kind == "crash" and FAR in finding.message:
+        found = {n: re.findall(ARRAY, line) for n, line in enumerate(code, 1)}
+        arrays = [name + sizes for declared in found.values() for name, sizes in declared]
+        if arrays:
+            text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
+            return replace(finding, message=text, lines=tuple(n for n, declared in found.items() if declared))
+    return finding
+
+
+def crash(status: int, said: str) -> Finding:
+    """Why a child ended before its time. `said`: what it wrote to its standard error."""
+    if status > 0:  # Python ended it, and says why
+        last = (said.strip().splitlines() or ["it said nothing"])[-1]
+        return Finding("crash", f"it took its process down (exit status {status}): {last}")
+    likely = LIKELY.get(-status, FAR)
+    return Finding("crash", f"it took its process down (exit status {status}), {likely}")
 
 
 def work(folder, environment, job, what, seconds, oclgrind=False):
@@ -102,10 +127,12 @@ def work(folder, environment, job, what, seconds, oclgrind=False):
     log = "" if stopped else read_text(folder / "oclgrind.log")
     if (folder / "answer").exists() and not stopped:
         return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
-    last = (read_text(folder / "err").strip().splitlines() or ["it said nothing"])[-1]
-    crash = Finding("crash", f"it took its process down (exit status {child.status}): {last}")
+    limit = read_text(folder / LIMIT)
+    if not stopped and child.status == -AT_LIMIT:
+        stopped = Finding("hang", limit)
+    why = stopped or crash(child.status, read_text(folder / "err"))
     so_far = read_answer(folder / SO_FAR)[0] if (folder / SO_FAR).exists() else None
-    return Outcome(so_far, [stopped or crash], log, oclgrind)
+    return Outcome(so_far, [why], log, oclgrind)
 
 
 def prepare(compiler: bool) -> None:

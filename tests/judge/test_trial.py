@@ -150,11 +150,11 @@ def test_what_numba_refuses_is_told_with_its_line(old, new, said):
     assert report.findings[0].message.startswith(said) and line in repr(report), report
 
 
-@pytest.mark.parametrize("wrong, said", [("BM // (TM - TM)", "ZeroDivisionError"), ("BQ // TM", "NameError")])
+@pytest.mark.parametrize("wrong, said", [("BM // (TM - TM)", "ZeroDivisionError"), ("BQ // TM", "there is no BQ here")])
 def test_what_python_refuses_in_a_builder_is_told_with_its_line(wrong, said):
     source = cuda_kernel("register_1d").source.replace("BM // TM\n", f"{wrong}\n", 1)
     line = 1 + source[: source.index(wrong)].count("\n")
-    with pytest.raises(KernelError, match=f"line {line}: {said}: .*\n.*THREADS_Y = "):
+    with pytest.raises(KernelError, match=f"line {line}: {said}.*\n.*THREADS_Y = "):
         cuda_kernel(source, like="register_1d")
 
 
@@ -277,7 +277,9 @@ def shared_row(A, B, C):
 
 def test_what_numpy_allows_and_numba_does_not_is_named():
     report = check(cuda_kernel(whole_rows, like="naive", BM=4, BN=4))
-    assert report.findings[0].kind == "does not compile" and "it knows no dot" in report.findings[0].message, report
+    assert (
+        report.findings[0].kind == "does not compile" and "has no products of whole rows" in report.findings[0].message
+    ), report
     assert check(cuda_kernel(shared_row, like="naive", BM=4, BN=4)).findings[0].kind == "zeros"  # np.sum is compiled
 
 

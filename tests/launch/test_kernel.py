@@ -421,7 +421,7 @@ def test_two_uploads_of_one_kernel_do_not_mix():
         ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
         ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
         ("\nfrom numba import cuba\n", "line 2: ImportError"),
-        ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
+        ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: there is no cuda here"),
     ],
 )
 def test_cuda_text_of_another_form_is_named(text, words):

@@ -779,6 +779,8 @@ WRONG = {
         "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
         "single steps": ({"A.shape[1], TPB": "A.shape[1]"}, "✗"),
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
+        "one round only": ({"A.shape[1], TPB": "TPB, TPB"}, "K is cut"),
+        "from the second tile on": ({"range(0, A.shape[1], TPB)": "range(TPB, A.shape[1], TPB)"}, "✗"),
         "no second barrier": (
             {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},
             "race",

@@ -116,7 +116,7 @@ WRONG = [
     "M % 64 == 0",
     "N % 128 == 0",
     "M % 16 == 0 and N % 16 == 0 and K % 16 == 0 and M > 16",
-    "K > 16 and K & (K - 1) == 0",
+    "K > 16 and (K & (K - 1)) == 0",
     "M == N and M > 40",
     "M == N and N == K and M >= 32",
     "M == 1024 and N == 1024 and K == 1024",

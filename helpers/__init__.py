@@ -18,6 +18,19 @@ from . import devices, terminal
 from .doctor import doctor
 from .launch.at_import import once_imported
 
+
+def build_in_child_first():
+    """Let a learner's OpenCL source be built in a child process first. Called once `launch.opencl` is loaded."""
+    from .launch import opencl
+
+    def first_build(*source_and_how):
+        from .sandbox.first_build import build_in_child
+
+        return build_in_child(*source_and_how)
+
+    opencl.first_build = first_build
+
+
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 once_imported("numba", "helpers.devices:keep_row_stack")
@@ -25,6 +38,7 @@ if devices.compiling():
     once_imported("numba.cuda.cudadrv.driver", "helpers.launch.numba_internals:ask_for_no_linker")
     once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
+once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_plainly()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.

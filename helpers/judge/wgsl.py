@@ -6,9 +6,9 @@ from dataclasses import replace
 from ..devices import DeviceError
 from ..launch import DIALECTS, webgpu_kernel
 from ..launch.given import takes
+from ..launch.webgpu_source import without_comments
 from ..sandbox import Finding
 from .checking import check
-from .parts import without_comments
 from .report import Report
 from .touched import NOTHING, misses
 

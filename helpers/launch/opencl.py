@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import pkgutil
 import re
 import threading
 import time
@@ -57,9 +56,7 @@ def build_elsewhere_first(source, asked):
     key = source, step, device, *parameters.items()
     if key in TRIED or devices.PROVED_ABOVE in os.environ:  # a child may crash
         return
-    # That room lies above this one, and imports it.
-    build_in_child = pkgutil.resolve_name("helpers.sandbox.first_build:build_in_child")
-    BUILT.update(build_in_child(source, step, parameters, device))
+    BUILT.update(first_build(source, step, parameters, device))
     TRIED.add(key)
 
 
@@ -114,6 +111,7 @@ def context_and_queue(device: Device):
 
 
 TRIED = set()  # what has been built in a child: (source, step, device, parameters)
+first_build = None  # builds a learner's source there, in `sandbox`: helpers/__init__.py sets it, which knows both
 BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 

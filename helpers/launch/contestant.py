@@ -81,7 +81,8 @@ class Contestant:
         large for the device, KernelError for a learner's kernel that has not passed `check`.
         """
         if B is None or others:
-            raise TypeError(f"{self} takes two matrices and returns the third. {CALLED}")
+            given = "more than two" if others else "B is missing, or None"
+            raise TypeError(f"{self} takes two matrices and returns the third; {given}. {CALLED}")
         M, N, K = validate(A, B)
         self.refuse(M, N, K)
         if 0 in (M, N, K):

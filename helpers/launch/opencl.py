@@ -193,7 +193,8 @@ class OpenCLKernel(Kernel):
     def refuse_other_groups(self) -> None:
         """Raise KernelError for a work-group that the source sets otherwise, or that takes too much local memory."""
         info, name = cl.kernel_work_group_info, self.function.function_name
-        asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.device.handle))
+        device = self.context.devices[0]  # the part of a device that it was built for: parts made again are others
+        asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device))
         launched = (*self.block, 1)
         if any(asked) and asked != launched:
             raise KernelError(
@@ -201,10 +202,7 @@ class OpenCLKernel(Kernel):
                 f"launched like {self.step} with {' x '.join(map(str, launched))} ({ladder.spell(self.parameters)}). "
                 f"Write reqd_work_group_size{launched}, leave it out, or choose other parameters."
             )
-        taken, most = (
-            self.function.get_work_group_info(info.LOCAL_MEM_SIZE, self.device.handle),
-            self.device.shared_bytes,
-        )
+        taken, most = self.function.get_work_group_info(info.LOCAL_MEM_SIZE, device), self.device.shared_bytes
         if self.own and taken > most:
             raise KernelError(
                 f"{name} takes {taken:,} bytes of local memory, and a work-group has {most:,} at most on "

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import notebooks
 import pytest
+import readme_picture
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from helpers.clock import read_results
+from helpers.ladder import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -165,17 +166,14 @@ def test_a_readmes_table_has_every_page_by_its_title(readme, folder):
 
 
 @pytest.mark.parametrize("readme", notebooks.READMES)
-def test_a_readmes_chart_shows_what_was_recorded(readme):
+def test_a_readmes_picture_says_what_was_recorded(readme):
     text = (ROOT / readme).read_text(encoding="utf-8")
-    [chart] = re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S)
-    rates = {name: int(rate.replace(",", "")) for name, rate in re.findall(r"^(\w+) +([\d,]+)", chart, re.M)}
-    [gpu] = [machine for machine in read_results(ROOT / "results") if machine.device == "NVIDIA H200"]
-    [board] = [one for one in gpu.boards if (one.M, one.N, one.K) == (4096, 4096, 4096)]
-    recorded = {(t.dialect, t.step): round(t.gflops) for t in board.timings}
-    assert rates == {step: rate for (dialect, step), rate in recorded.items() if dialect == "CUDA"}
-    assert f"{recorded['OpenCL', 'prefetched']:,}" in text
-    for line in chart.splitlines():
-        assert line.count("█") == round(30 * rates[line.split()[0]] / max(rates.values()))
+    [words] = re.findall(r"^!\[(.*)\]\(tools/web/ladder_and_page\.png\)$", text, re.M)
+    rates = [(name, int(rate.replace(",", ""))) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", words)]
+    assert rates == list(readme_picture.recorded().items())
+    assert [name for name, _ in rates[:7]] == list(STEPS)[:7] and rates[7][0] == "cuBLAS"
+    assert f"{readme_picture.recorded('OpenCL')['prefetched']:,}" in text
+    assert readme_picture.PICTURE.stat().st_size < 200_000
 
 
 def test_readme_says_the_minutes_that_each_page_says():

@@ -28,7 +28,8 @@ WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": (FOLDER, "README.md"), "zh_CN": (FOLDER / "zh_CN", "README.zh-CN.md")}
 LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
 DOOR = re.compile(r"^\*\*\[[^\n]*\)\*\*$", re.MULTILINE)  # the README's line of three links
-CHART = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # and its ladder
+TYPED = re.compile(r"\A(.*?)^```sh\n.*?^```\n\n", re.MULTILINE | re.DOTALL)  # what the README has one type first
+PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)\n\n.*\n", re.MULTILINE)  # and its words
 WORDS = {
     "en": dict(
         here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}.",
@@ -149,25 +150,28 @@ def buttons(line):
     return f'<p class="door">{links}</p>'
 
 
-def rungs(chart):
-    """The README's chart, a name and a rate a line, as a table; the names of rungs lead to their pages."""
+def rungs(picture):
+    """The README's picture as a table of its rates; the names of rungs lead to their pages."""
     pages_of = {gpu_page.rung_of(path): path.stem for path in gpu_page.rung_pages()}
-    lines = [line.split()[:2] for line in chart[1].splitlines()]
-    most = max(float(rate.replace(",", "")) for _, rate in lines)
     linked = {name: f'<a href="{page}.html">{name}</a>' for name, page in pages_of.items()}
+    rates = {name: float(rate.replace(",", "")) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", picture[1])}
     rows = "".join(
         f'<tr><th scope="row">{linked.get(name, name)}</th><td>'
-        f'<i style="width: {100 * float(rate.replace(",", "")) / most:.1f}%"></i></td><td>{rate}</td></tr>'
-        for name, rate in lines
+        f'<i style="width: {100 * rate / max(rates.values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
+        for name, rate in rates.items()
     )
-    return f'<table class="rungs"><tbody>{rows}</tbody></table>'
+    return f'<table class="rungs"><caption>GFLOP/s, NVIDIA H200, 4096 × 4096</caption><tbody>{rows}</tbody></table>\n'
 
 
 def front(readme, here):
-    """The first page: the README, its three links as buttons, its chart drawn; and the pages that Sphinx wants."""
+    """The first page: the README as far as what a reader of the web needs, its links as buttons, its ladder drawn.
+
+    It ends where the README says how the web book is made. What Sphinx lists stands below it.
+    """
     text = re.sub(r"^\[(?:English|简体中文)\].*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
+    text = re.split(r"^## (?:Run it on your GPU|在你的 GPU 上运行)\n", text, maxsplit=1, flags=re.MULTILINE)[0]
     listed = "\n".join([path.stem for path in here] + [gpu_page.PAGE, "glossary"])
-    text = CHART.sub(rungs, DOOR.sub(buttons, text))
+    text = PICTURE.sub(rungs, TYPED.sub(r"\1", DOOR.sub(buttons, text)))
     return f"{web_prose(text, here)}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
 
 

@@ -69,6 +69,8 @@ def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(rea
     widths = [float(width) for width in re.findall(r"width: ([\d.]+)%", chart)]
     assert len(widths) == 8 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.0, 100)
     assert '<th scope="row">cuBLAS</th>' in chart
+    assert "make web" not in first and "```sh\nmake lab" in first  # it is read in the web book already
+    assert first.index('class="door"') < first.index('class="rungs"') < first.index("```sh")
 
 
 @pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])

@@ -134,6 +134,22 @@ def short_cells(notebook, stem):
             yield f"a code cell of {lines} lines, more than {MAX_CODE_LINES}: {first_line(cell)}"
 
 
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def plain_cells(notebook, stem):
+    """A cell is read as one would write it: a statement a line, and in a comprehension one loop."""
+    for cell in code_cells(notebook):
+        for node in ast.walk(ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.MULTILINE))):
+            lines = [one.lineno for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)]
+            if len(set(lines)) < len(lines) or (isinstance(node, ast.stmt) and node.lineno in lines):
+                yield f"two statements stand in one line: {first_line(cell)}"
+            if isinstance(node, COMPREHENSIONS):
+                within = sum(isinstance(one, COMPREHENSIONS) for one in ast.walk(node))
+                if within > 1 or len(node.generators) > 1:
+                    yield f"a comprehension has two loops, {ast.unparse(node)[:40]!r}: {first_line(cell)}"
+
+
 def known_tags(notebook, stem):
     for cell in notebook.cells:
         if unknown := set(cell.metadata.get("tags", [])) - TAGS:
@@ -235,6 +251,7 @@ RULES = [
     no_machine_in_sources,
     no_trailing_semicolon,
     short_cells,
+    plain_cells,
     known_tags,
     tagged_where_due,
     headings,
@@ -360,6 +377,17 @@ PLANTED = [
     (no_trailing_semicolon, replace(4, "check(k)", "check(k);\n")),
     (short_cells, setting(2, "source", "\n".join("k" * (MAX_CODE_LINES + 1)))),
     (short_cells, lambda cells: cells.extend([cells[2]] * 20)),
+    *(
+        (plain_cells, replace(4, "check(k)", code))
+        for code in (
+            "check(k); show(k)",
+            "if k: check(k)",
+            "for one in k: check(one)",
+            "[x for row in k for x in row]",
+            "[[x for x in row] for row in k]",
+            "sum(max(x for x in row) for row in k)",
+        )
+    ),
     (known_tags, setting(2, "metadata", {"tags": ["skip"]})),
     (tagged_where_due, setting(3, "metadata", {})),
     (tagged_where_due, replace(3, "t.gflops", "1 + 1")),

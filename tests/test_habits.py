@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packages import ALONE, PACKAGES
 
 import helpers
 
@@ -35,7 +36,7 @@ def ruff(folder, *command):
 @pytest.fixture
 def copy(tmp_path):
     """A copy of what the tools look at, to plant a breach in."""
-    for package in ("helpers", "ptx_machine"):
+    for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -93,7 +94,7 @@ def test_no_function_hides_the_module_it_comes_from():
 
 def test_no_two_test_files_have_one_name():
     """The folders of tests are no packages, so pytest would refuse the second."""
-    names = sorted(path.name for folder in ("tests", "ptx_machine") for path in (ROOT / folder).rglob("test_*.py"))
+    names = sorted(path.name for folder in ("tests", *ALONE) for path in (ROOT / folder).rglob("test_*.py"))
     assert [name for name, other in itertools.pairwise(names) if name == other] == []
 
 

@@ -93,12 +93,12 @@ def title(k):
 @cache
 def kept():
     """The counts of `counts.json`: {(title, arch): Counts}."""
-    return read_counts(KEPT.name) if KEPT.exists() else {}
+    return read_counts(KEPT) if KEPT.exists() else {}
 
 
-def read_counts(name: str) -> dict:
-    """{(kernel, arch): Counts} of a file beside this one."""
-    return {(row["kernel"], row["arch"]): from_row(row) for row in json.loads(KEPT.with_name(name).read_text())}
+def read_counts(path: Path) -> dict:
+    """{(kernel, arch): Counts} of a file."""
+    return {(row["kernel"], row["arch"]): from_row(row) for row in json.loads(path.read_text())}
 
 
 def to_row(counts):

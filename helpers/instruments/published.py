@@ -4,10 +4,14 @@ Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counte
 published_counts.json keeps the numbers, not the code.
 """
 
+import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+
+import gpu_model
 
 from .. import ladder
 from ..launch import Kernel, cuda_kernel
@@ -19,7 +23,8 @@ from .prediction import Prediction, arch_of, predict, predicted
 PUBLISHED = read_toml("published.toml")
 SIZE = PUBLISHED["size"]  # M = N = K of all of them
 SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there, with our names
-COUNTERS = read_toml("counters.toml")  # what a GPU's own counters said of our kernels
+# What a GPU's own counters said of our kernels.
+COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 @cache
 def theirs():
     """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
-    return read_counts("published_counts.json")
+    return read_counts(Path(gpu_model.__file__).with_name("published_counts.json"))
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opencl_trace.notes import noted_launch
+
 from .. import devices
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
-from .annotate import noted_launch
 from .compiled import followed
 from .loads import refuse_long, refuse_wgsl
 

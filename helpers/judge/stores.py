@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from opencl_trace.notes import noted_launch
+
 from .. import ladder
-from ..instruments.annotate import noted_launch
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import Finding
 

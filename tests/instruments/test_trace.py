@@ -11,10 +11,10 @@ from numba import cuda
 from helpers import cuda_kernel, devices, ladder, opencl_kernel, traffic
 from helpers.instruments import trace
 from helpers.instruments.accesses import Access, record_type, turns
-from helpers.instruments.annotate import annotate, noted_launch
 from helpers.launch import KernelError, draw
 from helpers.pictures import film
 from helpers.sandbox import Outcome
+from opencl_trace.notes import annotate, noted_launch
 
 tracing = importlib.import_module("helpers.instruments.traces")
 

@@ -4,7 +4,7 @@ import re
 
 import pcpp
 
-from ..launch import KernelError
+from helpers.launch import KernelError
 
 BALANCED = rb"[^()]*"
 for _ in range(8):  # brackets within brackets, as deep as anyone writes them

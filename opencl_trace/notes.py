@@ -8,9 +8,10 @@ the host knows what an address means, however many pointers and functions it wen
 import numpy as np
 import pyopencl as cl
 
-from ..launch import KernelError
-from .accesses import NOTE, record_type, records_of
-from .opencl_parse import SPACES, parse
+from helpers.instruments.accesses import NOTE, record_type, records_of
+from helpers.launch import KernelError
+
+from .reader import SPACES, parse
 
 CAPACITY = 1 << 19  # notes; more than any size that the instruments accept
 # Notes cannot be left out, so a driver's optimiser would gain nothing; it takes ten times as long as the rest of it.

@@ -13,8 +13,9 @@ import tree_sitter
 import tree_sitter_c
 from pcpp.evaluator import Evaluator
 
-from ..launch import KernelError
-from .opencl_macros import expand, without_attributes
+from helpers.launch import KernelError
+
+from .macros import expand, without_attributes
 
 LANGUAGE = tree_sitter.Language(tree_sitter_c.language())
 SPACES = {"global": "__global", "local": "__local"}  # whose accesses are noted

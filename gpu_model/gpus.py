@@ -1,17 +1,28 @@
-"""GPUs that the course predicts for, listed in gpus.toml with the source of each number, and what they keep at once."""
+"""GPUs, listed in gpus.toml with the source of each number, and how many blocks of a kernel they keep at once."""
 
-import contextlib
+import difflib
 import math
+import operator
 import re
+import reprlib
 import tomllib
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from numbers import Real
 
-from helpers import devices
-from helpers.ladder import ceil_div
-from helpers.launch.given import takes
-from helpers.names import named
-from ptx_machine import WARP
+WARP = 32  # threads
+
+
+def ceil_div(a, b):
+    """The smallest whole number of pieces of size b that cover a."""
+    return -(-a // b)
+
+
+def whole(name, value, least=1):
+    """The whole number of that name, as an int. Raises ValueError for what is none, and for one below the least."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
+        raise ValueError(f"{name}={value!r} does not do; give a whole number from {least}.")
+    return operator.index(value)
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,8 @@ class GPU:
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
     matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
 
-    One of your own is made from a kindred one: `gpu_like("RTX 4090", sms=24, clock=2.46e9)`.
+    One of your own is made from a kindred one: `gpu("RTX 4090", sms=24, clock=2.46e9)`. Raises ValueError
+    for a rate that is not above 0.
     """
 
     name: str
@@ -61,6 +73,11 @@ class GPU:
     registers: int = 65536
     matrix: dict = field(default_factory=dict, hash=False)
 
+    def __post_init__(self):
+        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "bytes_per_s"):
+            if not isinstance(value := getattr(self, name), Real) or not value > 0:
+                raise ValueError(f"{name} is {value!r}; it must be a number above 0.")
+
     @property
     def flops_per_s(self) -> float:
         """The peak in float32, a multiply-add counted as two."""
@@ -74,17 +91,53 @@ def read_toml(name: str) -> dict:
 
 GPUS = {name: GPU(name=name, **figures) for name, figures in read_toml("gpus.toml").items()}
 
-
-def in_words(names: list[str]) -> str:
-    """["A", "B", "C"] as "A, B and C"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-ARCHS = {  # those that NVIDIA's compiler still writes code for, and their GPUs
-    arch: in_words([gpu.name for gpu in GPUS.values() if gpu.arch == arch])
-    for arch in dict.fromkeys(gpu.arch for gpu in GPUS.values())
-    if arch != "sm_70"
+CHOSEN = {  # figures of `gpu`, and how they are spelled
+    "sms": "{:,} multiprocessors",
+    "clock": "{:.3g} cycles a second",
+    "bytes_per_s": "{:.3g} bytes a second",
+    "l2_size": "{:,} bytes of second cache",
 }
+# What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
+BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
+
+
+def gpu(name: str, **figures: float) -> GPU:
+    """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
+
+    `figures`: those of a GPU of one's own that is like it, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`. Its name
+    then says what it was made from, and what was measured of that GPU as a whole is not kept. Raises ValueError for an
+    unknown name, or figure, and for one that is not above 0.
+    """
+    kindred = GPUS[full_name(name)]
+    if not figures:
+        return kindred
+    for figure, value in figures.items():
+        if figure not in CHOSEN:
+            raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
+        if not isinstance(value, Real) or not value > 0:
+            raise ValueError(f"{figure} is {value!r}; it must be a number above 0.")
+    said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
+    return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
+
+
+def known(one):
+    """The `GPU` of that name, or itself."""
+    return one if isinstance(one, GPU) else gpu(one)
+
+
+def full_name(written):
+    """The name in `GPUS` that is meant, in any case, with or without spaces and what makers write beside it."""
+
+    def plain(text):
+        return re.sub("|".join([r"[\W_]", *BESIDE]), "", text.casefold())
+
+    known = {plain(name): name for name in GPUS}
+    if not isinstance(written, str) or plain(written) not in known:
+        near = "".join(
+            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), known, 1)
+        )
+        raise ValueError(f"unknown GPU {reprlib.repr(written)}.{near} The GPUs are: {', '.join(GPUS)}.")
+    return known[plain(written)]
 
 
 @dataclass(frozen=True)
@@ -114,75 +167,14 @@ class Occupancy:
         )
 
 
-CHOSEN = {  # figures of `gpu_like`, and how they are spelled
-    "sms": "{:,} multiprocessors",
-    "clock": "{:.3g} cycles a second",
-    "bytes_per_s": "{:.3g} bytes a second",
-    "l2_size": "{:,} bytes of second cache",
-}
-# What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
-BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
-
-
-def gpu_called(name: str) -> GPU:
-    """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
-
-    Raises ValueError for an unknown one.
-    """
-    return GPUS[named(name, GPUS, "GPU", BESIDE)]
-
-
-@takes
-def gpu_like(name: str, **figures: float) -> GPU:
-    """A GPU of one's own: that one with other figures, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`.
-
-    Its name says what it was made from, and what was measured of that GPU as a whole is not kept. Raises ValueError for
-    an unknown name, or figure, and for one that is not above 0.
-    """
-    kindred = gpu_called(name)
-    for figure, value in figures.items():
-        if figure not in CHOSEN:
-            raise ValueError(f"{figure!r} is no figure that can be given; those are {in_words([*CHOSEN])}.")
-        if not value > 0:
-            raise ValueError(f"{figure} is {value}; it must be above 0.")
-    said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
-    return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
-
-
-def gpu_here() -> GPU | None:
-    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
-
-    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors.
-    """
-    device = devices.cuda_device()
-    same = [gpu for gpu in GPUS.values() if re.search(rf"\b{gpu.name}\b", device.name) and gpu.sms == device.units]
-    return same[0] if same and device.kind == "GPU" else None
-
-
-def known_arch(name: str) -> str:
-    """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
-    with contextlib.suppress(ValueError):
-        name = gpu_called(name).arch
-    if name not in ARCHS:
-        raise ValueError(
-            f"{name!r} is none of the architectures whose limits the course knows: "
-            f"{', '.join(f'{arch} ({gpus})' for arch, gpus in ARCHS.items())}."
-        )
-    return name
-
-
-@takes
-def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
-    Raises ValueError for an architecture that is not in `ARCHS`.
+    Raises ValueError for an unknown GPU, for less than one thread or register, and for less than 0 bytes.
     """
-    gpu = next(g for g in GPUS.values() if g.arch == known_arch(arch))
-    return occupancy_of(gpu, ARCHS[gpu.arch], threads, registers, shared_bytes)
-
-
-def occupancy_of(gpu: GPU, name: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """The `Occupancy` of a kernel on that GPU; `name`: what it is called there."""
+    gpu = known(gpu)
+    threads, registers = whole("threads", threads), whole("registers", registers)
+    shared_bytes = whole("shared_bytes", shared_bytes, 0)
 
     def pieces(amount, piece):
         return ceil_div(amount, piece) * piece
@@ -199,4 +191,4 @@ def occupancy_of(gpu: GPU, name: str, threads: int, registers: int, shared_bytes
     allowed["registers"] = gpu.registers // 4 // registers_a_warp * 4 // warps
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(name, blocks, blocks * warps, gpu.warps, limits, needs)
+    return Occupancy(gpu.name, blocks, blocks * warps, gpu.warps, limits, needs)

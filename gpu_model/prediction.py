@@ -1,4 +1,4 @@
-"""How long a CUDA kernel takes on a GPU that is not there, and which part of that GPU is the limit.
+"""How long a CUDA kernel takes for a product on a GPU that is not there, and which part of that GPU is the limit.
 
 The model: each unit of a multiprocessor (SM) needs so many cycles for what a kernel asks of it. All units work at the
 same time, and so the one that needs most is the limit; units that are almost as busy get in its way. On top comes the
@@ -10,14 +10,8 @@ all of them.
 import math
 from dataclasses import dataclass
 
-from helpers import ladder
-from helpers.instruments.counts import Counts, counts_of
-from helpers.ladder import ceil_div
-from helpers.launch import Kernel, cuda_kernel
-from helpers.launch.given import sizes, takes
-from ptx_machine import WARP
-
-from .gpus import GPU, Occupancy, gpu_called, occupancy_of
+from .counts import Counts
+from .gpus import GPU, WARP, Occupancy, ceil_div, known, occupancy, whole
 
 REQUESTS = {  # why a request to shared memory or to the first cache takes the cycles that it takes: what it is
     "lanes": "each thread's address takes a lane",
@@ -98,61 +92,22 @@ class Prediction:
         return "\n".join(lines)
 
 
-@takes
-def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
-    """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
+def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: bool = False) -> Prediction:
+    """Predict a product of (M, K) by (K, N) in float32 on a GPU that need not be there. Returns `Prediction`.
 
-    `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
-    Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
-    a kernel that is not kept, or has other parameters than the counted ones, where NVIDIA's compiler is missing.
+    `gpu`: a name of `GPUS`, or a `GPU`. `by_rows`: x counts rows of C, so that blocks follow a column of it. What a
+    launch costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
+    block fits on the GPU, and for matrix units whose rate is not known.
     """
-    M, N, K = sizes((M, N, K))
-    gpu = known(gpu)
-    if not isinstance(k, Kernel):
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its {k.dialect} driver; the model counts what NVIDIA's compiler makes."
-        )
-    least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
-    if least > has:
-        raise ValueError(
-            f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
-        )
-    return predicted(counts_of(k, arch_of(gpu)), gpu, ladder.step(k.step).x_along == "rows", M, N, K)
-
-
-@takes
-def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
-    """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
-    return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
-
-
-def arch_of(gpu: GPU) -> str:
-    """The architecture whose code is counted for a GPU: NVIDIA's compiler writes none for a V100 any more."""
-    return "sm_80" if gpu.arch == "sm_70" else gpu.arch
-
-
-def known(gpu):
-    """The `GPU` of that name, or itself. Raises ValueError for an unknown name."""
-    if isinstance(gpu, GPU):
-        if min(gpu.sms, gpu.clock, gpu.fma_lanes, gpu.load_lanes, gpu.l1_bytes, gpu.l2_bytes, gpu.bytes_per_s) <= 0:
-            raise ValueError(f"{gpu} can do nothing; each of its figures must be above 0.")
-        return gpu
-    return gpu_called(gpu)
-
-
-def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -> Prediction:
-    """The `Prediction` for a kernel's counts. `by_rows`: x counts rows of C, so that blocks follow a column of it."""
+    gpu, M, N, K = known(gpu), whole("M", M), whole("N", N), whole("K", K)
     rows, columns, depth = counts.side
     grid = ceil_div(M, rows), ceil_div(N, columns)
     blocks, tiles = math.prod(grid), ceil_div(K, depth)
     turns = ceil_div(blocks, gpu.sms)  # blocks that the busiest SM computes, one after the other or side by side
-    occupancy = occupancy_of(gpu, gpu.name, counts.threads, counts.registers, counts.shared_bytes)
-    if not occupancy.blocks:
-        raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {occupancy.needs}.")
-    together = min(occupancy.blocks, turns)
+    kept = occupancy(gpu, counts.threads, counts.registers, counts.shared_bytes)
+    if not kept.blocks:
+        raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {kept.needs}.")
+    together = min(kept.blocks, turns)
     missing = [of for of in counts.tile.matrix if of not in gpu.matrix]
     if missing:
         raise ValueError(f"{counts.kernel}: no rate of {gpu.name}'s matrix units is known for {', '.join(missing)}.")
@@ -170,7 +125,7 @@ def predicted(counts: Counts, gpu: GPU, by_rows: bool, M: int, N: int, K: int) -
     share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, gpu.l2_size >= 4 * (M * K + K * N))
     units["waiting"] = busy * (1 / (1 - share**together) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
-    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, occupancy, moved)
+    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, kept, moved)
 
 
 def waiting_share(counts, gpu, working, cached):

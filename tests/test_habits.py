@@ -54,12 +54,13 @@ def test_an_import_upwards_is_seen(copy):
     assert status != 0 and "helpers.sandbox.child -> helpers.judge" in text
 
 
-@pytest.mark.parametrize("line", ["from helpers.launch import KernelError", "import numba"])
-def test_the_ptx_machine_must_stand_by_itself(copy, line):
-    file = copy / "ptx_machine" / "reader.py"
-    file.write_text(f"{line}\n{file.read_text()}")
+def test_a_package_beside_helpers_must_stand_by_itself(copy):
+    lines = ("from helpers.launch import KernelError", "import numba", f"import {ALONE[0]}")
+    for package, line in zip(ALONE, lines, strict=True):
+        file = copy / package / "planted.py"
+        file.write_text(f"{line}\n")
     status, text = lint_imports(copy)
-    assert status != 0 and "ptx_machine.reader -> " in text
+    assert status != 0 and all(f"{package}.planted -> " in text for package in ALONE)
 
 
 def test_a_room_that_has_no_place_is_seen(copy):

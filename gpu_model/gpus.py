@@ -76,7 +76,7 @@ class GPU:
     def __post_init__(self):
         for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "bytes_per_s"):
             if not isinstance(value := getattr(self, name), Real) or not value > 0:
-                raise ValueError(f"{name} is {value!r}; it must be a number above 0.")
+                raise ValueError(f"{name} is {value!r}; it must be above 0.")
 
     @property
     def flops_per_s(self) -> float:
@@ -115,7 +115,7 @@ def gpu(name: str, **figures: float) -> GPU:
         if figure not in CHOSEN:
             raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
         if not isinstance(value, Real) or not value > 0:
-            raise ValueError(f"{figure} is {value!r}; it must be a number above 0.")
+            raise ValueError(f"{figure} is {value!r}; it must be above 0.")
     said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
     return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
 

@@ -59,7 +59,7 @@ def missing_hints(name, function, is_method):
     return missing
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "gpu_model", "ptx_machine"])
+@pytest.mark.parametrize("room", [*ROOMS, *ALONE])
 def test_what_a_room_offers_has_type_hints(room):
     functions = [function for name, value in public_names(room) for function in functions_of(name, value)]
     missing = [hint for function in functions for hint in missing_hints(*function)]

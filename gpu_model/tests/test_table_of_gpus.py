@@ -56,7 +56,7 @@ def test_a_gpu_of_ones_own_keeps_no_number_that_was_measured_of_another_card():
     assert mine.fma_lanes == GPUS["RTX 4090"].fma_lanes
     for figures, said in (
         ({"cores": 3072}, "'cores' is no figure that can be given; those are sms, clock"),
-        ({"sms": 0}, "sms is 0; it must be a number above 0"),
+        ({"sms": 0}, "sms is 0; it must be above 0"),
         ({"clock": float("nan")}, "clock is nan"),
         ({"clock": "fast"}, "clock is 'fast'"),
     ):
@@ -65,7 +65,7 @@ def test_a_gpu_of_ones_own_keeps_no_number_that_was_measured_of_another_card():
 
 
 def test_a_gpu_that_can_do_nothing_is_refused():
-    with pytest.raises(ValueError, match="l1_bytes is 0; it must be a number above 0"):
+    with pytest.raises(ValueError, match="l1_bytes is 0; it must be above 0"):
         dataclasses.replace(GPUS["T4"], l1_bytes=0)
 
 

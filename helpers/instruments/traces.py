@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencl_trace.notes import noted_launch
-
 from .. import devices
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes, told
@@ -18,6 +16,7 @@ from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
 from .compiled import followed
 from .loads import refuse_long, refuse_wgsl
+from .noted import noted_launch
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
 recent = {}  # what was run, as bytes -> its `Trace`, the latest last

@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from opencl_trace.notes import noted_launch
-
 from .. import ladder
+from ..instruments.noted import noted_launch
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import Finding
 

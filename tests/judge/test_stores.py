@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 
 from helpers import opencl_kernel
+from helpers.instruments.noted import noted_launch
 from helpers.judge import stores
 from helpers.judge.stores import can_be_noted, overlap, overlap_noted
 from helpers.launch import KernelError
-from opencl_trace.notes import noted_launch
 
 TILED, NAIVE = opencl_kernel("tiled", TILE=2), opencl_kernel("naive", BM=2, BN=3)
 

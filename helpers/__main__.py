@@ -193,20 +193,21 @@ def record(command: Command) -> None:
 
 def predict(command: Command) -> None:
     """Say how fast the CUDA ladder is on a GPU that need not be there."""
+    import gpu_model
+
     from . import instruments, ladder
-    from .instruments.gpus import GPUS, gpu_called, gpu_like
     from .launch.given import sizes
 
-    command.add_argument("--gpu", help=f"one of: {', '.join(GPUS)} (A100)")
+    command.add_argument("--gpu", help=f"one of: {', '.join(gpu_model.GPUS)} (A100)")
     command.add_argument("--sms", type=int, help="as many multiprocessors, on a GPU of your own that is like that one")
     command.add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
     command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
     take_steps(command, "--steps")
     command.add_argument("--published", action="store_true", help="hold the model against measured ladders instead")
     given = command.given()
-    gpu = given.gpu and gpu_called(given.gpu).name
+    gpu = given.gpu and gpu_model.gpu(given.gpu).name
     own = {name: value for name in ("sms", "clock") if (value := getattr(given, name)) is not None}
-    own = gpu_like(gpu or "A100", **own) if own else None
+    own = gpu_model.gpu(gpu or "A100", **own) if own else None
     size, *_ = sizes(given.size)
     steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
     if given.published:

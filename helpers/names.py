@@ -3,18 +3,18 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 
-def named(word: object, names: Iterable[str], what: str, makers: Sequence[str] = ()) -> str:
+def named(word: object, names: Iterable[str], what: str) -> str:
     """The one of `names` that the word means, in any case, with or without spaces, hyphens and underscores.
 
-    `what`: what one of the names is called in an error. `makers`: patterns of words, in small letters, that may be left
-    out or added. Raises ValueError, with the nearest name and all others, for what is none of them.
+    `what`: what one of the names is called in an error. Raises ValueError, with the nearest name and all others, for
+    what is none of them.
     """
 
     def plain(text):
-        return re.sub("|".join([r"[\W_]", *makers]), "", text.casefold())
+        return re.sub(r"[\W_]", "", text.casefold())
 
     known = {plain(name): name for name in names}
     if not isinstance(word, str) or plain(word) not in known:

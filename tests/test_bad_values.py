@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from packages import PACKAGES
 from page_18 import PAGE_18
 
 import helpers
@@ -383,7 +384,7 @@ def complaint(error, value):
     said = f"{type(error).__name__}: {str(error)[:120]}"
     if not isinstance(error, (TypeError, ValueError, KernelError, DeviceError, MemoryError)):
         return f"raw {said}"
-    ours = "/helpers/" in frame.f_code.co_filename.replace("\\", "/")
+    ours = any(f"/{package}/" in frame.f_code.co_filename.replace("\\", "/") for package in PACKAGES)
     if not ours or not line.startswith("raise"):
         return f"raw {said} at {frame.f_code.co_filename}:{number}"
     if not (isinstance(value, (str, list, dict)) and not value) and not any(n in str(error) for n in named(value)):

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packages import ALONE, PACKAGES
 
 import helpers
 
@@ -35,7 +36,7 @@ def ruff(folder, *command):
 @pytest.fixture
 def copy(tmp_path):
     """A copy of what the tools look at, to plant a breach in."""
-    for package in ("helpers", "ptx_machine"):
+    for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -53,12 +54,13 @@ def test_an_import_upwards_is_seen(copy):
     assert status != 0 and "helpers.sandbox.child -> helpers.judge" in text
 
 
-@pytest.mark.parametrize("line", ["from helpers.launch import KernelError", "import numba"])
-def test_the_ptx_machine_must_stand_by_itself(copy, line):
-    file = copy / "ptx_machine" / "reader.py"
-    file.write_text(f"{line}\n{file.read_text()}")
+def test_a_package_beside_helpers_must_stand_by_itself(copy):
+    lines = ("from helpers.launch import KernelError", "import numba", f"import {ALONE[0]}")
+    for package, line in zip(ALONE, lines, strict=True):
+        file = copy / package / "planted.py"
+        file.write_text(f"{line}\n")
     status, text = lint_imports(copy)
-    assert status != 0 and "ptx_machine.reader -> " in text
+    assert status != 0 and all(f"{package}.planted -> " in text for package in ALONE)
 
 
 def test_a_room_that_has_no_place_is_seen(copy):
@@ -93,7 +95,7 @@ def test_no_function_hides_the_module_it_comes_from():
 
 def test_no_two_test_files_have_one_name():
     """The folders of tests are no packages, so pytest would refuse the second."""
-    names = sorted(path.name for folder in ("tests", "ptx_machine") for path in (ROOT / folder).rglob("test_*.py"))
+    names = sorted(path.name for folder in ("tests", *ALONE) for path in (ROOT / folder).rglob("test_*.py"))
     assert [name for name, other in itertools.pairwise(names) if name == other] == []
 
 

@@ -20,6 +20,7 @@ import nbformat
 import notebooks
 import pytest
 from nbclient import NotebookClient
+from packages import PACKAGES
 
 from helpers import devices
 
@@ -61,7 +62,7 @@ def git_repository(folder):
     for path in notebooks.ROOT.iterdir():
         if path.is_file() and not path.name.startswith("."):
             shutil.copy(path, folder)
-    for package in ("helpers", "ptx_machine"):
+    for package in PACKAGES:
         shutil.copytree(notebooks.ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "the course"]):

@@ -15,6 +15,7 @@ import notebooks
 import pytest
 import readme_picture
 import yaml
+from packages import PACKAGES, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -59,13 +60,13 @@ BLOCKS = {"triton": "triton", "warp": "warp-lang"}  # may not be installed, and 
 
 def test_each_package_that_the_course_imports_is_declared():
     imported = set()
-    for path in [*(ROOT / "helpers").rglob("*.py"), *(ROOT / "ptx_machine").glob("*.py")]:
+    for path in [file for package in PACKAGES for file in sources(package)]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 imported.add(node.module.partition(".")[0])
-    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, "helpers", "ptx_machine"}
+    imported -= {*sys.stdlib_module_names, *COMES_WITH_ANOTHER, *PACKAGES}
     names = importlib.metadata.packages_distributions()
     needed = {canonicalize_name(BLOCKS.get(package) or names[package][0]) for package in imported}
     declared = {

@@ -7,20 +7,20 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packages import ALONE, PACKAGES
 from packaging.version import Version
 
 import helpers
 
-# "" is helpers itself; the PTX machine is a package beside it.
+# "" is helpers itself.
 ROOMS = ("", "classroom", "clock", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
-PACKAGES = (*ROOMS, "ptx_machine")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def public_names(room):
     """(name, value) of all that the room offers: what __all__ lists or, in roc, which has none, what it defines."""
-    module = importlib.import_module(room if room == "ptx_machine" else f"helpers.{room}".rstrip("."))
+    module = importlib.import_module(room if room in ALONE else f"helpers.{room}".rstrip("."))
     if room != "roc":
         return [(name, getattr(module, name)) for name in module.__all__]
     modules = [module] + [importlib.import_module(f"helpers.roc.{name}") for name in ("hsa", "vocabulary")]
@@ -41,7 +41,7 @@ def functions_of(name, value):
         yield name, value, False
     if not inspect.isclass(value):
         return
-    ours = [one for one in value.__mro__ if one.__module__.partition(".")[0] in ("helpers", "ptx_machine", __name__)]
+    ours = [one for one in value.__mro__ if one.__module__.partition(".")[0] in (*PACKAGES, __name__)]
     for attribute in dict.fromkeys(key for one in ours for key in vars(one)):
         found = inspect.getattr_static(value, attribute)
         function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
@@ -59,7 +59,7 @@ def missing_hints(name, function, is_method):
     return missing
 
 
-@pytest.mark.parametrize("room", PACKAGES)
+@pytest.mark.parametrize("room", [*ROOMS, *ALONE])
 def test_what_a_room_offers_has_type_hints(room):
     functions = [function for name, value in public_names(room) for function in functions_of(name, value)]
     missing = [hint for function in functions for hint in missing_hints(*function)]
@@ -134,9 +134,9 @@ def test_the_changes_begin_with_the_version_that_pyproject_names():
 
 
 def lines_of_code():
-    """{folder: the lines that its *.py files have together}, of helpers, the PTX machine and the tests."""
-    files = [file for top in ("helpers", "ptx_machine", "tests") for file in (ROOT / top).rglob("*.py")]
-    files = [file for file in files if "build" not in file.parts]  # what `pip install ./ptx_machine` leaves there
+    """{folder: the lines that its *.py files have together}, of the packages and the tests."""
+    files = [file for top in (*PACKAGES, "tests") for file in (ROOT / top).rglob("*.py")]
+    files = [file for file in files if "build" not in file.parts]  # what `pip install ./PACKAGE` leaves there
     lines = dict.fromkeys((file.parent.relative_to(ROOT).as_posix() for file in files), 0)
     for file in files:
         lines[file.parent.relative_to(ROOT).as_posix()] += len(file.read_text(encoding="utf-8").splitlines())

@@ -1,7 +1,7 @@
 """Count what the ladder's CUDA kernels ask of a GPU, and keep it in helpers/instruments/counts.json.
 
     python tools/counts.py
-    python tools/counts.py FOLDER    a checkout of siboehm/SGEMM_CUDA: count its kernels, for published_counts.json
+    python tools/counts.py FOLDER    a checkout of siboehm/SGEMM_CUDA: count its kernels, for `gpu_model`
 
 It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters, at the published ladders' and at
 those that a page tries, and what counters.toml has for that GPU. It takes some minutes.
@@ -15,10 +15,14 @@ from pathlib import Path
 import numpy as np
 
 import ptx_machine
+from gpu_model import GPUS
+from gpu_model.counts import to_row
+from gpu_model.published import SIZES
+from gpu_model.published import THEIRS as PUBLISHED
 from helpers import cuda_kernel, ladder
-from helpers.instruments.counts import KEPT, SHORT, TRIED, count, count_text, title, to_row
-from helpers.instruments.gpus import ARCHS, GPUS
-from helpers.instruments.published import COUNTERS, SIZES
+from helpers.instruments.counts import KEPT, SHORT, TRIED, count, count_text, title
+from helpers.instruments.gpus import ARCHS
+from helpers.instruments.published import COUNTERS
 
 THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
     "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),
@@ -74,7 +78,7 @@ def main(folder=None):
     """Count, and write the file."""
     if folder:
         rows = [to_row(count_theirs(folder, step, arch)) for step in THEIRS for arch in ARCHS]
-        return write(KEPT.with_name("published_counts.json"), rows)
+        return write(PUBLISHED, rows)
     rows, done = [], set()
     for k, archs in kernels():
         archs = [arch for arch in archs if (title(k), arch) not in done]

@@ -2,6 +2,7 @@
 
 import lazy_loader
 
+from gpu_model import GPU, GPUS, Prediction
 from ptx_machine import SECTOR, WARP
 
 # Loaded when first asked for: who reads the table of GPUs need not wait for Numba.
@@ -11,13 +12,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "block_run": ["BlockRun", "predict_triton", "run_triton", "side_by_side"],
         "compiler": ["CompilerReport", "compiler_report"],
         "counts": ["counts_of"],
-        "gpus": ["GPU", "GPUS", "gpu_here", "gpu_like", "occupancy"],
+        "gpus": ["gpu_here", "gpu_like", "occupancy"],
         "loads": ["Traffic", "predicted_traffic", "traffic"],
-        "prediction": ["Prediction", "predict", "predicted_ladder"],
+        "prediction": ["predict", "predicted_ladder"],
         "ptx_run": ["CompiledRun", "run_ptx"],
         "published": ["against_published"],
         "traces": ["Trace", "cells", "trace"],
         "warps": ["bank_conflicts", "coalescing"],
     },
 )
-__all__ += ["SECTOR", "WARP"]
+__all__ += ["GPU", "GPUS", "SECTOR", "WARP", "Prediction"]

@@ -44,7 +44,7 @@ def records_of(notes, site, names, array, index, across):
     """One record for each number that was touched; an access that reads and writes has the numbers it reads first.
 
     site           {name: that field of the `Access` of each note}
-    array, index   of each note: which of `names` it is about, and the index of its first number; `resolve` finds them
+    array, index   of each note: which of `names` it is about, and the index of its first number
     across         work-groups along x
     """
     reads, writes, width = site["reads"], site["writes"], site["width"]

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+import gpu_model
 import ptx_machine
+from gpu_model import GPU, Occupancy, Prediction
+from gpu_model.gpus import known
 
 from .. import devices, ladder, needs
 from ..ladder import ceil_div
@@ -22,8 +25,7 @@ from ..launch.cuda_source import executed
 from ..launch.given import takes, told
 from ..launch.on_ptx import refuse_long
 from .counts import SHORT, count_text
-from .gpus import GPU, Occupancy, known_arch, occupancy
-from .prediction import Prediction, known, predicted
+from .gpus import known_arch, occupancy
 from .ptx_run import CompiledRun, about_stores
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
@@ -174,7 +176,7 @@ def predict_triton(
     name = title(function, numbers, warps, stages, gpu.arch, constants)
     counts = count_text(name, made.ptx, gpu.arch, (ptx_machine.WARP * warps, 1), side, one_block)
     counts = replace(counts, registers=made.registers, shared_bytes=made.shared_bytes)
-    return predicted(counts, gpu, False, M, N, K)
+    return gpu_model.predict(counts, gpu, M, N, K)
 
 
 def built(kernel, sides, numbers, warps, stages, arch, constants):

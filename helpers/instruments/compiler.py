@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from gpu_model import Occupancy
+
 from .. import devices, ladder, needs
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
@@ -21,7 +23,7 @@ from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.given import takes
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
-from .gpus import Occupancy, known_arch, occupancy
+from .gpus import known_arch, occupancy
 
 WHOLE_NUMBERS = (
     r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
@@ -66,7 +68,7 @@ class CompilerReport:
     spill_bytes                (stored, loaded): that part of it that was moved out because registers ran out
     shared_bytes               shared memory a block
     loop                       `InnerLoop`; None if no loop multiplies and adds
-    occupancy                  `gpus.Occupancy`
+    occupancy                  `gpu_model.Occupancy`
     """
 
     kernel: str
@@ -100,7 +102,7 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
-    "sm_80", "sm_89" or "sm_90", or a GPU's name of `gpus.GPUS`. The kernel is compiled, never run.
+    "sm_80", "sm_89" or "sm_90", or a GPU's name of `GPUS`. The kernel is compiled, never run.
     Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile
     and where the compiler is missing.
     """

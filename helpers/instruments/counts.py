@@ -4,16 +4,15 @@ A count is linear: so much for each block, and so much more for each of its K-ti
 `counts.json`, which `tools/counts.py` makes; another kernel's need NVIDIA's compiler.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from gpu_model.counts import Counts, Work, read_counts
 from ptx_machine import WARP
 
 from .. import ladder
@@ -35,46 +34,6 @@ TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
 
-@dataclass(frozen=True)
-class Work:
-    """What all warps of a block ask for together.
-
-    fma           multiply-adds, one for 32 threads
-    whole         instructions that compute with whole numbers
-    instructions  of all kinds
-    requests      {(memory, pieces, bytes): how many}: "shared" with rounds of the banks, "global" with lines of 128
-                  bytes, and the bytes that a request brings to its threads; a spilled register's is "global", too
-    matrix        {type of A and B: multiply-adds of the matrix units}, all of them, not one for 32 threads
-    """
-
-    fma: float
-    whole: float
-    instructions: float
-    requests: dict
-    matrix: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """A kernel's counts, and what decides how many of its blocks a multiprocessor keeps.
-
-    once, tile  the `Work` of a block, and of one of its K-tiles
-    side        rows, columns and depth of the tile of C that a block computes
-    trips       {ahead: round trips of a warp for a K-tile}: how often it needs what it asked global memory for and what
-                no earlier wait has brought. `ahead`: which share of a tile's instructions it runs in between
-    """
-
-    kernel: str
-    arch: str
-    threads: int
-    registers: int
-    shared_bytes: int
-    side: tuple
-    once: Work
-    tile: Work
-    trips: dict
-
-
 @takes
 def counts_of(k: Kernel, arch: str) -> Counts:
     """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
@@ -93,30 +52,7 @@ def title(k):
 @cache
 def kept():
     """The counts of `counts.json`: {(title, arch): Counts}."""
-    return read_counts(KEPT.name) if KEPT.exists() else {}
-
-
-def read_counts(name: str) -> dict:
-    """{(kernel, arch): Counts} of a file beside this one."""
-    return {(row["kernel"], row["arch"]): from_row(row) for row in json.loads(KEPT.with_name(name).read_text())}
-
-
-def to_row(counts):
-    """`Counts` as JSON takes them."""
-    row = asdict(counts)
-    for part in ("once", "tile"):
-        row[part]["requests"] = [[*key, many] for key, many in row[part]["requests"].items()]
-        row[part] = {name: held for name, held in row[part].items() if name != "matrix" or held}
-    return row | {"trips": [*row["trips"].items()]}
-
-
-def from_row(row):
-    """`Counts` from what `to_row` made."""
-    work = {
-        part: Work(**row[part] | {"requests": {tuple(key): many for *key, many in row[part]["requests"]}})
-        for part in ("once", "tile")
-    }
-    return Counts(**row | work | {"side": tuple(row["side"]), "trips": dict(row["trips"])})
+    return read_counts(KEPT) if KEPT.exists() else {}
 
 
 def count(k: Kernel, arch: str) -> Counts:
@@ -152,15 +88,15 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
             f"product that the model knows. Check it first."
         )
     return Counts(
-        name,
-        arch,
-        block[0] * block[1],
-        int(re.search(r"Used (\d+) registers", said)[1]),
-        int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
-        (rows, columns, depth),
-        work(code, once, runs[1]),
-        of_a_tile,
-        trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth),
+        kernel=name,
+        arch=arch,
+        threads=block[0] * block[1],
+        registers=int(re.search(r"Used (\d+) registers", said)[1]),
+        shared_bytes=int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
+        side=(rows, columns, depth),
+        once=work(code, once, runs[1]),
+        tile=of_a_tile,
+        trips=trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth),
     )
 
 

@@ -1,65 +1,36 @@
-"""Holds the model against measured ladders; published.toml has them, with their sources, counters.toml has counters.
+"""Holds the model against measured ladders: others', which `gpu_model` has, and one of the course's own kernels.
 
-Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code as `counts` does it;
-published_counts.json keeps the numbers, not the code.
+That one, and what a GPU's counters said of these kernels, is in counters.toml.
 """
 
+import tomllib
 from dataclasses import dataclass, replace
-from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-from .. import ladder
-from ..launch import Kernel, cuda_kernel
+import gpu_model
+from gpu_model import GPU, Ladder, Prediction
+from gpu_model.gpus import known
+from gpu_model.published import SIZE, SIZES
+
+from ..launch import cuda_kernel
 from ..launch.given import takes
-from .counts import read_counts
-from .gpus import GPU, gpu_called, read_toml
-from .prediction import Prediction, arch_of, predict, predicted
+from .prediction import predict
 
-PUBLISHED = read_toml("published.toml")
-SIZE = PUBLISHED["size"]  # M = N = K of all of them
-SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there, with our names
-COUNTERS = read_toml("counters.toml")  # what a GPU's own counters said of our kernels
+# What a GPU's own counters said of our kernels.
+COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class Ladder:
-    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
+class OwnLadder(Ladder):
+    """A `Ladder` of the course's own kernels, at a GPU's parameters."""
 
-    `ours`: whether it was measured with the course's own kernels, at a GPU's parameters; otherwise SGEMM_CUDA's are
-    predicted, at `SIZES`.
-    """
-
-    gpu: str
-    source: str
-    rates: dict
-    library: float | None = None
-    note: str = ""
-    ours: bool = False
-
-    def kernel(self, step: str) -> Kernel:
-        """Our kernel of that step, at the sizes of the ladder."""
-        return cuda_kernel(step, **ladder.step(step).defaults["GPU"] if self.ours else SIZES[step])
-
-    def predicted(self, step: str, gpu: GPU) -> Prediction:
-        """The `Prediction` for the kernel that ran there, on that GPU."""
-        if self.ours:
-            return predict(self.kernel(step), gpu, SIZE, SIZE, SIZE)
-        return predicted(theirs()[step, arch_of(gpu)], gpu, step == "naive", SIZE, SIZE, SIZE)
-
-    def clock(self) -> float | None:
-        """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
-        gpu = gpu_called(self.gpu)
-        return ("naive" in self.rates and gpu.clock * self.rates["naive"] / self.predicted("naive", gpu).gflops) or None
+    def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
+        """The `Prediction` for our kernel of that step, on that GPU; on the ladder's own where none is given."""
+        return predict(step, gpu or self.gpu, SIZE, SIZE, SIZE)
 
 
-LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
-
-
-@cache
-def theirs():
-    """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
-    return read_counts("published_counts.json")
+LADDERS = (*gpu_model.LADDERS, OwnLadder(**COUNTERS["ladder"]))
 
 
 @dataclass(frozen=True)
@@ -113,7 +84,7 @@ def against_published(gpu: str | None = None) -> Comparison:
 
     Raises ValueError for a GPU of which no ladder is known.
     """
-    gpu = gpu and gpu_called(gpu).name
+    gpu = gpu and known(gpu).name
     ladders = [one for one in LADDERS if gpu in (None, one.gpu)]
     if not ladders:
         raise ValueError(
@@ -125,7 +96,8 @@ def against_published(gpu: str | None = None) -> Comparison:
 
 def rows_of(one):
     """The `Row` of each rung of a ladder."""
-    gpu, clock = gpu_called(one.gpu), one.clock()
+    own = isinstance(one, OwnLadder)
+    gpu, clock = known(one.gpu), one.clock()
     for step, rate in one.rates.items():
         yield Row(
             one,
@@ -133,5 +105,5 @@ def rows_of(one):
             rate,
             one.predicted(step, gpu),
             one.predicted(step, replace(gpu, clock=clock)) if clock else None,
-            predict(one.kernel(step), gpu, SIZE, SIZE, SIZE),
+            predict(step if own else cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
         )

@@ -14,9 +14,9 @@ from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
-from .annotate import noted_launch
 from .compiled import followed
 from .loads import refuse_long, refuse_wgsl
+from .noted import noted_launch
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
 recent = {}  # what was run, as bytes -> its `Trace`, the latest last

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from .. import ladder
-from ..instruments.annotate import noted_launch
+from ..instruments.noted import noted_launch
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import Finding
 

@@ -1,8 +1,9 @@
 """Charts of the model of a GPU: what each unit of it takes, and predictions beside what others published."""
 
-from ..instruments import Prediction
-from ..instruments.prediction import ON_TOP, REQUESTS
-from ..instruments.prediction import UNITS as ALL
+from gpu_model import UNITS as ALL
+from gpu_model import Prediction
+from gpu_model.prediction import ON_TOP, REQUESTS
+
 from ..instruments.published import Comparison
 from ..launch.given import takes
 from .charts import PEER, UNITS, bar_chart, hollow
@@ -17,7 +18,7 @@ BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
 def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and what is on top, is the time.
 
-    `upto`: the last of `instruments.prediction.UNITS` to draw, for a page that has explained no more; then the longest
+    `upto`: the last of `gpu_model.UNITS` to draw, for a page that has explained no more; then the longest
     says how fast the product can be at most. Raises ValueError for what is no unit.
     """
     p, scale = prediction, 1e3

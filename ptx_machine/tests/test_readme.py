@@ -1,8 +1,7 @@
-"""What the README shows runs and prints what stands there; and the package stands by itself."""
+"""What the README says of a file of CUDA, of fences and of first guesses holds. Its ten lines: tests/test_alone.py."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,15 +14,6 @@ import ptx_machine
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_ten_lines_of_the_readme(tmp_path):
-    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
-    assert len(blocks["python"].splitlines()) == 10
-    (tmp_path / "twice.ptx").write_text(blocks["ptx"])
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT.parent)!r})\n{blocks['python']}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert not done.stderr and done.stdout == blocks["text"]
-
-
 def test_the_readmes_file_of_cuda_and_its_tests(tmp_path):
     pytest.importorskip("cuda.bindings.nvrtc")
     blocks = dict(re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
@@ -33,31 +23,6 @@ def test_the_readmes_file_of_cuda_and_its_tests(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
-
-
-@pytest.mark.bulk
-def test_it_installs_by_itself_into_a_bare_environment(tmp_path):
-    uv = [sys.executable, "-m", "uv"]
-    python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    shutil.copytree(ROOT, tmp_path / "project", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, tmp_path / "bare"], check=True, timeout=120)
-    subprocess.run([*uv, "pip", "install", "-q", "--python", python, tmp_path / "project"], check=True, timeout=300)
-    listed = subprocess.run([*uv, "pip", "list", "-q", "--python", python], capture_output=True, text=True, timeout=60)
-    assert {line.split()[0] for line in listed.stdout.splitlines()[2:]} == {"numpy", "ptx-machine"}
-    code = "import ptx_machine.cuda_source as one; print(one.C_LIBRARY[:2], one.__file__)"
-    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.stdout.startswith("//") and "site-packages" in done.stdout, done.stderr
-
-
-def test_it_imports_numpy_and_nothing_of_the_course():
-    """Nor Numba: of the packages that pip installs, NumPy only."""
-    command = (
-        f"import sys, numpy; before = set(sys.modules); sys.path.insert(0, {str(ROOT.parent)!r}); import ptx_machine\n"
-        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-        "print(*sorted(new - set(sys.stdlib_module_names) - {'numpy'}))"
-    )
-    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["ptx_machine"], done.stderr
 
 
 KERNEL = """.version 8.0

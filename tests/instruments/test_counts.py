@@ -8,27 +8,27 @@ import pytest
 from few import few
 
 import ptx_machine
+from gpu_model import GPUS, Work
+from gpu_model.counts import from_row, to_row
+from gpu_model.published import SIZES
 from helpers import cuda_kernel, devices, ladder
 from helpers.instruments.compiler import kind
 from helpers.instruments.counts import (
     TRIED,
-    Work,
     count,
     count_text,
     counts_of,
     executions,
-    from_row,
     kept,
     matrix_product,
     numbered,
     request,
     title,
-    to_row,
     work,
 )
-from helpers.instruments.gpus import ARCHS, GPUS
+from helpers.instruments.gpus import ARCHS
 from helpers.instruments.prediction import predict
-from helpers.instruments.published import COUNTERS, SIZES
+from helpers.instruments.published import COUNTERS
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(

@@ -8,14 +8,14 @@ import re
 import numpy as np
 import pytest
 
+from gpu_model import UNITS
+from gpu_model.prediction import REQUESTS
+from gpu_model.published import SIZES
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import GPUS, against_published, gpu_here, predict, predicted_ladder
-from helpers.instruments.counts import Counts, Work
 from helpers.instruments.gpus import ARCHS
-from helpers.instruments.prediction import LOSSES, REQUESTS, UNITS, fetched, predicted
-from helpers.instruments.published import LADDERS, SIZES
+from helpers.instruments.published import LADDERS
 
-A6000, T4 = GPUS["A6000"], GPUS["T4"]
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
@@ -89,117 +89,6 @@ def test_no_prediction_beats_the_data_sheet_or_the_bytes_that_must_move(gpu):
             assert sum(p.requests.values()) == pytest.approx(p.units["loads and stores"])
 
 
-def made_up(**changes):
-    """A kernel of one warp that loads, multiplies and adds, a tile of 32 x 32 x 8 at a time."""
-    tile = Work(256.0, 0.0, 512.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
-    nothing = Work(0.0, 0.0, 0.0, {})
-    return Counts(**dict(
-        kernel="made up", arch="sm_86", threads=32, registers=32, shared_bytes=0, side=(32, 32, 8), trips={},
-        once=nothing, tile=tile,
-    ) | changes)  # fmt: skip
-
-
-def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
-    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=100.0, l2_size=0)
-    p = predicted(made_up(), gpu, False, 64, 32, 16)
-    # Two blocks, one after the other on the only SM, of two tiles each.
-    cycles = {unit: time * 1e9 / 4 for unit, time in p.units.items()}
-    assert cycles["multiply-adds"] == pytest.approx(256 * 32 / 128)
-    assert cycles["issue"] == pytest.approx(512 / 4)
-    assert cycles["loads and stores"] == pytest.approx(64 * 2 + 2 * 32)
-    assert {why: time * 1e9 / 4 for why, time in p.requests.items()} == pytest.approx(
-        {"lanes": 128, "rounds": 0, "lines": 64, "bytes": 0}
-    )
-    assert p.units["second cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
-    assert p.limit == "loads and stores"
-    assert p.units["waiting"] == 0
-    assert p.blocks == 2
-
-
-def test_units_that_are_busy_at_once_lose_some_of_their_time():
-    two = made_up(tile=Work(256.0, 0.0, 256.0, {}))  # 64 cycles of multiply-adds, and as many of issue
-    p = predicted(two, dataclasses.replace(A6000, l2_bytes=1e9, bytes_per_s=1e18), False, 64, 32, 16)
-    assert p.units["multiply-adds"] == p.units["issue"]
-    assert p.seconds == pytest.approx(p.units["issue"] * 2 ** (1 / LOSSES))
-    one = predicted(
-        made_up(tile=Work(256.0, 0.0, 0.0, {})), dataclasses.replace(A6000, bytes_per_s=1e18), False, 64, 32, 16
-    )
-    assert one.units["losses"] < one.seconds / 1000
-
-
-def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
-    requests = {("shared", 2.0, 512.0): 1.0, ("global", 4.0, 128.0): 1.0}
-    p = predicted(made_up(tile=Work(1.0, 0, 1.0, requests)), T4, False, 32, 32, 8)
-    assert {why: time * T4.clock for why, time in p.requests.items()} == pytest.approx(
-        {"lanes": 0, "rounds": 4, "lines": 8, "bytes": 0}
-    )
-
-
-# A GPU on which only loads and stores, 192 cycles a tile, and round trips of 400 cycles take time.
-LONE = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e18, l2_bytes=1e9)
-FREE = Work(0.0, 0.0, 0.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
-TILES = 4 * 100  # of the busiest SM
-
-
-def waiting(trips, gpu=LONE):
-    """The cycles that it waits for each tile."""
-    p = predicted(made_up(tile=FREE, trips=trips), gpu, False, 32 * 84 * 4, 32, 800)
-    return p.units["waiting"] * gpu.clock / TILES
-
-
-def test_a_block_alone_waits_for_each_round_trip_in_full():
-    assert waiting({0: 1}) == pytest.approx(400, rel=1e-4)
-    assert waiting({0: 2.5}) == pytest.approx(1000, rel=1e-4)
-    assert waiting({}) == 0
-
-
-def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wait():
-    share = 400 / (400 + 192)
-    assert waiting({0: 1}, dataclasses.replace(LONE, blocks=2)) == pytest.approx(
-        192 * (1 / (1 - share**2) - 1), rel=1e-4
-    )
-
-
-def test_what_is_computed_between_asking_and_needing_shortens_the_wait():
-    assert waiting({1: 1}) == pytest.approx(400 - 192, rel=1e-4)
-    assert waiting({2: 1}) == pytest.approx(400 - 2 * 192, rel=1e-3)
-    assert waiting({3: 1}) == 0
-    assert waiting({0: 1, 3: 1}) == pytest.approx(400, rel=1e-4)
-
-
-def test_the_bytes_of_a_tile_take_their_time_to_come():
-    assert waiting({0: 1}, dataclasses.replace(LONE, l2_bytes=64.0)) == pytest.approx(400 + 4 * 64 * 8 / 64, rel=0.01)
-
-
-def test_what_the_second_cache_holds_comes_sooner():
-    held = dataclasses.replace(LONE, l2_size=2**30, l2_latency=200)
-    assert waiting({0: 1}, held) == pytest.approx(200, rel=1e-4)
-
-
-def test_matrix_units_take_the_cycles_that_their_rate_gives():
-    tile = Work(0.0, 0.0, 64.0, {}, {"tf32": 32 * 32 * 8.0, "float16": 512.0})
-    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=1e9)
-    p = predicted(made_up(tile=tile), gpu, False, 64, 32, 16)
-    assert p.units["matrix units"] == pytest.approx(2 * 2 * (32 * 32 * 8 / 256 + 512 / 512) / 1e9)
-    assert p.limit == "matrix units" and "products of small matrices" in repr(p)
-    with pytest.raises(ValueError, match="no rate of T4's matrix units is known for tf32"):
-        predicted(made_up(tile=tile), T4, False, 64, 32, 16)
-
-
-def test_rates_of_matrix_units_are_those_of_the_data_sheets():
-    said = {"T4": 65, "V100": 125, "A100": 312, "RTX 3070": 40.6, "RTX 3090": 71, "A6000": 154.8, "A10": 125}
-    said |= {"L4": 121, "RTX 4080": 97.5, "RTX 4090": 165.2}
-    tensor = {name: {of: 2 * many * gpu.sms * gpu.clock / 1e12 for of, many in gpu.matrix.items()}
-              for name, gpu in GPUS.items()}  # fmt: skip
-    assert {name: tensor[name]["float16"] for name in said} == pytest.approx(said, rel=0.01)
-    said = {"A100": 156, "RTX 3090": 35.6, "A6000": 77.4, "A10": 62.5, "L4": 60, "RTX 4090": 82.6}
-    assert {name: tensor[name]["tf32"] for name in said} == pytest.approx(said, rel=0.02)
-    for name in ("H100", "H200"):  # at 1.83 GHz; a warp's own products reach 62.9 % of it
-        gpu = GPUS[name]
-        assert 2 * gpu.matrix["float16"] / 0.629 * gpu.sms * 1.83e9 == pytest.approx(989e12, rel=0.01)
-    assert all(gpu.matrix.get("bfloat16", gpu.matrix["float16"]) == gpu.matrix["float16"] for gpu in GPUS.values())
-
-
 def test_matrix_units_are_predicted_where_a_gpu_has_them():
     for gpu in ("A100", "RTX 3090", "RTX 4090", "H100"):
         for of in ladder.STEPS["matrix_units"].inputs:
@@ -212,28 +101,13 @@ def test_matrix_units_are_predicted_where_a_gpu_has_them():
         predict("matrix_units", "T4", 4096, 4096, 4096)
 
 
-def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
-    side, grid = (32, 64, 8), (16, 8)  # 512 x 512
-    few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
-    assert fetched(side, grid, False, 16, 2**30, 512, 512, 512) == (few, few, most)
-    # Two rows of eight blocks side by side: 64 rows of A and all 512 columns of B, eight times.
-    shared = 4 * (8 * (64 + 512) * 512 + 512 * 512)
-    assert fetched(side, grid, False, 16, 0, 512, 512, 512) == (few, shared, most)
-    # A column of sixteen blocks: all 512 rows of A and 64 columns of B.
-    assert fetched(side, grid, True, 16, 0, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
-
-
 def test_what_cannot_be_predicted_is_refused_by_name():
     with pytest.raises(ValueError, match="unknown GPU 'L5'"):
         predict("tiled", "L5", 8, 8, 8)
     with pytest.raises(ValueError, match="OpenCL"):
         predict(opencl_kernel("tiled"), "T4", 8, 8, 8)
-    with pytest.raises(ValueError, match="not one block fits"):
-        predicted(made_up(shared_bytes=200 * 1024), A6000, False, 8, 8, 8)
     with pytest.raises(ValueError, match="whole number from 1 to"):
         predict("tiled", "T4", 8, 0, 8)
-    with pytest.raises(ValueError, match="each of its figures must be above 0"):
-        predict("tiled", dataclasses.replace(T4, clock=0), 8, 8, 8)
 
 
 def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
@@ -253,12 +127,6 @@ def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
     assert p.gflops == pytest.approx(
         predict("coalesced", "RTX 4090", 2048, 2048, 2048).gflops * 24 / 128 * 2.3 / 2.52, rel=0.02
     )
-
-
-def test_peaks_are_those_of_the_data_sheets():
-    said = {"T4": 8.1, "V100": 15.7, "A100": 19.5, "RTX 3090": 35.6, "A6000": 38.7, "A10": 31.2, "L4": 30.3}
-    said |= {"RTX 3070": 20.3, "RTX 4080": 48.7, "RTX 4090": 82.6, "H100": 67, "H200": 67}
-    assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
 
 
 def test_sustained_rates_are_the_library_s_beside_the_ladders():

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from helpers import opencl_kernel
-from helpers.instruments.annotate import noted_launch
+from helpers.instruments.noted import noted_launch
 from helpers.judge import stores
 from helpers.judge.stores import can_be_noted, overlap, overlap_noted
 from helpers.launch import KernelError

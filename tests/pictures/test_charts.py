@@ -12,10 +12,10 @@ from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
+from gpu_model.prediction import ON_TOP, UNITS
 from helpers import pictures
 from helpers.clock import Limits, Scoreboard, Timing, read_results
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
-from helpers.instruments.prediction import ON_TOP, UNITS
 from helpers.pictures import drawing
 from helpers.pictures.charts import PEER
 from ptx_machine import KINDS

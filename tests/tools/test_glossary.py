@@ -7,6 +7,7 @@ import glossary
 import notebooks
 import pytest
 from nbformat import v4
+from packages import PACKAGES, sources
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 
@@ -42,7 +43,7 @@ def test_each_term_has_one_line_in_both_languages_and_four_dialects(row):
 
 def kinds():
     """What the judges call the faults that they find: the first argument of each Finding, as it is written there."""
-    for file in [*(notebooks.ROOT / "helpers").rglob("*.py"), *(notebooks.ROOT / "ptx_machine").glob("*.py")]:
+    for file in [file for package in PACKAGES for file in sources(package)]:
         for call in ast.walk(ast.parse(file.read_text("utf-8"))):
             name = getattr(getattr(call, "func", None), "id", None) or getattr(getattr(call, "func", None), "attr", "")
             if isinstance(call, ast.Call) and name in ("Finding", "find") and call.args:

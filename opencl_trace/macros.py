@@ -4,12 +4,14 @@ import re
 
 import pcpp
 
-from ..launch import KernelError
-
 BALANCED = rb"[^()]*"
 for _ in range(8):  # brackets within brackets, as deep as anyone writes them
     BALANCED = rb"[^()]*(?:\(" + BALANCED + rb"\)[^()]*)*"
 ATTRIBUTE = re.compile(rb"\b(?:__attribute(?:__)?|_Pragma)\s*\(" + BALANCED + rb"\)")
+
+
+class TraceError(RuntimeError):
+    """A source that cannot be followed, or an access that lies in no array; the message says where."""
 
 
 class Expander(pcpp.Preprocessor):
@@ -69,7 +71,7 @@ def expand(source, parameters):
             line = token.lineno
         pieces.append(re.sub(r"\s+", " ", token.value) if token.value.isspace() else token.value)
     if expander.refused:
-        raise KernelError(expander.refused[0])
+        raise TraceError(expander.refused[0])
     return "".join(pieces) + "\n"
 
 

@@ -13,8 +13,7 @@ import tree_sitter
 import tree_sitter_c
 from pcpp.evaluator import Evaluator
 
-from ..launch import KernelError
-from .opencl_macros import expand, without_attributes
+from .macros import TraceError, expand, without_attributes
 
 LANGUAGE = tree_sitter.Language(tree_sitter_c.language())
 SPACES = {"global": "__global", "local": "__local"}  # whose accesses are noted
@@ -39,6 +38,8 @@ class Access:
     ctype    of what lies there, such as "volatile float4"
     first    which of its numbers is the first one that is touched
     width    how many numbers of 4 bytes that are
+    line     of the source, from 1
+    reads, writes   whether it does so; `x += 1` does both
     """
 
     start: int
@@ -51,11 +52,6 @@ class Access:
     line: int
     reads: bool = False
     writes: bool = False
-
-    @property
-    def memory(self):
-        """What the space is called in a trace: "global" or "shared"."""
-        return {"global": "global", "local": "shared"}[self.space]
 
 
 @dataclass(frozen=True)
@@ -85,20 +81,21 @@ class Thing:
 NUMBER = Thing()
 
 
-def parse(source, parameters):
-    """Read a kernel's source text. `parameters`: its macros, a dict. Returns a `Reader`, which has read it.
+def read(source, macros=None, kernel=None):
+    """Read the source of a kernel. Returns a `Reader`, which has read it. The arguments are those of `annotate`.
 
-    Raises KernelError for what it refuses.
+    Raises TraceError for what is not understood, with its line.
     """
-    text = expand(source, parameters).encode()
+    text = expand(source, macros or {}).encode()
     plain = WORDS.sub(lambda word: b"const".ljust(len(word[0])), without_attributes(text))
     root = tree_sitter.Parser(LANGUAGE).parse(plain).root_node
     if root.has_error:
         wrong = root
         while inner := next((child for child in wrong.children if child.has_error or child.is_missing), None):
             wrong = inner
-        raise KernelError(f"line {wrong.start_point[0] + 1} cannot be read as C")
+        raise TraceError(f"line {wrong.start_point[0] + 1} cannot be read as C")
     reader = Reader(text)
+    reader.choose(root, kernel)
     reader.statement(root)
     return reader
 
@@ -120,7 +117,7 @@ class Reader:
     accesses  a list of `Access`
     edits     what else is to be written, see `around`
     kernel    the end of the kernel's parameters, and (start, end) of what stands in its body
-    matrices  the names of the pointers that the kernel takes
+    pointers  the names of the pointers that the kernel takes
     locals    (name, shape in numbers of 4 bytes, where its declaration ends) of each local array
 
     A method called read_KIND reads an expression of that kind of tree-sitter's, and returns the `Thing` it stands for.
@@ -130,17 +127,30 @@ class Reader:
 
     def __init__(self, text):
         self.text, self.accesses, self.edits = text, [], []
-        self.kernel, self.matrices, self.locals = (), [], []
+        self.kernel, self.pointers, self.locals = (), [], []
         self.names = ChainMap()  # {name: Thing}, the innermost scope first
-        self.in_kernel = False
+        self.in_kernel, self.others = False, []
+
+    def choose(self, root, name):
+        """Leave out all kernels but the one of that name, or the only one; the lines stay where they are."""
+        kernels = [one for one in root.named_children if one.type == "function_definition"]
+        kernels = [one for one in kernels if "kernel" in self.qualifiers(one)]
+        names = [self.words(part(part(one, "declarator"), "declarator")) for one in kernels]
+        if (name is None and len(names) != 1) or (name is not None and name not in names):
+            found = ", ".join(names) or "none"
+            raise TraceError(f"name one kernel of the source, by kernel=...; its kernels: {found}")
+        self.others = [one for one, called in zip(kernels, names, strict=True) if name not in (None, called)]
+        for one in self.others:
+            start, end = one.start_byte, one.end_byte
+            self.text = self.text[:start] + re.sub(rb"[^\n]", b" ", self.text[start:end]) + self.text[end:]
 
     def words(self, node):
         """The text of a node, with one blank for each run of white space."""
         return " ".join(self.text[node.start_byte : node.end_byte].decode().split())
 
     def refuse(self, node, why="{} is not understood"):
-        """Raise the KernelError that names the node's line; {} is the node's text."""
-        raise KernelError(f"line {node.start_point[0] + 1}: {why.replace('{}', repr(self.words(node)[:40]))}")
+        """Raise the TraceError that names the node's line; {} is the node's text."""
+        raise TraceError(f"line {node.start_point[0] + 1}: {why.replace('{}', repr(self.words(node)[:40]))}")
 
     def around(self, start, end, before, after=""):
         """Write text before and after a piece of the source.
@@ -215,10 +225,13 @@ class Reader:
 
     def function_definition(self, node):
         """Read a function and its body."""
+        if node in self.others:
+            return
         [(_, name, function)] = self.declared(node)
         self.in_kernel, body = "kernel" in self.qualifiers(node), part(node, "body")
         scope = self.function(node, name, function)
         if self.in_kernel:
+            self.pointers = [called for called, thing in scope.items() if thing.kind == "pointer"]
             self.kernel = (function.size.end_byte - 1, body.start_byte + 1, body.end_byte - 1)
         self.names = self.names.new_child(scope)
         self.statement(body)
@@ -236,10 +249,8 @@ class Reader:
             thing = thing.decayed()
             if called:
                 scope[called] = thing
-            if is_kernel and thing.kind == "pointer":
-                if thing.of.space != "global":
-                    self.refuse(parameter, f"{called} lies in {thing.of.space} memory, where accesses are not noted")
-                self.matrices.append(called)
+            if is_kernel and thing.kind == "pointer" and thing.of.space != "global":
+                self.refuse(parameter, f"{called} lies in {thing.of.space} memory, where accesses are not noted")
         if not is_kernel:
             if self.words(function.size) == "(void)":  # the same as ()
                 start, end = function.size.start_byte, function.size.end_byte
@@ -288,7 +299,7 @@ class Reader:
         try:
             return Evaluator()(text).value()
         except (SyntaxError, ArithmeticError):
-            raise KernelError(f"the size of a local array, {text!r}, is not known before the kernel runs") from None
+            raise TraceError(f"the size of a local array, {text!r}, is not known before the kernel runs") from None
 
     # Statements: only scopes matter, and what is evaluated.
 

@@ -1,0 +1,194 @@
+"""GPUs, listed in gpus.toml with the source of each number, and how many blocks of a kernel they keep at once."""
+
+import difflib
+import math
+import operator
+import re
+import reprlib
+import tomllib
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from numbers import Real
+
+WARP = 32  # threads
+
+
+def ceil_div(a, b):
+    """The smallest whole number of pieces of size b that cover a."""
+    return -(-a // b)
+
+
+def whole(name, value, least=1):
+    """The whole number of that name, as an int. Raises ValueError for what is none, and for one below the least."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
+        raise ValueError(f"{name}={value!r} does not do; give a whole number from {least}.")
+    return operator.index(value)
+
+
+@dataclass(frozen=True)
+class GPU:
+    """What one streaming multiprocessor (SM) holds and does in a cycle, and what the whole GPU does.
+
+    arch             such as "sm_80"
+    sms, clock       how many SMs it has, and their cycles a second: the data sheet's boost clock
+    fma_lanes        float32 multiply-adds that an SM does in a cycle
+    load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
+    l1_bytes         bytes a cycle that an SM's first cache gives
+    l2_bytes         bytes a cycle that the second cache gives, as the share of one SM
+    l2_size          bytes that it holds
+    bytes_per_s      of memory
+    latency          cycles until a number comes from memory; l2_latency: from the second cache
+    sustained        share of the peak that NVIDIA's own library reached in a product of 4096, which the model does not
+                     use; None where we found no figure
+    warps, blocks    that an SM keeps at once
+    shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
+    reserved_bytes   shared memory that the system takes for each block
+    round_cycles     cycles for a round of the banks, or for a line of the first cache
+    registers        32-bit registers of an SM, dealt out to warps in pieces of 256
+    matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
+
+    One of your own is made from a kindred one: `gpu("RTX 4090", sms=24, clock=2.46e9)`. Raises ValueError
+    for a rate that is not above 0.
+    """
+
+    name: str
+    arch: str
+    sms: int
+    clock: float
+    fma_lanes: int
+    load_lanes: int
+    l1_bytes: float
+    l2_bytes: float
+    l2_size: int
+    bytes_per_s: float
+    latency: int
+    l2_latency: int
+    warps: int
+    blocks: int
+    shared_bytes: int
+    sustained: float | None = None
+    shared_piece: int = 128
+    reserved_bytes: int = 1024
+    round_cycles: int = 1
+    registers: int = 65536
+    matrix: dict = field(default_factory=dict, hash=False)
+
+    def __post_init__(self):
+        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "bytes_per_s"):
+            if not isinstance(value := getattr(self, name), Real) or not value > 0:
+                raise ValueError(f"{name} is {value!r}; it must be above 0.")
+
+    @property
+    def flops_per_s(self) -> float:
+        """The peak in float32, a multiply-add counted as two."""
+        return 2 * self.sms * self.fma_lanes * self.clock
+
+
+def read_toml(name: str) -> dict:
+    """What the TOML file of that name beside this one holds."""
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+GPUS = {name: GPU(name=name, **figures) for name, figures in read_toml("gpus.toml").items()}
+
+CHOSEN = {  # figures of `gpu`, and how they are spelled
+    "sms": "{:,} multiprocessors",
+    "clock": "{:.3g} cycles a second",
+    "bytes_per_s": "{:.3g} bytes a second",
+    "l2_size": "{:,} bytes of second cache",
+}
+# What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
+BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
+
+
+def gpu(name: str, **figures: float) -> GPU:
+    """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
+
+    `figures`: those of a GPU of one's own that is like it, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`. Its name
+    then says what it was made from, and what was measured of that GPU as a whole is not kept. Raises ValueError for an
+    unknown name, or figure, and for one that is not above 0.
+    """
+    kindred = GPUS[full_name(name)]
+    if not figures:
+        return kindred
+    for figure, value in figures.items():
+        if figure not in CHOSEN:
+            raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
+        if not isinstance(value, Real) or not value > 0:
+            raise ValueError(f"{figure} is {value!r}; it must be above 0.")
+    said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
+    return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
+
+
+def known(one):
+    """The `GPU` of that name, or itself."""
+    return one if isinstance(one, GPU) else gpu(one)
+
+
+def full_name(written):
+    """The name in `GPUS` that is meant, in any case, with or without spaces and what makers write beside it."""
+
+    def plain(text):
+        return re.sub("|".join([r"[\W_]", *BESIDE]), "", text.casefold())
+
+    known = {plain(name): name for name in GPUS}
+    if not isinstance(written, str) or plain(written) not in known:
+        near = "".join(
+            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), known, 1)
+        )
+        raise ValueError(f"unknown GPU {reprlib.repr(written)}.{near} The GPUs are: {', '.join(GPUS)}.")
+    return known[plain(written)]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many blocks and warps of a kernel an SM keeps at once, the most warps it could keep, and what limits them.
+
+    needs   {what: (how much a block takes of it, how much an SM has)}; `limits` names those of which no more is left
+    """
+
+    gpus: str
+    blocks: int
+    warps: int
+    most_warps: int
+    limits: tuple
+    needs: dict
+
+    @property
+    def share(self) -> float:
+        """Warps kept at once, as a share of the most that an SM could keep."""
+        return self.warps / self.most_warps
+
+    def __repr__(self):
+        blocks = f"{self.blocks} block{'s' * (self.blocks != 1)} at a time"
+        return (
+            f"{self.gpus}: {blocks}, {self.warps} of {self.most_warps} warps ({self.share:.0%}), "
+            f"limited by {' and '.join(self.limits)}"
+        )
+
+
+def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
+
+    Raises ValueError for an unknown GPU, for less than one thread or register, and for less than 0 bytes.
+    """
+    gpu = known(gpu)
+    threads, registers = whole("threads", threads), whole("registers", registers)
+    shared_bytes = whole("shared_bytes", shared_bytes, 0)
+
+    def pieces(amount, piece):
+        return ceil_div(amount, piece) * piece
+
+    warps, registers_a_warp = ceil_div(threads, WARP), pieces(registers * WARP, 256)
+    needs = {
+        "registers": (registers_a_warp * warps, gpu.registers),
+        "shared memory": (pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece), gpu.shared_bytes),
+        "warps": (warps, gpu.warps),
+        "blocks": (1, gpu.blocks),
+    }
+    allowed = {what: has // takes if takes else math.inf for what, (takes, has) in needs.items()}
+    # Each quarter of an SM has its own warps and a quarter of the registers.
+    allowed["registers"] = gpu.registers // 4 // registers_a_warp * 4 // warps
+    blocks = min(allowed.values())
+    limits = tuple(what for what, n in allowed.items() if n == blocks)
+    return Occupancy(gpu.name, blocks, blocks * warps, gpu.warps, limits, needs)

@@ -1,0 +1,181 @@
+"""How long a CUDA kernel takes for a product on a GPU that is not there, and which part of that GPU is the limit.
+
+The model: each unit of a multiprocessor (SM) needs so many cycles for what a kernel asks of it. All units work at the
+same time, and so the one that needs most is the limit; units that are almost as busy get in its way. On top comes the
+time in which all blocks of the SM wait for what they asked memory for. What is asked is counted (`counts`); what a unit
+does in a cycle is in the table of GPUs (`gpus`). Nothing is fitted to a kernel or to a GPU; `LOSSES` is one number for
+all of them.
+"""
+
+import math
+from dataclasses import dataclass
+
+from .counts import Counts
+from .gpus import GPU, WARP, Occupancy, ceil_div, known, occupancy, whole
+
+REQUESTS = {  # why a request to shared memory or to the first cache takes the cycles that it takes: what it is
+    "lanes": "each thread's address takes a lane",
+    "rounds": "of the banks of shared memory",
+    "lines": "of 128 bytes, one after the other",
+    "bytes": "that the first cache gives in a cycle",
+}
+UNITS = {  # name: what it is; in the order in which the course explains them
+    "multiply-adds": "lanes that multiply and add",
+    "memory": "bytes that waves of blocks bring from it",
+    "second cache": "bytes that blocks bring from it",
+    "loads and stores": "requests to shared memory and to the first cache",
+    "losses": "what units that are busy at once take from each other",
+    "waiting": "nobody works: all blocks of an SM wait for what they asked memory for",
+    "issue": "starts of instructions, one a cycle for each of four schedulers",
+    "whole numbers": "lanes that compute addresses and counters",
+    "matrix units": "products of small matrices that a warp asks for as one",
+}
+ON_TOP = ("losses", "waiting")  # of the longest of the others
+# Units that need a, b, c, ... cycles take (a^n + b^n + c^n + ...)^(1/n) together: with n = 4, two that are equally busy
+# lose 19 %, and one that is half as busy 2 %. It is the one number of the model that was chosen by measured ladders.
+LOSSES = 4
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says of one product.
+
+    kernel, gpu, M, N, K
+    units      {unit: seconds that it is at work}, for all of UNITS that are known, and for the matrix units where the
+               kernel has work for them; "losses" and "waiting" come on top of the longest of the others
+    requests   the seconds of "loads and stores", by what each request took longest for: {"lanes", "rounds", "lines",
+               "bytes": seconds}
+    blocks     of the whole grid; `waves`, how often an SM is filled with them
+    occupancy  what an SM keeps at once
+    bytes      (fewest, predicted, most) that memory moves: each matrix once; what blocks of a wave share; no sharing
+    """
+
+    kernel: str
+    gpu: str
+    M: int
+    N: int
+    K: int
+    units: dict
+    requests: dict
+    blocks: int
+    waves: int
+    occupancy: Occupancy
+    bytes: tuple
+
+    @property
+    def seconds(self) -> float:
+        """Time of the product: that of its busiest unit, the losses and the waiting."""
+        working = max(time for unit, time in self.units.items() if unit not in ON_TOP)
+        return working + sum(self.units[part] for part in ON_TOP)
+
+    @property
+    def gflops(self) -> float:
+        """2 M N K operations, in billions a second."""
+        return 2 * self.M * self.N * self.K / self.seconds / 1e9
+
+    @property
+    def limit(self) -> str:
+        """The unit that needs most time."""
+        return max(self.units, key=self.units.get)
+
+    def __repr__(self):
+        lines = [
+            f"{self.kernel}, {self.M} x {self.N} x {self.K} on {self.gpu}: predicted {self.gflops:,.0f} GFLOP/s, "
+            f"{1e3 * self.seconds:.3g} ms; its limit: {self.limit}",
+            f"  {self.blocks:,} blocks, {self.waves} wave{'s' * (self.waves != 1)}; {self.occupancy}",
+        ]
+        for unit, time in sorted(self.units.items(), key=lambda one: -one[1]):
+            lines.append(f"  {time / self.seconds:5.0%}  {unit:16}  {UNITS[unit]}")
+            if unit == "loads and stores":
+                why = [f"{part / time:.0%} {name}" for name, part in self.requests.items() if part > time / 200]
+                lines[-1] += f" ({', '.join(why)})"
+        return "\n".join(lines)
+
+
+def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: bool = False) -> Prediction:
+    """Predict a product of (M, K) by (K, N) in float32 on a GPU that need not be there. Returns `Prediction`.
+
+    `gpu`: a name of `GPUS`, or a `GPU`. `by_rows`: x counts rows of C, so that blocks follow a column of it. What a
+    launch costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
+    block fits on the GPU, and for matrix units whose rate is not known.
+    """
+    gpu, M, N, K = known(gpu), whole("M", M), whole("N", N), whole("K", K)
+    rows, columns, depth = counts.side
+    grid = ceil_div(M, rows), ceil_div(N, columns)
+    blocks, tiles = math.prod(grid), ceil_div(K, depth)
+    turns = ceil_div(blocks, gpu.sms)  # blocks that the busiest SM computes, one after the other or side by side
+    kept = occupancy(gpu, counts.threads, counts.registers, counts.shared_bytes)
+    if not kept.blocks:
+        raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {kept.needs}.")
+    together = min(kept.blocks, turns)
+    missing = [of for of in counts.tile.matrix if of not in gpu.matrix]
+    if missing:
+        raise ValueError(f"{counts.kernel}: no rate of {gpu.name}'s matrix units is known for {', '.join(missing)}.")
+    tile, once = cycles(counts.tile, gpu), cycles(counts.once, gpu)
+    units = {unit: turns * (tiles * tile[unit] + once.get(unit, 0)) / gpu.clock for unit in tile}
+    requests = {why: units.pop(why) for why in REQUESTS}
+    units["loads and stores"] = sum(requests.values())
+    moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)
+    units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
+    units["memory"] = moved[1] / gpu.bytes_per_s
+    busiest = max(units.values())
+    busy = busiest * sum((time / busiest) ** LOSSES for time in units.values()) ** (1 / LOSSES)
+    units["losses"] = busy - busiest
+    # A block waits a share of its time; all of them wait at once for that share to the power of their number.
+    share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, gpu.l2_size >= 4 * (M * K + K * N))
+    units["waiting"] = busy * (1 / (1 - share**together) - 1)
+    waves = ceil_div(blocks, gpu.sms * together)
+    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, kept, moved)
+
+
+def waiting_share(counts, gpu, working, cached):
+    """The share of its time that a block waits for memory, if it works for so many cycles on each K-tile.
+
+    A round trip takes the latency of memory, or of the second cache where that holds A and B; less what the block works
+    meanwhile. The tile's bytes take their time to come, too.
+    """
+    latency = gpu.l2_latency if cached else gpu.latency
+    wait = sum(many * max(0.0, latency - ahead * working) for ahead, many in counts.trips.items())
+    if wait:
+        rows, columns, depth = counts.side
+        wait += 4 * (rows + columns) * depth / gpu.l2_bytes
+    return wait / (wait + working)
+
+
+def cycles(work, gpu):
+    """Cycles that each unit of an SM, and each part of REQUESTS, needs for that work: {name: cycles}."""
+    requests = dict.fromkeys(REQUESTS, 0.0)
+    for (memory, pieces, size), many in work.requests.items():
+        needs = {
+            "lanes": WARP / gpu.load_lanes,
+            "rounds" if memory == "shared" else "lines": pieces * gpu.round_cycles,
+            "bytes": size / gpu.l1_bytes if memory == "global" else 0,
+        }
+        slowest = max(needs, key=needs.get)
+        requests[slowest] += many * needs[slowest]
+    matrix = {"matrix units": sum(many / gpu.matrix[of] for of, many in work.matrix.items())} if work.matrix else {}
+    return (
+        requests
+        | matrix
+        | {
+            "multiply-adds": work.fma * WARP / gpu.fma_lanes,
+            "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+            "issue": work.instructions / 4,
+        }
+    )
+
+
+def fetched(side, grid, by_rows, wave, l2_size, M, N, K):
+    """Bytes that memory moves: (fewest, predicted, most).
+
+    The blocks of a wave run side by side, in the order of the grid, and share what they read. Where A and B fit into
+    the second cache, each number comes from memory once. At most, each block brings its own rows and columns.
+    """
+    (rows, columns, _), (down, across), blocks = side, grid, math.prod(grid)
+    fewest, most = 4 * (M * K + K * N + M * N), 4 * (blocks * (rows + columns) * K + M * N)
+    if l2_size >= 4 * (M * K + K * N):
+        return fewest, fewest, most
+    wave = min(wave, blocks)
+    high, wide = (min(down, wave), ceil_div(wave, down)) if by_rows else (ceil_div(wave, across), min(across, wave))
+    shared = 4 * (blocks / wave * (high * rows + wide * columns) * K + M * N)
+    return fewest, min(max(fewest, shared), most), most

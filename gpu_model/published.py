@@ -1,0 +1,56 @@
+"""Ladders of matrix products that others measured and published, each with its source: published.toml has them.
+
+Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code;
+published_counts.json keeps the numbers, not the code.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .counts import read_counts
+from .gpus import GPU, known, read_toml
+from .prediction import Prediction, predict
+
+PUBLISHED = read_toml("published.toml")
+SIZE = PUBLISHED["size"]  # M = N = K of all of them
+SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there
+THEIRS = Path(__file__).with_name("published_counts.json")
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
+
+    Its products are float32, with M = N = K = `SIZE`.
+    """
+
+    gpu: str
+    source: str
+    rates: dict
+    library: float | None = None
+    note: str = ""
+
+    def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
+        """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
+        gpu = known(gpu or self.gpu)
+        return predict(theirs()[step, arch_of(gpu)], gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
+
+    def clock(self) -> float | None:
+        """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
+        clock = known(self.gpu).clock
+        return ("naive" in self.rates and clock * self.rates["naive"] / self.predicted("naive").gflops) or None
+
+
+LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
+
+
+def arch_of(gpu: GPU) -> str:
+    """The architecture whose code is counted for a GPU: NVIDIA's compiler writes none for a V100 any more."""
+    return "sm_80" if gpu.arch == "sm_70" else gpu.arch
+
+
+@cache
+def theirs():
+    """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
+    return read_counts(THEIRS)

@@ -1,0 +1,146 @@
+"""Each unit of the model against counts made by hand, and what cannot be predicted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpu_model import GPUS, Counts, Work, predict
+from gpu_model.prediction import LOSSES, fetched
+
+A6000, T4 = GPUS["A6000"], GPUS["T4"]
+
+
+def made_up(**changes):
+    """A kernel of one warp that loads, multiplies and adds, a tile of 32 x 32 x 8 at a time."""
+    tile = Work(256.0, 0.0, 512.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
+    kernel = dict(kernel="made up", threads=32, registers=32, shared_bytes=0, side=(32, 32, 8), tile=tile)
+    return Counts(**kernel | changes)
+
+
+def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=100.0, l2_size=0)
+    p = predict(made_up(), gpu, 64, 32, 16)
+    # Two blocks, one after the other on the only SM, of two tiles each.
+    cycles = {unit: time * 1e9 / 4 for unit, time in p.units.items()}
+    assert cycles["multiply-adds"] == pytest.approx(256 * 32 / 128)
+    assert cycles["issue"] == pytest.approx(512 / 4)
+    assert cycles["loads and stores"] == pytest.approx(64 * 2 + 2 * 32)
+    assert {why: time * 1e9 / 4 for why, time in p.requests.items()} == pytest.approx(
+        {"lanes": 128, "rounds": 0, "lines": 64, "bytes": 0}
+    )
+    assert p.units["second cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
+    assert p.limit == "loads and stores"
+    assert p.units["waiting"] == 0
+    assert p.blocks == 2
+
+
+def test_units_that_are_busy_at_once_lose_some_of_their_time():
+    two = made_up(tile=Work(256.0, 0.0, 256.0, {}))  # 64 cycles of multiply-adds, and as many of issue
+    p = predict(two, dataclasses.replace(A6000, l2_bytes=1e9, bytes_per_s=1e18), 64, 32, 16)
+    assert p.units["multiply-adds"] == p.units["issue"]
+    assert p.seconds == pytest.approx(p.units["issue"] * 2 ** (1 / LOSSES))
+    one = predict(made_up(tile=Work(256.0, 0.0, 0.0, {})), dataclasses.replace(A6000, bytes_per_s=1e18), 64, 32, 16)
+    assert one.units["losses"] < one.seconds / 1000
+
+
+def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
+    requests = {("shared", 2.0, 512.0): 1.0, ("global", 4.0, 128.0): 1.0}
+    p = predict(made_up(tile=Work(1.0, 0, 1.0, requests)), T4, 32, 32, 8)
+    assert {why: time * T4.clock for why, time in p.requests.items()} == pytest.approx(
+        {"lanes": 0, "rounds": 4, "lines": 8, "bytes": 0}
+    )
+
+
+# A GPU on which only loads and stores, 192 cycles a tile, and round trips of 400 cycles take time.
+LONE = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e18, l2_bytes=1e9)
+FREE = Work(0.0, 0.0, 0.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
+TILES = 4 * 100  # of the busiest SM
+
+
+def waiting(trips, gpu=LONE):
+    """The cycles that it waits for each tile."""
+    p = predict(made_up(tile=FREE, trips=trips), gpu, 32 * 84 * 4, 32, 800)
+    return p.units["waiting"] * gpu.clock / TILES
+
+
+def test_a_block_alone_waits_for_each_round_trip_in_full():
+    assert waiting({0: 1}) == pytest.approx(400, rel=1e-4)
+    assert waiting({0: 2.5}) == pytest.approx(1000, rel=1e-4)
+    assert waiting({}) == 0
+
+
+def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wait():
+    share = 400 / (400 + 192)
+    assert waiting({0: 1}, dataclasses.replace(LONE, blocks=2)) == pytest.approx(
+        192 * (1 / (1 - share**2) - 1), rel=1e-4
+    )
+
+
+def test_what_is_computed_between_asking_and_needing_shortens_the_wait():
+    assert waiting({1: 1}) == pytest.approx(400 - 192, rel=1e-4)
+    assert waiting({2: 1}) == pytest.approx(400 - 2 * 192, rel=1e-3)
+    assert waiting({3: 1}) == 0
+    assert waiting({0: 1, 3: 1}) == pytest.approx(400, rel=1e-4)
+
+
+def test_the_bytes_of_a_tile_take_their_time_to_come():
+    assert waiting({0: 1}, dataclasses.replace(LONE, l2_bytes=64.0)) == pytest.approx(400 + 4 * 64 * 8 / 64, rel=0.01)
+
+
+def test_what_the_second_cache_holds_comes_sooner():
+    held = dataclasses.replace(LONE, l2_size=2**30, l2_latency=200)
+    assert waiting({0: 1}, held) == pytest.approx(200, rel=1e-4)
+
+
+def test_matrix_units_take_the_cycles_that_their_rate_gives():
+    tile = Work(0.0, 0.0, 64.0, {}, {"tf32": 32 * 32 * 8.0, "float16": 512.0})
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9, l2_bytes=1e9)
+    p = predict(made_up(tile=tile), gpu, 64, 32, 16)
+    assert p.units["matrix units"] == pytest.approx(2 * 2 * (32 * 32 * 8 / 256 + 512 / 512) / 1e9)
+    assert p.limit == "matrix units" and "products of small matrices" in repr(p)
+    with pytest.raises(ValueError, match="no rate of T4's matrix units is known for tf32"):
+        predict(made_up(tile=tile), T4, 64, 32, 16)
+
+
+def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
+    side, grid = (32, 64, 8), (16, 8)  # 512 x 512
+    few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
+    assert fetched(side, grid, False, 16, 2**30, 512, 512, 512) == (few, few, most)
+    # Two rows of eight blocks side by side: 64 rows of A and all 512 columns of B, eight times.
+    shared = 4 * (8 * (64 + 512) * 512 + 512 * 512)
+    assert fetched(side, grid, False, 16, 0, 512, 512, 512) == (few, shared, most)
+    # A column of sixteen blocks: all 512 rows of A and 64 columns of B.
+    assert fetched(side, grid, True, 16, 0, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
+
+
+@pytest.mark.parametrize(
+    "kernel, product, said",
+    [
+        ({"shared_bytes": 200 * 1024}, {}, "made up: not one block fits on A6000; it takes"),
+        ({"threads": 0}, {}, "threads=0 does not do; give a whole number from 1"),
+        ({"registers": 32.5}, {}, "registers=32.5 does not do"),
+        ({"shared_bytes": -1}, {}, "shared_bytes=-1 does not do; give a whole number from 0"),
+        ({}, {"N": 0}, "N=0 does not do"),
+        ({}, {"K": True}, "K=True does not do"),
+        ({}, {"gpu": "L5"}, "unknown GPU 'L5'"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_with_its_value(kernel, product, said):
+    with pytest.raises(ValueError, match=said):
+        predict(made_up(**kernel), **{"gpu": A6000, "M": 8, "N": 8, "K": 8} | product)
+
+
+def test_counts_that_are_none_are_refused_where_they_are_typed():
+    with pytest.raises(ValueError, match=r"side=\(32, 32\) does not do; give three"):
+        made_up(side=(32, 32))
+    with pytest.raises(ValueError, match=r"side=\(32, 0, 8\) does not do"):
+        made_up(side=(32, 0, 8))
+    for key in (("local", 1, 128), ("global", 128), "global"):
+        with pytest.raises(ValueError, match=r"requests: .* is no .memory, pieces, bytes.*'shared', 'global'"):
+            Work(requests={key: 1})
+
+
+def test_sizes_of_numpy_do_not_overflow():
+    sizes = [np.int32(40960)] * 3
+    assert predict(made_up(), "A6000", *sizes) == predict(made_up(), "a6000", 40960, 40960, 40960)

@@ -1,0 +1,104 @@
+"""The table of GPUs: how they are called, what the data sheets say of them, and what an SM keeps at once."""
+
+import dataclasses
+import re
+
+import pytest
+
+from gpu_model import GPUS, gpu, occupancy
+
+
+@pytest.mark.parametrize(
+    "written, name",
+    [
+        ("RTX A6000", "A6000"),
+        ("a6000", "A6000"),
+        ("rtx 4090", "RTX 4090"),
+        ("RTX4090", "RTX 4090"),
+        ("4090", "RTX 4090"),
+        ("NVIDIA GeForce RTX 3090", "RTX 3090"),
+        ("Tesla T4", "T4"),
+        ("h-100", "H100"),
+        ("NVIDIA A100-SXM4-80GB", "A100"),  # nvidia-smi's names
+        ("Tesla V100-SXM2-16GB", "V100"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+    ],
+)
+def test_a_gpu_is_called_as_people_write_it(written, name):
+    assert gpu(written) is GPUS[name]
+
+
+@pytest.mark.parametrize(
+    "other, near",
+    [
+        ("RTX 4090 Laptop GPU", None),
+        ("NVIDIA GeForce RTX 3070 Ti", "RTX 3070"),
+        ("A100-SXM4-40GB", "A100"),  # its memory is slower
+        ("NVIDIA H100 PCIe", "H100"),
+        ("A10G", "A10"),
+        ("RTX", None),
+        ("", None),
+        ("GTX 1080", None),
+        ("RTX 6000 Ada", "A6000"),
+        (None, None),
+    ],
+)
+def test_another_gpu_is_not_taken_for_one_of_the_table(other, near):
+    mean = f"Do you mean {near}?" if near else "The GPUs are"
+    with pytest.raises(ValueError, match=rf"unknown GPU .*\. {re.escape(mean)}"):
+        gpu(other)
+
+
+def test_a_gpu_of_ones_own_keeps_no_number_that_was_measured_of_another_card():
+    mine = gpu("4090", sms=24, clock=2.46e9, bytes_per_s=272e9)
+    assert mine.name == "RTX 4090 with 24 multiprocessors, 2.46e+09 cycles a second, 2.72e+11 bytes a second"
+    assert (mine.sms, mine.clock, mine.bytes_per_s, mine.sustained) == (24, 2.46e9, 272e9, None)
+    assert mine.fma_lanes == GPUS["RTX 4090"].fma_lanes
+    for figures, said in (
+        ({"cores": 3072}, "'cores' is no figure that can be given; those are sms, clock"),
+        ({"sms": 0}, "sms is 0; it must be above 0"),
+        ({"clock": float("nan")}, "clock is nan"),
+        ({"clock": "fast"}, "clock is 'fast'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            gpu("RTX 4090", **figures)
+
+
+def test_a_gpu_that_can_do_nothing_is_refused():
+    with pytest.raises(ValueError, match="l1_bytes is 0; it must be above 0"):
+        dataclasses.replace(GPUS["T4"], l1_bytes=0)
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        (("H100", 96, 200, 0), "H100: 2 blocks at a time, 6 of 64 warps (9%), limited by registers"),
+        (("t4", 64, 16, 0), "T4: 16 blocks at a time, 32 of 32 warps (100%), limited by warps and blocks"),
+        (("T4", 65, 16, 0), "T4: 10 blocks at a time, 30 of 32 warps (94%), limited by warps"),
+        (("A100", 1024, 64, 0), "A100: 1 block at a time, 32 of 64 warps (50%), limited by registers"),
+        (("T4", 32, 16, 64 * 1024), "T4: 1 block at a time, 1 of 32 warps (3%), limited by shared memory"),
+        ((GPUS["T4"], 32, 16, 64 * 1024 + 1), "T4: 0 blocks at a time, 0 of 32 warps (0%), limited by shared memory"),
+    ],
+)
+def test_blocks_warps_and_what_limits_them_are_told(asked, said):
+    assert repr(occupancy(*asked)) == said
+
+
+def test_rates_of_matrix_units_are_those_of_the_data_sheets():
+    said = {"T4": 65, "V100": 125, "A100": 312, "RTX 3070": 40.6, "RTX 3090": 71, "A6000": 154.8, "A10": 125}
+    said |= {"L4": 121, "RTX 4080": 97.5, "RTX 4090": 165.2}
+    tensor = {name: {of: 2 * many * gpu.sms * gpu.clock / 1e12 for of, many in gpu.matrix.items()}
+              for name, gpu in GPUS.items()}  # fmt: skip
+    assert {name: tensor[name]["float16"] for name in said} == pytest.approx(said, rel=0.01)
+    said = {"A100": 156, "RTX 3090": 35.6, "A6000": 77.4, "A10": 62.5, "L4": 60, "RTX 4090": 82.6}
+    assert {name: tensor[name]["tf32"] for name in said} == pytest.approx(said, rel=0.02)
+    for name in ("H100", "H200"):  # at 1.83 GHz; a warp's own products reach 62.9 % of it
+        gpu = GPUS[name]
+        assert 2 * gpu.matrix["float16"] / 0.629 * gpu.sms * 1.83e9 == pytest.approx(989e12, rel=0.01)
+    assert all(gpu.matrix.get("bfloat16", gpu.matrix["float16"]) == gpu.matrix["float16"] for gpu in GPUS.values())
+
+
+def test_peaks_are_those_of_the_data_sheets():
+    said = {"T4": 8.1, "V100": 15.7, "A100": 19.5, "RTX 3090": 35.6, "A6000": 38.7, "A10": 31.2, "L4": 30.3}
+    said |= {"RTX 3070": 20.3, "RTX 4080": 48.7, "RTX 4090": 82.6, "H100": 67, "H200": 67}
+    assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)

@@ -1,0 +1,41 @@
+"""An OpenCL kernel's accesses to memory, from a launch on its own device with notes in its source."""
+
+import numpy as np
+from numpy.lib.recfunctions import rename_fields
+
+import opencl_trace
+
+from ..launch import Kernel, KernelError
+from .accesses import records_of
+
+
+def noted_launch(k: Kernel, A: np.ndarray, B: np.ndarray, **most: int) -> tuple[np.ndarray, dict]:
+    """All accesses of one launch as one array, and the shapes of its local arrays, {name: shape}.
+
+    `most`: as many are noted, if it is given. Raises KernelError for a source that cannot be noted, for an access
+    outside of all arrays, and for too many accesses.
+    """
+    work = k.upload(A, B)
+    lengths = (A.size, B.size, A.shape[0] * B.shape[1])
+    arrays = [buffer.get_sub_region(0, 4 * n) for buffer, n in zip(work.arguments[3:], lengths, strict=True)]
+    arguments = [*work.arguments[:3], *arrays]
+    try:
+        run = opencl_trace.trace(k.queue, k.source, work.global_size, k.block, arguments, k.parameters, **most)
+    except opencl_trace.TraceError as error:
+        raise KernelError(str(error)) from None
+    local = dict(list(run.arrays.items())[3:])
+    if set(local) & set("ABC"):
+        raise KernelError("one of its local arrays is called A, B or C")
+    touches = rename_fields(run.touches, {"group": "block", "item": "thread"})
+    site = dict(zip(("memory", "line", "reads", "writes", "width"), fields(run), strict=True))
+    return records_of(touches, site, [*"ABC", *local], touches["array"], touches["index"], run.groups[0]), local
+
+
+def fields(run):
+    """What `records_of` wants of the site of each access, in its order."""
+    at = run.touches["site"]
+    yield np.array([{"global": "global", "local": "shared"}[one.space] for one in run.sites], "U6")[at]
+    yield np.array([one.line for one in run.sites], int)[at]
+    for name in ("reads", "writes"):
+        yield np.array([getattr(one, name) for one in run.sites], bool)[at]
+    yield np.array([one.width for one in run.sites], int)[at]

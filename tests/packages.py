@@ -1,0 +1,15 @@
+"""The packages of the distribution, and those of them that stand by themselves: pyproject.toml lists them."""
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+PACKAGES = [pattern.rstrip("*") for pattern in SETTINGS["setuptools"]["packages"]["find"]["include"]]
+ALONE = [package for package in PACKAGES if package != "helpers"]
+
+
+def sources(package):
+    """The *.py files of a package without its tests, and without what `pip install ./PACKAGE` leaves there."""
+    files = (ROOT / package).rglob("*.py")
+    return [file for file in files if not {"tests", "build"} & set(file.relative_to(ROOT).parts)]

@@ -12,7 +12,7 @@ from packaging.version import Version
 import helpers
 
 # "" is helpers itself; the PTX machine is a package beside it.
-ROOMS = ("", "classroom", "clock", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
+ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
 PACKAGES = (*ROOMS, "ptx_machine")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 ROOT = Path(__file__).resolve().parent.parent

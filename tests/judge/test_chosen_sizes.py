@@ -17,9 +17,9 @@ from helpers.judge.other_sizes import (
     shown_by,
     taken_by,
     takes_all_sizes,
+    without_comments,
     wrong_at_other_sizes,
 )
-from helpers.judge.parts import without_comments
 from helpers.sandbox import Finding
 
 SQUARE = dict(BM=8, BN=8, BK=4, TM=2, TN=2)

@@ -7,15 +7,15 @@ import numpy as np
 
 from ..instruments import trace
 from ..instruments.traces import Trace
+from ..judge.checking import check_also_at
+from ..judge.reference import wrong_elements
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
-from .checking import check_also_at
-from .reference import wrong_elements
-from .report import Report
-from .touched import BY_NUMBERS, answered, lines_of, misses, traced
-from .trials import products
+from .rules import BY_NUMBERS, answered, lines_of, misses, traced
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..judge.report import Report
 from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
 from ..launch.given import takes
 from ..sandbox import Finding
-from .report import Report
 
 DRAWS = 200  # cases made anew for each verdict, so that no table of cases can be learnt
 

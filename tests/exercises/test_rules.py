@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel, with_part
-from helpers.judge import check_loads, touched
+from helpers.exercises import check_loads, rules
 from helpers.launch import KernelError
 
 NO_LISTS = {
@@ -82,6 +82,6 @@ def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
     def uncounted(*_):
         raise KernelError("nobody can follow it")
 
-    monkeypatch.setattr(touched, "trace", uncounted)
+    monkeypatch.setattr(rules, "trace", uncounted)
     report = check_loads(patch("CUDA", NO_LISTS["CUDA"]))
     assert report and "not looked for here: how much it loads: nobody can follow it" in repr(report)

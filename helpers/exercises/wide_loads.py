@@ -1,13 +1,14 @@
 """Judges a part of `vectorized` that reads its tiles with wide loads, where the tile of A is not turned."""
 
-from ..instruments import bank_conflicts
+from ..instruments import bank_conflicts, trace
+from ..judge.checking import check
+from ..judge.report import Report
 from ..launch import Kernel, cuda_kernel
 from ..launch.given import takes
+from ..launch.kernel import parameters_like
 from ..sandbox import Finding
-from .checking import check
 from .parts import with_part
-from .report import Report
-from .touched import answered, misses
+from .rules import answered, check_loads, misses
 
 
 @takes
@@ -38,3 +39,29 @@ def judge_wide(k: Kernel) -> Report:
             said = f"a warp asks {loads // warps} times for numbers of {name}, where {most // warps} wide loads do"
             return misses(report, Finding("not wide", said))
     return report
+
+
+@takes
+def judge_turned(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col]."""
+    tile = parameters_like(k, "tiled")["TILE"]
+    report = check_loads(k, tile, tile, tile)
+    return misses(report, *not_turned(k)) if report else report
+
+
+def not_turned(k: Kernel) -> list[Finding]:
+    """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
+    tile = k.parameters["TILE"]
+    a = trace(k, tile, tile, tile)
+    for name in "AB":
+        stored = a.where(array=f"{name}s", writes=True)
+        if not len(stored):
+            return [Finding("not turned", f"nothing is stored in {name}s")]
+        for access in stored:
+            place = divmod(access["index"].item(), a.shapes[f"{name}s"][1])
+            mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
+            if (place[::-1] if name == "A" else place) not in mine:
+                what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
+                told = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
+                return [Finding("not turned", told) if name == "A" else Finding("not in place", told)]
+    return []

@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from ..judge.checking import check_also_at, right_with
+from ..judge.other_sizes import at_sizes, taken_by
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
-from .checking import check_also_at, right_with
-from .other_sizes import at_sizes, taken_by
-from .report import Report
-from .touched import answered, misses
-from .trials import products
+from .rules import answered, misses
 
 HUGE = np.float32(2.0**100)  # beside it a 1 is lost, in float64 as well
 ODD = dict(TILE=5)

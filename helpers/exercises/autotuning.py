@@ -4,10 +4,10 @@ import itertools
 import random
 from collections.abc import Callable
 
+from ..judge.report import Report
 from ..launch.given import takes
 from ..sandbox import Finding
-from .exercises import NOT_YET, Answer, is_stub
-from .report import Report
+from .questions import NOT_YET, Answer, is_stub
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))

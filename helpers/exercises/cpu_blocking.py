@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ladder
+from ..judge.checking import check, right_with
+from ..judge.reference import wrong_elements
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..sandbox import Finding
-from .checking import check, right_with
-from .reference import wrong_elements
-from .report import Report
-from .touched import NOTHING, answered
-from .trials import products
+from .rules import NOTHING, answered
 
 # Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
 OTHERS = (

@@ -118,10 +118,6 @@ def table():
         "k.fitted": (CL.fitted, SIZED),
         "check": (helpers.check, {"k": (CL, CALLED), "shapes": ([(3, 4, 5)], {"None", "[5]"})}),
         "check, PTX machine": (helpers.check, {"k": (ON_PTX, CALLED), "shapes": ([(3, 4, 5)], {"None", "[5]"})}),
-        "check_also_at": (
-            judge.check_also_at,
-            {"k": (CL, KERNEL), "shape": ((3, 4, 5), NOTHING), "what": ("it is", TEXT)},
-        ),
         "check_answer": (
             helpers.check_answer,
             {"name": ("multiply_adds", NOTHING), "answer": (lambda M, N, K: 1, CALLED)},
@@ -302,7 +298,7 @@ def table():
 EXCUSED = {
     "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4 "
     "mma_bfloat16 mma_float16 mma_tf32 word_bfloat16 word_float16 word_tf32",
-    "exercises": "ANSWERS CommaIndex wgsl_frame",
+    "exercises": "wgsl_frame",
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS SECTOR WARP BlockRun CompiledRun CompilerReport Prediction Trace Traffic",

@@ -1,4 +1,4 @@
-"""Judges a learner's search, on made-up landscapes."""
+"""Page 11, exercise 2: a search among parameters, judged on made-up landscapes."""
 
 import itertools
 import random

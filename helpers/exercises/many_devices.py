@@ -1,4 +1,4 @@
-"""Judges a learner's step of SUMMA on made-up ranks: threads of this process, which wait for each other as MPI's do."""
+"""Page 15: a step of SUMMA, judged on made-up ranks: threads of this process, which wait for each other as MPI's do."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Page 02: who computes what, judged by who stores what."""
+"""Page 02, both kernels: each thread computes its own element, from the numbers of its block and itself."""
 
 import ast
 import re
@@ -8,13 +8,13 @@ import numpy as np
 from ..instruments.accesses import grouped
 from ..instruments.loads import refuse_wgsl
 from ..instruments.traces import Trace
-from ..judge.checking import right_with
 from ..judge.other_sizes import code_of
 from ..judge.report import Report
 from ..launch import Kernel
 from ..launch.given import takes
 from ..sandbox import Finding
-from .rules import check_loads, lines_of, misses, traced
+from .loads import check_loads
+from .rules import judged, lines_of, right_with, traced
 
 
 @takes
@@ -28,20 +28,17 @@ def judge_naive(k: Kernel) -> Report:
     seen = traced(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)
-    report = right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2))
+    return judged(k, right_with(k, check_loads(k), dict(BM=3, BN=5), dict(BM=6, BN=2)), not_allowed)
+
+
+def not_allowed(k: Kernel) -> list[Finding]:
+    """The words that give the element away, if its source has any."""
     if k.dialect == "CUDA":
-        used = ["cuda.grid"] * any(re.search(r"\bgrid$", name) for name in called(k.source))
+        calls = [ast.unparse(node.func) for node in ast.walk(ast.parse(k.source)) if isinstance(node, ast.Call)]
+        used = ["cuda.grid"] * any(re.search(r"\bgrid$", name) for name in calls)
     else:
-        code = code_of(k)
-        used = [word for word in ("get_global_id", "return") if re.search(rf"\b{word}\b", code)]
-    if not report or not used:
-        return report
-    return misses(report, Finding("not allowed", f"this exercise does without {' and '.join(used)}"))
-
-
-def called(source: str) -> set[str]:
-    """The names of all that Python source calls, such as {"cuda.grid", "range"}; those of a docstring are none."""
-    return {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+        used = [word for word in ("get_global_id", "return") if re.search(rf"\b{word}\b", code_of(k))]
+    return [Finding("not allowed", f"this exercise does without {' and '.join(used)}")] if used else []
 
 
 def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:

@@ -1,4 +1,4 @@
-"""A learner's port of `tiled` to WGSL: its numbers by `check`, and what no interpreter of WGSL is there to count."""
+"""Page 14: a kernel of Numba's old ROC dialect in OpenCL, whose sectors are counted; a port of `tiled` to WGSL."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,8 @@ from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..launch.webgpu_source import without_comments
 from ..sandbox import Finding, Job, in_child
-from .rules import BY_NUMBERS, NOTHING, MissesTheIdea, check_loads, misses
+from .loads import check_loads
+from .rules import BY_NUMBERS, NOTHING, MissesTheIdea, judged, misses
 
 
 def waits_around(code: str) -> bool:
@@ -76,9 +77,15 @@ def judge_coalesced(k: Kernel) -> Report:
     report = check_loads(k, tile, tile, tile)
     if not report:
         return exchanged(k, report)
-    apart = [row for row in coalescing(k, tile, tile, tile).rows if row.pieces > row.fewest]
+    return judged(k, report, apart)
+
+
+def apart(k: Kernel) -> list[Finding]:
+    """The lines of a kernel like `tiled` that touch more sectors than could do, in a product of one tile."""
+    tile = k.parameters["TILE"]
     text = "{0.what}: {0.pieces} sectors, where {0.fewest} do"
-    return misses(report, *(Finding("not coalesced", text.format(row), (row.line,)) for row in apart))
+    rows = [row for row in coalescing(k, tile, tile, tile).rows if row.pieces > row.fewest]
+    return [Finding("not coalesced", text.format(row), (row.line,)) for row in rows]
 
 
 def exchanged(k: Kernel, report: Report) -> Report:

@@ -1,4 +1,4 @@
-"""Puts a learner's lines into a kernel of the ladder: an exercise asks for one of its numbered parts."""
+"""Many pages: a learner's lines in a kernel of the ladder, since an exercise asks for one of its numbered parts."""
 
 import re
 from textwrap import dedent, indent

@@ -1,4 +1,4 @@
-"""Judges the exercises whose answer is a function of numbers. (Searches: `search`. Kernels: `check`.)
+"""Many pages: the exercises whose answer is a function of numbers.
 
 Do look here once you have tried: each answer is a few lines at most.
 """

@@ -1,25 +1,30 @@
-"""Judges a kernel by what it touches: right numbers are not enough, or are not looked at."""
+"""Many pages: the two rules of exercises on kernels. The kernel is right, and it does no more than an answer needs.
 
+`right` is the first. `judged` is the second: looks that count, once the first is kept.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from .. import ladder
 from ..instruments import trace
-from ..instruments.accesses import grouped
 from ..instruments.loads import predicted_traffic
 from ..instruments.traces import Trace
-from ..judge.checking import check_also_at
-from ..judge.reference import launched, wrong_elements
+from ..judge.checking import check
+from ..judge.on_ptx import try_on_ptx
+from ..judge.other_sizes import at_sizes, wrong_at_other_sizes
 from ..judge.report import Report
-from ..judge.trials import products
-from ..launch import DIALECTS, Kernel, KernelError, draw
-from ..launch.given import takes
+from ..judge.trials import products, trial
+from ..launch import Kernel, KernelError, draw, sizes
 from ..sandbox import Finding
 
 # What the numbers alone showed. Of the other kinds, somebody watched the cause.
-BY_NUMBERS = {"wrong numbers", "wrong index", "wrong row", "wrong column", "wrong place"}
-BY_NUMBERS |= {"K is cut", "edge", "transposed"}
+BY_NUMBERS = {
+    *("wrong numbers", "wrong index", "wrong row", "wrong column", "wrong place"),
+    *("K is cut", "edge", "transposed"),
+}
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
 
@@ -31,9 +36,59 @@ class MissesTheIdea(Report):
         return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
 
 
+def judged(k: Kernel, report: Report, *looks: Callable) -> Report:
+    """The report; where that says right, with what the first of these looks finds that finds anything.
+
+    `looks`: functions of the kernel, each of which counts something, and returns a list of findings: what is more than
+    an answer needs.
+    """
+    for look in looks if report else ():
+        if findings := look(k):
+            return misses(report, *findings)
+    return report
+
+
 def misses(report: Report, *findings: Finding) -> Report:
     """The verdict on a kernel of which `report` says that it is right, and of which these findings say the rest."""
     return MissesTheIdea(report.subject, findings, report.shapes, report.source) if findings else report
+
+
+# --------------------------------------------------------------------------------------------------------------- right
+
+
+def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
+    """Check a kernel, and that it is right at one more shape (M, N, K), if one is given. Returns a `Report`.
+
+    `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
+    wrong numbers, could show anything.
+    """
+    shape = shape and sizes(shape)
+    report = answered(k, check(k))
+    if not report or not shape or not (wrong := wrong_at(k, shape)):
+        return report
+    where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
+    text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
+    return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
+
+
+def right_with(k: Kernel, report: Report, *others: dict) -> Report:
+    """The report; where that says right, also of the kernel with each of these sizes, such as dict(TILE=5), instead.
+
+    C has three blocks more along a side than a block has threads there, or than four if those are fewer; K has two
+    tiles and a part.
+    """
+    for other in others if report else ():
+        there = at_sizes(k, k.parameters | other)
+        rows, columns, depth = ladder.STEPS[k.step].tile(there.parameters)
+        down, across = (min(side, 4) for side in there.block)
+        for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
+            return replace(report, findings=(wrong_at_other_sizes(k.parameters, there.parameters, finding),))
+    return report
+
+
+def wrong_at(k: Kernel, shape: tuple) -> list[Finding]:
+    """What is wrong at one more shape (M, N, K) with a kernel that is right at others."""
+    return (try_on_ptx if k.dialect == "CUDA" else trial)(k, [shape]).findings
 
 
 def answered(k: Kernel, report: Report) -> Report:
@@ -72,99 +127,3 @@ def reads(k: Kernel) -> bool:
 def lines_of(accesses: np.ndarray) -> tuple:
     """The lines of k.source at which these accesses are made."""
     return tuple(sorted(set(accesses["line"].tolist()) - {0}))
-
-
-@takes
-def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
-    """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`.
-
-    It counts at M, N, K and where each side is one shorter, since whole tiles hide what is loaded in place of zeros.
-    Neighbours in x shall read neighbours where they do in that rung, and no number may be staged that belongs to
-    another row of A. It has to be right at the shape that is counted, too: one that leaves its products out there
-    loads little.
-    """
-    report = answered(k, check_also_at(k, (M, N, K), "its loads are counted"))
-    if not report:
-        return report
-    shorter = [max(1, side - 1) for side in (M, N, K)]
-    try:
-        findings, at_edges = loads_too_much(k, M, N, K), loads_too_much(k, *shorter)
-    except (KernelError, ValueError) as error:
-        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
-    if findings := findings or reads_apart(k):
-        return misses(report, *findings)
-    if spoilt := takes_anothers_row(k):
-        return replace(report, findings=tuple(spoilt))
-    return misses(report, *at_edges)
-
-
-def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
-    """The memories from which it loads more than the rung that it is launched like, in that product.
-
-    Raises ValueError or KernelError where nothing can follow it.
-    """
-    seen = trace(k, M, N, K)  # as the source has them; a compiler may take some away
-    loads, most = seen.where(writes=False), predicted_traffic(k, M, N, K)
-    # To sum in C itself costs time, and no idea.
-    counts = loads["array"] != ("" if ladder.STEPS[k.step].reuse else "C")
-    mine = {memory: int((counts & (loads["memory"] == memory)).sum()) for memory in ("global", "shared")}
-    most = {"global": most.global_loads, "shared": most.shared_loads}
-    return [
-        Finding("too many loads", f"{mine[memory]:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do")
-        for memory, needed in most.items()
-        if mine[memory] > needed
-    ]
-
-
-def reads_apart(k: Kernel) -> list[Finding]:
-    """Threads beside each other in x that read A or B further apart than those of the rung that k is launched like.
-
-    Counted in stretches of 4 numbers, which a row of threads touches with one instruction.
-    """
-    rung = DIALECTS[k.dialect].build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    mine, most = (stretches(trace(one, rows, columns, depth), k.block[0]) for one in (k, rung))
-    for name, length in zip("AB", (depth, columns), strict=True):
-        if mine[name][0] > most[name][0]:
-            first, second = (divmod(index, length) for index in mine[name][1])
-            text = f"neighbours in x do not read {name} together"
-            if first != second:
-                text = f"of two threads beside each other in x, one reads {name}[{first[0]}, {first[1]}]"
-                text += f" and the other {name}[{second[0]}, {second[1]}]"
-            return [Finding("not coalesced", f"{text}; {mine[name][0]} pieces of 16 bytes, where {most[name][0]} do")]
-    return []
-
-
-def stretches(seen: Trace, across: int) -> dict[str, tuple]:
-    """{matrix: (pieces of 4 numbers that all rows of threads touch there, the indices of two neighbours)}."""
-    found = {}
-    for name in "AB":
-        a = seen.where(array=name, writes=False)
-        row = grouped(a["line"], *a["block"].T, a["round"], a["thread"] // across)
-        pieces = len(np.unique(grouped(row, a["index"] // 4)))
-        order = np.lexsort((a["thread"], row))
-        a, row = a[order], row[order]
-        beside = (np.diff(row) == 0) & (np.diff(a["thread"]) == 1)
-        apart = np.flatnonzero(beside & (np.abs(np.diff(a["index"])) > 1))[:1]
-        found[name] = pieces, a["index"][[*apart, *apart + 1]].tolist() or (0, 0)
-    return found
-
-
-def takes_anothers_row(k: Kernel) -> list[Finding]:
-    """A row of C that is spoilt where the next row of A is infinite: it stages numbers of that row, times zero.
-
-    Only OpenCL's arrays have no ends of rows that a guard for memory alone could miss.
-    """
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    if k.dialect != "OpenCL" or rows < 2:
-        return []
-    A, B = draw(2, columns, depth + 1)
-    A[1] = np.inf
-    C = launched(k, A, B)
-    if not wrong_elements(C[:1], A[:1], B).any():
-        return []
-    text = (
-        f"with numbers in row 0 of A, and inf in row 1, row 0 of C is no number (K = {depth + 1}): beyond the end of "
-        f"row 0 it takes row 1, times zero, and 0 * inf is no number. The guard of A asks for a column below K"
-    )
-    return [Finding("another row", text)]

@@ -1,14 +1,14 @@
-"""Judges a part of `vectorized` that reads its tiles with wide loads, where the tile of A is not turned."""
+"""Page 09: a part of `vectorized` with wide loads from a tile that is not turned; and a `tiled` that turns its own."""
 
 from ..instruments import bank_conflicts, trace
-from ..judge.checking import check
 from ..judge.report import Report
 from ..launch import Kernel, cuda_kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
+from .loads import check_loads
 from .parts import with_part
-from .rules import answered, check_loads, misses
+from .rules import judged, right
 
 
 @takes
@@ -27,9 +27,11 @@ def unturned(text: str, **parameters: int) -> Kernel:
 @takes
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
-    report = answered(k, check(k))
-    if not report:
-        return report
+    return judged(k, right(k), not_wide)
+
+
+def not_wide(k: Kernel) -> list[Finding]:
+    """The tile from which a warp loads more often than once for four numbers, of one tile of K."""
     rows, columns, depth = (k.parameters[name] for name in ("BM", "BN", "BK"))
     seen = bank_conflicts(k, rows, columns, depth).rows
     warps = -(-k.block[0] * k.block[1] // 32)
@@ -37,16 +39,15 @@ def judge_wide(k: Kernel) -> Report:
         loads, most = sum(row.instructions for row in seen if row.what == f"load {name}"), warps * depth * side // 4
         if loads > most:
             said = f"a warp asks {loads // warps} times for numbers of {name}, where {most // warps} wide loads do"
-            return misses(report, Finding("not wide", said))
-    return report
+            return [Finding("not wide", said)]
+    return []
 
 
 @takes
 def judge_turned(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col]."""
     tile = parameters_like(k, "tiled")["TILE"]
-    report = check_loads(k, tile, tile, tile)
-    return misses(report, *not_turned(k)) if report else report
+    return judged(k, check_loads(k, tile, tile, tile), not_turned)
 
 
 def not_turned(k: Kernel) -> list[Finding]:

@@ -30,7 +30,7 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python -m pytest -q $(QUICK)
 
-mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=judge, or ROOM=judge/sums.py
+mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=judge, or ROOM=judge/stores.py
 	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
 
 # Without the extras: so the oldest versions of what the course itself needs are tested.

@@ -44,11 +44,24 @@ terminal.print_plainly()
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["classroom", "clock", "instruments", "judge", "ladder", "launch", "many", "pictures", "roc", "sandbox"],
+    submodules=[
+        "classroom",
+        "clock",
+        "exercises",
+        "instruments",
+        "judge",
+        "ladder",
+        "launch",
+        "many",
+        "pictures",
+        "roc",
+        "sandbox",
+    ],
     submod_attrs={
         "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
+        "exercises": ["check_answer", "with_part"],
         "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
-        "judge": ["check", "check_answer", "with_part"],
+        "judge": ["check"],
         "launch": ["cuda_kernel", "forget_tuned", "opencl_kernel", "webgpu_kernel"],
         "pictures": ["show", "show_changes"],
     },

@@ -12,7 +12,8 @@ import pytest
 
 from helpers import check, check_answer, cuda_kernel, devices, measure
 from helpers.clock import Scoreboard, Timing, read_results, write_results
-from helpers.judge import judge_search, wrong_elements
+from helpers.exercises import judge_search
+from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
 
 THREADS = 8

@@ -14,7 +14,8 @@ from notebooks import ROOT
 
 from helpers import ladder
 from helpers.devices import Device
-from helpers.judge import shapes, with_part
+from helpers.exercises import with_part
+from helpers.judge import shapes
 
 HERE, KERNELS = ROOT / "tools" / "web" / "gpu", ROOT / "helpers" / "webgpu"
 PAGE = "your_gpu"

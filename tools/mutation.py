@@ -2,7 +2,7 @@
 
     python tools/mutation.py judge                       a room: helpers/judge, by tests/judge
     python tools/mutation.py judge/reference.py          one file of it
-    python tools/mutation.py judge/sums.py tests/judge/test_search.py   by these tests only, which is quicker
+    python tools/mutation.py judge/stores.py tests/judge/test_stores.py   by these tests only, which is quicker
     python tools/mutation.py --draw 50 --seed 1 judge    fifty of its faults, drawn at random: a room has thousands
 
 mutmut plants them, in functions and methods that no decorator but @takes changes, and runs the tests that call the

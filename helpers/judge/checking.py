@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from .. import ladder
 from ..devices import oclgrind_library
-from ..launch import Contestant, Kernel, sizes
-from ..launch.given import takes
+from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
 from ..sandbox import SECONDS, Finding, ProgressBar, in_child
@@ -45,21 +44,6 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
 def how_judged(k: Contestant) -> str:
     """By which bound k is judged: the end of a verdict's sentence."""
     return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}"
-
-
-@takes
-def check_also_at(k: Kernel, shape: tuple, what: str) -> Report:
-    """Check a kernel, and that it is right at one more shape (M, N, K) as well. Returns a `Report`.
-
-    `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
-    wrong numbers, could show anything.
-    """
-    shape, report = sizes(shape), check(k)
-    if not report or not (wrong := wrong_at(k, shape)):
-        return report
-    where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
-    text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
-    return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
 
 
 def try_out(k: Kernel, given: list) -> Trial:
@@ -148,23 +132,3 @@ def told_elsewhere(k: Kernel, outcome: Trial) -> list[Finding]:
         if findings and findings[0].kind != "does not compile":
             return [wrong_at_other_sizes(k.parameters, parameters, findings[0])]
     return []
-
-
-def wrong_at(k: Kernel, *shapes: tuple) -> list[Finding]:
-    """What is wrong at more shapes (M, N, K) with a kernel that is right at others."""
-    return (try_on_ptx if k.dialect == "CUDA" else trial)(k, list(shapes)).findings
-
-
-def right_with(k: Kernel, report: Report, *others: dict) -> Report:
-    """The report; where that says right, also of the kernel with each of these sizes, such as dict(TILE=5), instead.
-
-    C has three blocks more along a side than a block has threads there, or than four if those are fewer; K has two
-    tiles and a part.
-    """
-    for other in others if report else ():
-        there = at_sizes(k, k.parameters | other)
-        rows, columns, depth = ladder.STEPS[k.step].tile(there.parameters)
-        down, across = (min(side, 4) for side in there.block)
-        for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
-            return replace(report, findings=(wrong_at_other_sizes(k.parameters, there.parameters, finding),))
-    return report

@@ -12,7 +12,6 @@ from ..devices import Device
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text, from_text
 from ..sandbox import Finding
-from .parts import without_comments
 
 FACTORS = (0.5, 1, 2, 3)  # times the step's small parameters
 LARGER = 8  # than the smallest tile of all, so that Oclgrind is done with any of them soon
@@ -51,6 +50,11 @@ def may_be_outgrown(k: Kernel) -> bool:
 def code_of(k: Kernel) -> str:
     """Its source without comments; of CUDA all of it, since // divides there."""
     return k.source if k.dialect == "CUDA" else without_comments(k.source)
+
+
+def without_comments(source: str) -> str:
+    """OpenCL C with spaces for its comments, so that all else stands where it stood."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), source, flags=re.DOTALL)
 
 
 def larger_than_one(k: Kernel) -> set[str]:

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from helpers import cuda_kernel, ladder, opencl_kernel
-from helpers.judge import Report, checking
 from helpers.judge.other_sizes import (
     asked_of_launch,
     at_sizes,
@@ -17,9 +16,9 @@ from helpers.judge.other_sizes import (
     shown_by,
     taken_by,
     takes_all_sizes,
+    without_comments,
     wrong_at_other_sizes,
 )
-from helpers.judge.parts import without_comments
 from helpers.sandbox import Finding
 
 SQUARE = dict(BM=8, BN=8, BK=4, TM=2, TN=2)
@@ -199,16 +198,3 @@ def test_both_sets_of_sizes_are_told_with_the_finding():
         "right with BM=8, BN=8, and wrong with BM=8, BN=4, where the finding is: K is cut, of K = 3 only 2",
         (7, 9),
     )
-
-
-def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
-    asked, found, right = [], [], Report("k", (), 1)
-    monkeypatch.setattr(checking, "wrong_at", lambda k, shape: asked.append((k.parameters, shape)) or found)
-    k = opencl_kernel("naive", BM=4, BN=8)  # x, whose threads come first, counts rows
-    assert checking.right_with(k, right, dict(BM=2, BN=3), dict(BN=16)) is right
-    assert asked == [(dict(BM=2, BN=3), (4 * 2 + 1, 5 * 3 + 1, 17)), (dict(BM=4, BN=16), (6 * 4 + 1, 6 * 16 + 1, 17))]
-    found += [Finding("race", "a", (2,)), Finding("zeros", "b")]
-    [finding] = checking.right_with(k, right, dict(BN=16), dict(BN=2)).findings
-    assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
-    wrong = Report("k", tuple(found), 1)
-    assert checking.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
-from helpers.judge import judge_naive, judge_transposed
-from helpers.judge.wgsl import waits_around
+from helpers.exercises import judge_naive, judge_transposed
+from helpers.exercises.other_dialects import waits_around
 from helpers.launch import KernelError, draw
 
 pytestmark = pytest.mark.skipif(not devices.webgpu_adapters(), reason="no WebGPU adapter: wgpu and a Vulkan driver")

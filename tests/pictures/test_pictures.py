@@ -13,8 +13,8 @@ from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, webgpu_kernel, with_part
 from helpers.clock import Limits, Scoreboard, Timing
+from helpers.exercises.questions import ANSWERS
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
-from helpers.judge import ANSWERS
 from helpers.pictures import film
 from ptx_machine import KINDS
 

@@ -9,7 +9,7 @@ import pytest
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
     assert mutation.chosen("judge") == ("helpers/judge/*", "tests/judge")
-    assert mutation.chosen("judge/sums.py") == ("helpers/judge/sums.py", "tests/judge")
+    assert mutation.chosen("judge/checking.py") == ("helpers/judge/checking.py", "tests/judge")
 
 
 @pytest.mark.parametrize("room", ["kitchen", "judge/kitchen.py", "opencl", "judge/__pycache__/x", "../tests"])
@@ -21,7 +21,7 @@ def test_what_is_no_room_is_refused_with_those_there_are(room):
 def test_the_copy_has_the_checkouts_files_and_settings_for_one_room(tmp_path, monkeypatch):
     monkeypatch.setattr(mutation, "COPY", tmp_path)
     mutation.copy("helpers/judge/*", ["tests/judge"])
-    copied, own = ((at / "helpers/judge/sums.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
+    copied, own = ((at / "helpers/judge/checking.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
     assert "\n@takes\ndef " in own and copied == mutation.undecorated(own)
     settings, kept = (tomllib.loads((at / "pyproject.toml").read_text())["tool"] for at in (tmp_path, mutation.ROOT))
     chosen = {"only_mutate": ["helpers/judge/*"], "pytest_add_cli_args_test_selection": ["tests/judge"]}
@@ -36,8 +36,8 @@ def test_what_a_function_takes_is_looked_at_without_its_decorator():
 
 
 def test_each_fault_has_the_verdict_that_mutmut_prints():
-    said = "    helpers.judge.sums.x_a__mutmut_1: killed\n    helpers.judge.sums.x_a__mutmut_2: no tests\n\nwords\n"
+    said = "    helpers.judge.stores.x_a__mutmut_1: killed\n    helpers.judge.stores.x_a__mutmut_2: no tests\n\nwords\n"
     assert mutation.verdicts(said) == {
-        "helpers.judge.sums.x_a__mutmut_1": "killed",
-        "helpers.judge.sums.x_a__mutmut_2": "no tests",
+        "helpers.judge.stores.x_a__mutmut_1": "killed",
+        "helpers.judge.stores.x_a__mutmut_2": "no tests",
     }

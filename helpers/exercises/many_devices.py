@@ -1,4 +1,4 @@
-"""Judges a learner's step of SUMMA on made-up ranks: threads of this process, which wait for each other as MPI's do."""
+"""Page 15: a step of SUMMA, judged on made-up ranks: threads of this process, which wait for each other as MPI's do."""
 
 import contextlib
 import io
@@ -11,12 +11,12 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from ..judge.reference import wrong_elements
+from ..judge.report import Report
 from ..launch import draw
 from ..launch.given import takes
 from ..sandbox import Finding
-from .exercises import Answer, is_stub
-from .reference import wrong_elements
-from .report import Report
+from .questions import Answer, is_stub
 
 GRIDS = ((2, 2), (2, 3), (3, 2))
 WIDTH = 3  # columns of A and rows of B in a panel, at most

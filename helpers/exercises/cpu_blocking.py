@@ -1,4 +1,4 @@
-"""Judges the packing of B, at panels of several widths, and names the number that fills all lanes of a vector."""
+"""Page 12, exercise 2: B packed into panels of any width; the number that fills all lanes of a vector is named."""
 
 import re
 from dataclasses import replace
@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ladder
+from ..judge.reference import wrong_elements
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..sandbox import Finding
-from .checking import check, right_with
-from .reference import wrong_elements
-from .report import Report
-from .touched import NOTHING, answered
-from .trials import products
+from .rules import NOTHING, right, right_with
 
 # Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
 OTHERS = (
@@ -26,7 +25,7 @@ OTHERS = (
 @takes
 def judge_packing(k: Kernel) -> Report:
     """Check a kernel launched like `packed`, also with panels of other widths. Returns a `Report`, true when right."""
-    report = right_with(k, answered(k, check(k)), *OTHERS)
+    report = right_with(k, right(k), *OTHERS)
     if report or report.findings[0].kind in (*NOTHING, "does not compile"):
         return report
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)

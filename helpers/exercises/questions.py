@@ -1,4 +1,4 @@
-"""Judges the exercises whose answer is a function of numbers. (Searches: `search`. Kernels: `check`.)
+"""Many pages: the exercises whose answer is a function of numbers.
 
 Do look here once you have tried: each answer is a few lines at most.
 """
@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..judge.report import Report
 from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
 from ..launch.given import takes
 from ..sandbox import Finding
-from .report import Report
 
 DRAWS = 200  # cases made anew for each verdict, so that no table of cases can be learnt
 

@@ -1,10 +1,12 @@
-"""A kernel that should load little: right is not enough."""
+"""The rules that exercises share, and the kernels that should load little: right is not enough."""
 
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel, with_part
-from helpers.judge import check_loads, touched
+from helpers.exercises import check_loads, loads, rules
+from helpers.judge import Report
 from helpers.launch import KernelError
+from helpers.sandbox import Finding
 
 NO_LISTS = {
     "CUDA": """
@@ -82,6 +84,19 @@ def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
     def uncounted(*_):
         raise KernelError("nobody can follow it")
 
-    monkeypatch.setattr(touched, "trace", uncounted)
+    monkeypatch.setattr(loads, "trace", uncounted)
     report = check_loads(patch("CUDA", NO_LISTS["CUDA"]))
     assert report and "not looked for here: how much it loads: nobody can follow it" in repr(report)
+
+
+def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
+    asked, found, right = [], [], Report("k", (), 1)
+    monkeypatch.setattr(rules, "wrong_at", lambda k, shape: asked.append((k.parameters, shape)) or found)
+    k = opencl_kernel("naive", BM=4, BN=8)  # x, whose threads come first, counts rows
+    assert rules.right_with(k, right, dict(BM=2, BN=3), dict(BN=16)) is right
+    assert asked == [(dict(BM=2, BN=3), (4 * 2 + 1, 5 * 3 + 1, 17)), (dict(BM=4, BN=16), (6 * 4 + 1, 6 * 16 + 1, 17))]
+    found += [Finding("race", "a", (2,)), Finding("zeros", "b")]
+    [finding] = rules.right_with(k, right, dict(BN=16), dict(BN=2)).findings
+    assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
+    wrong = Report("k", tuple(found), 1)
+    assert rules.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3

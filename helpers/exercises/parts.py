@@ -1,9 +1,10 @@
-"""Puts a learner's lines into a kernel of the ladder: an exercise asks for one of its numbered parts."""
+"""Many pages: a learner's lines in a kernel of the ladder, since an exercise asks for one of its numbered parts."""
 
 import re
 from textwrap import dedent, indent
 
 from .. import ladder
+from ..judge.other_sizes import without_comments
 from ..launch import KernelError, dialect
 from ..launch.given import takes
 
@@ -67,11 +68,6 @@ def refuse_commas(text: str) -> None:
                 f"line {number} of your text has {index}. C has no such index: it takes what stands behind the comma "
                 f"alone, {array}[{last}]. Write {meant}."
             )
-
-
-def without_comments(source: str) -> str:
-    """OpenCL C with spaces for its comments, so that all else stands where it stood."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), source, flags=re.DOTALL)
 
 
 def margin(line):

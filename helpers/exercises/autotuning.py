@@ -1,13 +1,13 @@
-"""Judges a learner's search, on made-up landscapes."""
+"""Page 11, exercise 2: a search among parameters, judged on made-up landscapes."""
 
 import itertools
 import random
 from collections.abc import Callable
 
+from ..judge.report import Report
 from ..launch.given import takes
 from ..sandbox import Finding
-from .exercises import NOT_YET, Answer, is_stub
-from .report import Report
+from .questions import NOT_YET, Answer, is_stub
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))

@@ -1,16 +1,15 @@
-"""Judges a kernel by how it rounds: which products go to one sum."""
+"""Page 13, exercise 2: which products go to one sum, judged by how a kernel rounds."""
 
 import numpy as np
 
+from ..judge.other_sizes import at_sizes, taken_by
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
-from .checking import check_also_at, right_with
-from .other_sizes import at_sizes, taken_by
-from .report import Report
-from .touched import answered, misses
-from .trials import products
+from .rules import judged, right, right_with
 
 HUGE = np.float32(2.0**100)  # beside it a 1 is lost, in float64 as well
 ODD = dict(TILE=5)
@@ -24,17 +23,23 @@ def check_two_sums(k: Kernel) -> Report:
     A kernel that takes TILE as a parameter is also tried with an odd one.
     """
     tile = parameters_like(k, "tiled")["TILE"]
-    report = answered(k, check_also_at(k, (tile, tile, tile), "its sums are looked at"))
-    others = [ODD] if "TILE" in taken_by(k) else []
-    report = right_with(k, report, *others)
-    if not report:
-        return report
-    for one in (k, *(at_sizes(k, other) for other in others)):
+    report = right(k, (tile, tile, tile), "its sums are looked at")
+    return judged(k, right_with(k, report, *other_tiles(k)), not_two_sums)
+
+
+def other_tiles(k: Kernel) -> list[dict]:
+    """The parameters to try the kernel with as well."""
+    return [ODD] if "TILE" in taken_by(k) else []
+
+
+def not_two_sums(k: Kernel) -> list[Finding]:
+    """What shows that even and odd k share a sum: ones that are lost beside huge numbers."""
+    for one in (k, *(at_sizes(k, other) for other in other_tiles(k))):
         tile = one.parameters["TILE"]
         ones = np.ones((tile, tile), np.float32)
         outcome = products(one, [(ones_beside_huge(tile, odd), ones) for odd in (0, 1)])
         if outcome.findings:
-            return misses(report, *outcome.findings)
+            return outcome.findings
         for odd, C in enumerate(outcome.value):
             kept, wanted = C.min(), int((ones_beside_huge(tile, odd)[0] == 1).sum())
             if kept != wanted:
@@ -42,8 +47,8 @@ def check_two_sums(k: Kernel) -> Report:
                 text = (
                     f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is {kept:g}, not {wanted:g}"
                 )
-                return misses(report, Finding("not two sums", f"{text}, at TILE={tile}"))
-    return report
+                return [Finding("not two sums", f"{text}, at TILE={tile}")]
+    return []
 
 
 def ones_beside_huge(tile: int, odd: int) -> np.ndarray:

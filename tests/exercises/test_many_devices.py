@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from helpers.judge import judge_panel_step, panels
+from helpers.exercises import judge_panel_step, many_devices
 from helpers.many import bytes_moved
 
 
@@ -167,7 +167,7 @@ def test_the_verdict_is_the_same_each_time():
 
 
 def test_a_step_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(panels, "PATIENCE", 0.05)
+    monkeypatch.setattr(many_devices, "PATIENCE", 0.05)
     goes_on = [True]
 
     def never(me, *panel):
@@ -180,9 +180,9 @@ def test_a_step_that_never_ends_is_given_up(monkeypatch):
 
 
 def test_the_bytes_of_all_steps_are_those_of_the_formula(monkeypatch):
-    worlds, one_step = [], panels.one_step
-    monkeypatch.setattr(panels, "one_step", lambda *given: worlds.append(one_step(*given)) or worlds[-1])
-    assert panels.wrong_product(step, (3, 2), (19, 17, 25)) is None
+    worlds, one_step = [], many_devices.one_step
+    monkeypatch.setattr(many_devices, "one_step", lambda *given: worlds.append(one_step(*given)) or worlds[-1])
+    assert many_devices.wrong_product(step, (3, 2), (19, 17, 25)) is None
     for place in product(range(3), range(2)):
         counted = tuple(sum(of(world)[place] for world, _ in worlds) for of in (received, sent))
         assert counted == bytes_moved(19, 17, 25, 3, 2, *place)

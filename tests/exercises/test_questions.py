@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.judge import ANSWERS, check_answer
+from helpers.exercises import check_answer
+from helpers.exercises.questions import ANSWERS
 from helpers.ladder import ceil_div
 
 TIMES = 20  # verdicts on each wrong answer, and on each right one

@@ -1,21 +1,20 @@
-"""Judges whether a kernel asks for the next tile before it needs it, and for the right one."""
+"""Page 10: does a kernel ask for the next tile before it needs it, and for the right one?"""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from ..instruments import trace
 from ..instruments.traces import Trace
+from ..judge.reference import wrong_elements
+from ..judge.report import Report
+from ..judge.trials import products
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
-from .checking import check_also_at
-from .reference import wrong_elements
-from .report import Report
-from .touched import BY_NUMBERS, answered, lines_of, misses, traced
-from .trials import products
+from .rules import BY_NUMBERS, judged, lines_of, right, traced
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 
@@ -29,18 +28,22 @@ def judge_prefetching(k: Kernel) -> Report:
     """
     tile = parameters_like(k, "tiled")["TILE"]
     shape = tile, tile, TILES * tile
-    report = answered(k, check_also_at(k, shape, "its order is looked at"))
+    report = right(k, shape, "its order is looked at")
     if not report:
         cause = asks_for_others(k, shape) if report.findings[0].kind in BY_NUMBERS else ()
         return replace(report, findings=cause or report.findings)
-    seen = trace(k, *shape)
-    for thread in range(tile * tile):
-        if finding := waits(k, seen.where(thread=thread), tile):
-            return misses(report, finding)
-    return report
+    return judged(k, report, first_that_waits)
 
 
-def waits(k: Kernel, a: np.ndarray, tile: int) -> Finding | None:
+def first_that_waits(k: Kernel) -> list[Finding]:
+    """What the first of its threads that is late does not do early."""
+    tile = k.parameters["TILE"]
+    seen = trace(k, tile, tile, TILES * tile)
+    found = (waits(seen.where(thread=thread), tile) for thread in range(tile * tile))
+    return [*islice(filter(None, found), 1)]
+
+
+def waits(a: np.ndarray, tile: int) -> Finding | None:
     """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
     stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
     if len(stores) < TILES - 1:

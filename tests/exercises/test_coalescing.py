@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import coalescing, cuda_kernel, opencl_kernel, with_part
-from helpers.judge import judge_transposed
+from helpers.exercises import judge_transposed
 
 RIGHT = """
 float acc = 0.0f;

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from helpers.judge import judge_search
-from helpers.judge.search import PLACES, SEARCHES, TRIES, HiddenHill, SmoothHill, differing
+from helpers.exercises import judge_search
+from helpers.exercises.autotuning import PLACES, SEARCHES, TRIES, HiddenHill, SmoothHill, differing
 
 
 def neighbours(best, left):

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import with_part
-from helpers.judge import CommaIndex
+from helpers.exercises.parts import CommaIndex
 
 
 @pytest.mark.parametrize(

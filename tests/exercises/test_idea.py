@@ -8,8 +8,8 @@ import pytest
 from classroom.answers import RIGHT
 
 from helpers import cuda_kernel, opencl_kernel, with_part
-from helpers.judge import check_two_sums, judge_prefetching, judge_turned, judge_wide, unturned
-from helpers.judge.sums import HUGE, ones_beside_huge
+from helpers.exercises import check_two_sums, judge_prefetching, judge_turned, judge_wide, unturned
+from helpers.exercises.scoreboard import HUGE, ones_beside_huge
 from helpers.judge.trials import launch_each
 from helpers.sandbox import Job
 

@@ -1,0 +1,33 @@
+"""What must an answer do? A file for each page with a judge of its own, called like the page; what pages share."""
+
+from .autotuning import judge_search
+from .coalescing import judge_transposed
+from .cpu_blocking import judge_packing
+from .loads import check_loads
+from .many_devices import judge_panel_step
+from .naive import judge_naive
+from .other_dialects import judge_coalesced, judge_wgsl, wgsl_frame
+from .parts import with_part
+from .prefetching import judge_prefetching
+from .questions import check_answer
+from .scoreboard import check_two_sums
+from .wide_loads import judge_turned, judge_wide, unturned
+
+__all__ = [
+    "check_answer",
+    "check_loads",
+    "check_two_sums",
+    "judge_coalesced",
+    "judge_naive",
+    "judge_packing",
+    "judge_panel_step",
+    "judge_prefetching",
+    "judge_search",
+    "judge_transposed",
+    "judge_turned",
+    "judge_wgsl",
+    "judge_wide",
+    "unturned",
+    "wgsl_frame",
+    "with_part",
+]

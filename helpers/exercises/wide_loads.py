@@ -1,0 +1,68 @@
+"""Page 09: a part of `vectorized` with wide loads from a tile that is not turned; and a `tiled` that turns its own."""
+
+from ..instruments import bank_conflicts, trace
+from ..judge.report import Report
+from ..launch import Kernel, cuda_kernel
+from ..launch.given import takes
+from ..launch.kernel import parameters_like
+from ..sandbox import Finding
+from .loads import check_loads
+from .parts import with_part
+from .rules import judged, right
+
+
+@takes
+def unturned(text: str, **parameters: int) -> Kernel:
+    """The CUDA kernel `vectorized` with its tile of A as it stands in A, and a learner's part 3, the products.
+
+    As has BM rows and BK columns there, and `a_reg` room for four numbers of each of a thread's rows.
+    """
+    source = with_part("CUDA", "vectorized", 3, text)
+    source = source.replace("(BK, WIDE)", "(BM, BK)").replace("local.array(TM,", "local.array((TM, 4),")
+    for n in ("", " + 1", " + 2", " + 3"):
+        source = source.replace(f"As[c{n}, r]", f"As[r, c{n}]")
+    return cuda_kernel(source, like="vectorized", **parameters)
+
+
+@takes
+def judge_wide(k: Kernel) -> Report:
+    """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
+    return judged(k, right(k), not_wide)
+
+
+def not_wide(k: Kernel) -> list[Finding]:
+    """The tile from which a warp loads more often than once for four numbers, of one tile of K."""
+    rows, columns, depth = (k.parameters[name] for name in ("BM", "BN", "BK"))
+    seen = bank_conflicts(k, rows, columns, depth).rows
+    warps = -(-k.block[0] * k.block[1] // 32)
+    for name, side in (("As", k.parameters["TM"]), ("Bs", k.parameters["TN"])):
+        loads, most = sum(row.instructions for row in seen if row.what == f"load {name}"), warps * depth * side // 4
+        if loads > most:
+            said = f"a warp asks {loads // warps} times for numbers of {name}, where {most // warps} wide loads do"
+            return [Finding("not wide", said)]
+    return []
+
+
+@takes
+def judge_turned(k: Kernel) -> Report:
+    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col]."""
+    tile = parameters_like(k, "tiled")["TILE"]
+    return judged(k, check_loads(k, tile, tile, tile), not_turned)
+
+
+def not_turned(k: Kernel) -> list[Finding]:
+    """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
+    tile = k.parameters["TILE"]
+    a = trace(k, tile, tile, tile)
+    for name in "AB":
+        stored = a.where(array=f"{name}s", writes=True)
+        if not len(stored):
+            return [Finding("not turned", f"nothing is stored in {name}s")]
+        for access in stored:
+            place = divmod(access["index"].item(), a.shapes[f"{name}s"][1])
+            mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
+            if (place[::-1] if name == "A" else place) not in mine:
+                what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
+                told = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
+                return [Finding("not turned", told) if name == "A" else Finding("not in place", told)]
+    return []

@@ -7,7 +7,7 @@ HANDOUT_FLAGS ?=
 CUDA ?= cuda13
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first.
-QUICK := tests/launch tests/sandbox tests/tools ptx_machine gpu_model opencl_trace tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+QUICK := tests/launch tests/sandbox tests/tools ptx_machine gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
 ROOM ?= judge
 TESTS ?=
@@ -84,5 +84,5 @@ constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allo
 	$(COMPILE) --extra cuda12 -o constraints-cuda12.txt
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache screenshots
+	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache .mypy_cache screenshots
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

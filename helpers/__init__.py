@@ -8,14 +8,15 @@ Notebooks import from here by name, and what is special to one page from the roo
 """
 
 from . import stopping
-from .needs import Missing, need
+from .needs import Missing
+from .needs import need as need
 
 stopping.answer_in_one_line(Missing)  # before what takes a while to load, when Ctrl-C is as likely as later
 
 import lazy_loader
 
 from . import devices, terminal
-from .doctor import doctor
+from .doctor import doctor as doctor
 from .launch.at_import import once_imported
 
 
@@ -42,28 +43,4 @@ once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_plainly()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submodules=[
-        "classroom",
-        "clock",
-        "exercises",
-        "instruments",
-        "judge",
-        "ladder",
-        "launch",
-        "many",
-        "pictures",
-        "roc",
-        "sandbox",
-    ],
-    submod_attrs={
-        "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
-        "exercises": ["check_answer", "with_part"],
-        "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
-        "judge": ["check"],
-        "launch": ["cuda_kernel", "forget_tuned", "opencl_kernel", "webgpu_kernel"],
-        "pictures": ["show", "show_changes"],
-    },
-)
-__all__ += ["doctor", "need"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -27,6 +27,7 @@ import types
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -66,7 +67,7 @@ class Device:
     max_threads: int
     shared_bytes: int
     memory_bytes: int | None
-    handle: object = field(default=None, compare=False, repr=False)
+    handle: Any = field(default=None, compare=False, repr=False)
     vector_width: int = 1
     units: int = 1
 
@@ -496,7 +497,7 @@ class Candidate:
     platform: str
     model: str
     kind: str
-    handle: object = field(compare=False, repr=False)
+    handle: Any = field(compare=False, repr=False)
     number: int = 0
 
     @property

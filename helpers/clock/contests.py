@@ -115,7 +115,7 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def measure_ladder(
     upto: str | None = None,
     size: int | tuple | None = None,
-    dialects: tuple | str | None = None,
+    dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     parameters: str | None = None,
 ) -> list[Timing]:

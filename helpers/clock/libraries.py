@@ -15,7 +15,7 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,7 +97,7 @@ class Peer(Contestant):
 
 
 @takes
-def peers(dialects: tuple | str | None = None) -> list:
+def peers(dialects: Sequence[str] | str | None = None) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
     return [find(name) for name, library in LIBRARIES.items() if library.dialect in asked]

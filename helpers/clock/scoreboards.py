@@ -1,7 +1,7 @@
 """The ladder beside the libraries that one would pick instead, timed in turns."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +92,7 @@ class Scoreboard:
 @takes
 def scoreboard(
     size: int | tuple | None = None,
-    dialects: tuple | str | None = None,
+    dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     libraries: bool = True,
     rounds: int = 3,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -368,7 +368,7 @@ class SideBySide:
 
 
 @takes
-def side_by_side(runs: dict[str, CompiledRun]) -> SideBySide:
+def side_by_side(runs: Mapping[str, CompiledRun]) -> SideBySide:
     """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
     if not runs:
         raise ValueError("a table needs one run at least, as {name: run}.")

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numba import cuda, float32
@@ -29,7 +30,7 @@ def cuda_kernel(
     *,
     like: str | None = None,
     parameters: str | None = None,
-    **given: int,
+    **given: int | str,
 ) -> "CudaKernel | CompiledKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
@@ -85,7 +86,7 @@ class CudaKernel(Kernel):
 
     dialect, build_seconds = "CUDA", None
 
-    def __init__(self, function: Callable, **asked: object):
+    def __init__(self, function: Any, **asked: object):
         super().__init__(**asked)
         self.function = function
         if not self.own:  # of a learner's, a check says what is wrong with it, better than the GPU's compiler

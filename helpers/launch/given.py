@@ -14,7 +14,7 @@ import os
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +104,10 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     return M, N, K
 
 
-def takes(function: Callable) -> Callable:
+F = typing.TypeVar("F", bound=Callable)
+
+
+def takes(function: F) -> F:
     """Let a function refuse, before it runs, arguments that its annotations and their names do not allow.
 
     Whole numbers reach it as Python's own, and a default as it is. Whether a function can be a contestant, and an array
@@ -126,7 +129,7 @@ def takes(function: Callable) -> Callable:
                 given.arguments[name] = taken(name, value, parameter.annotation)
         return function(*given.args, **given.kwargs)
 
-    return checked
+    return typing.cast(F, checked)
 
 
 def taken(name: str, value: object, kind: object) -> object:
@@ -149,9 +152,15 @@ def taken(name: str, value: object, kind: object) -> object:
     raise TypeError(f"{name}={told(value)} does not do; give {words(kind)}.")
 
 
+def origin_of(kind):
+    """What the kind is without its [...]. A sequence is given as a list, a mapping as a dict."""
+    origin = typing.get_origin(kind) or kind
+    return {Sequence: list, Mapping: dict}.get(origin, origin)
+
+
 def fitting(value, kind):
     """The value, if it is of that kind; the items of a list, too. Raises Unfit."""
-    origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
+    origin, inner = origin_of(kind), typing.get_args(kind)
     if origin is types.UnionType:
         for one in inner:
             with contextlib.suppress(Unfit):
@@ -177,7 +186,7 @@ def fitting(value, kind):
 
 def words(kind) -> str:
     """What to give, in words, such as "a Timing, which measure(...) returns"."""
-    origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
+    origin, inner = origin_of(kind), typing.get_args(kind)
     if origin is types.UnionType:
         return " or ".join(dict.fromkeys(words(one) for one in inner if one is not type(None)))
     if inner and origin is list:

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class CompiledKernel(Kernel):
 
     dialect = "CUDA"
 
-    def __init__(self, function: Callable, **asked: object):
+    def __init__(self, function: Any, **asked: object):
         super().__init__(**asked)
         self.function = function
 

@@ -146,7 +146,7 @@ class Streamed(Contestant):
         self.kernel, self.budget = k, budget
         self.dialect, self.step, self.parameters, self.device = k.dialect, k.step, k.parameters, k.device
         self.name, self.inputs = f"{k.step} streamed", k.inputs
-        self.last = None
+        self.last: StreamedWork | None = None  # what was launched last
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size: what the kernel has against a block, or too small a budget."""

@@ -1,5 +1,7 @@
 """Charts: the one that grows through the course, scoreboards, landscapes, rooflines, occupancy, instructions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -81,7 +83,7 @@ def unsteady(t: Timing) -> str:
 
 @takes
 @look
-def ladder_chart(timings: list[Timing], predictions: list[Prediction] = ()) -> Picture:
+def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = ()) -> Picture:
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
 
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.

@@ -4,8 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from ptx_machine import SECTOR, WARP
+
 from .. import ladder
-from ..instruments import SECTOR, WARP, cells, trace
+from ..instruments import cells, trace
 from ..launch import Kernel
 from ..launch.given import takes
 from .drawing import (

@@ -1,0 +1,34 @@
+# What this room exports, and where it stands. lazy_loader reads it, and so do editors and mypy.
+
+from . import classroom as classroom
+from . import clock as clock
+from . import exercises as exercises
+from . import instruments as instruments
+from . import judge as judge
+from . import ladder as ladder
+from . import launch as launch
+from . import many as many
+from . import pictures as pictures
+from . import roc as roc
+from . import sandbox as sandbox
+from .clock import compare as compare
+from .clock import machine_limits as machine_limits
+from .clock import measure as measure
+from .clock import measure_ladder as measure_ladder
+from .clock import tune as tune
+from .doctor import doctor as doctor
+from .exercises import check_answer as check_answer
+from .exercises import with_part as with_part
+from .instruments import bank_conflicts as bank_conflicts
+from .instruments import coalescing as coalescing
+from .instruments import compiler_report as compiler_report
+from .instruments import predicted_traffic as predicted_traffic
+from .instruments import traffic as traffic
+from .judge import check as check
+from .launch import cuda_kernel as cuda_kernel
+from .launch import forget_tuned as forget_tuned
+from .launch import opencl_kernel as opencl_kernel
+from .launch import webgpu_kernel as webgpu_kernel
+from .needs import need as need
+from .pictures import show as show
+from .pictures import show_changes as show_changes

@@ -1,0 +1,32 @@
+# What this room exports, and where it stands. lazy_loader reads it, and so do editors and mypy.
+
+from .charts import executed_chart as executed_chart
+from .charts import growth_chart as growth_chart
+from .charts import ladder_chart as ladder_chart
+from .charts import ladder_roofline as ladder_roofline
+from .charts import picture_landscape as picture_landscape
+from .charts import picture_occupancy as picture_occupancy
+from .charts import roofline as roofline
+from .charts import scoreboard_chart as scoreboard_chart
+from .drawing import Picture as Picture
+from .films import Film as Film
+from .films import film as film
+from .fragments import picture_fragments as picture_fragments
+from .many import film_panels as film_panels
+from .many import picture_ranks as picture_ranks
+from .many import picture_summa as picture_summa
+from .many import prediction_chart as prediction_chart
+from .predicted import picture_units as picture_units
+from .predicted import published_chart as published_chart
+from .sources import show as show
+from .sources import show_changes as show_changes
+from .traced import picture_addresses as picture_addresses
+from .traced import picture_banks as picture_banks
+from .traced import picture_order as picture_order
+from .traced import picture_owners as picture_owners
+from .traced import picture_product as picture_product
+from .traced import picture_program as picture_program
+from .traced import picture_reads as picture_reads
+from .traced import picture_share as picture_share
+from .traced import picture_stages as picture_stages
+from .traced import picture_warps as picture_warps

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from pathlib import Path
 from .. import devices
 from ..launch import Kernel
 from ._child import SO_FAR
-from ._limits import AT_LIMIT, LIMIT
+from ._limits import AT_LIMIT, LIMIT, used_by
 from .findings import Finding
 from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
@@ -74,7 +75,8 @@ def in_child(
 
     `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is
     stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
-    `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run.
+    `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run. `task`: a function of a module.
+    Where children are forked, a function `warm_up` of that module is called once in the process that they come from.
     """
     refuse_unbuilt(k)
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
@@ -122,15 +124,15 @@ def crash(status: int, said: str) -> Finding:
 def work(folder, environment, job, what, seconds, oclgrind=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    with start(folder, environment) as child:
+    with start(folder, environment, job.task) as child:
         stopped = wait_patiently(what, child, seconds)
     log = "" if stopped else read_text(folder / "oclgrind.log")
     if (folder / "answer").exists() and not stopped:
         return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
     limit = read_text(folder / LIMIT)
-    if not stopped and child.status == -AT_LIMIT:
+    if not stopped and child.returncode == -AT_LIMIT:
         stopped = Finding("hang", limit)
-    why = stopped or crash(child.status, read_text(folder / "err"))
+    why = stopped or crash(child.returncode, read_text(folder / "err"))
     so_far = read_answer(folder / SO_FAR)[0] if (folder / SO_FAR).exists() else None
     return Outcome(so_far, [why], log, oclgrind)
 
@@ -151,6 +153,7 @@ def child_environment(compiler):
     """This process's environment variables, and what its children need beside them."""
     return os.environ | {
         "PYTHONPATH": devices.python_path(),
+        "PYTHONSAFEPATH": "1",  # a learner's file may be called like a module of Python's
         "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked
         "OPENBLAS_NUM_THREADS": "1",  # small products; its threads would only spin
         devices.CUDA_OF_CHILD: "compiler" if compiler else "PTX machine",
@@ -174,6 +177,14 @@ def read_text(path):
     return ""
 
 
+def has_ended(child, seconds):
+    """Wait so long for the child. Returns whether it has ended."""
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(seconds)
+        return True
+    return False
+
+
 def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
@@ -185,11 +196,11 @@ def wait_patiently(what, child, seconds):
     moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
-        while not child.wait(LOOK):
-            now, seen = time.monotonic(), child.look()
+        while not has_ended(child, LOOK):
+            now, seen = time.monotonic(), used_by(child.pid)
             if seen != last:
                 last, moved = seen, now
-            computed = max(computed, sum(seen))
+            computed = max(computed, seen)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
                 return Finding("hang", f"it still ran after {seconds:.0f} s of computing")

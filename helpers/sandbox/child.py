@@ -17,7 +17,6 @@ from pathlib import Path
 
 from .. import devices
 from ..launch import Kernel
-from ._child import SO_FAR
 from ._limits import AT_LIMIT, LIMIT, used_by
 from .findings import Finding
 from .job import Job, packed, portable, text_of
@@ -127,14 +126,13 @@ def work(folder, environment, job, what, seconds, oclgrind=False):
     with start(folder, environment, job.task) as child:
         stopped = wait_patiently(what, child, seconds)
     log = "" if stopped else read_text(folder / "oclgrind.log")
-    if (folder / "answer").exists() and not stopped:
-        return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
-    limit = read_text(folder / LIMIT)
+    done, value, findings = read_answer(folder / "answer")
+    if done and not stopped:
+        return Outcome(value, findings, log, oclgrind, read_text(folder / "out"))
     if not stopped and child.returncode == -AT_LIMIT:
-        stopped = Finding("hang", limit)
+        stopped = Finding("hang", read_text(folder / LIMIT))
     why = stopped or crash(child.returncode, read_text(folder / "err"))
-    so_far = read_answer(folder / SO_FAR)[0] if (folder / SO_FAR).exists() else None
-    return Outcome(so_far, [why], log, oclgrind)
+    return Outcome(value, [why], log, oclgrind)
 
 
 def prepare(compiler: bool) -> None:
@@ -161,13 +159,15 @@ def child_environment(compiler):
 
 
 def read_answer(path):
-    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
+    """Whether a child was done, its value and its findings; a crash where what it wrote cannot be read."""
     try:
-        value, findings = pickle.loads(path.read_bytes())
-        return value, findings
+        done, value, findings = pickle.loads(path.read_bytes())
+        return done, value, findings
+    except FileNotFoundError:
+        return False, None, []
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
         said = f"{type(error).__name__}: {error}"
-        return None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
+        return True, None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
 
 
 def read_text(path):

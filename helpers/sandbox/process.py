@@ -25,10 +25,21 @@ from pathlib import Path
 
 from ..devices import CUDA_OF_CHILD
 
-FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")  # what the server waits with
 STARTING = 120  # seconds within which a server has imported everything
 FOLDER = "HELPERS_SERVERS"  # the variable that names the folder of the servers' sockets to this process's descendants
 LOCK = threading.Lock()
+
+
+def can_fork() -> bool:
+    """Whether there can be a server: it waits with pidfds, which Linux has since 5.3."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+FORKS = can_fork()
 
 
 @contextmanager

@@ -80,14 +80,14 @@ def test_the_computing_of_a_process_and_of_what_it_has_started_counts():
     assert used_by(2**22 + 1) == 0.0
 
 
-UNREADABLE = [b"", pickle.dumps((list("many"), []))[:20], b"no", pickle.dumps(1)]
+UNREADABLE = [b"", pickle.dumps((True, list("many"), []))[:20], b"no", pickle.dumps(1)]
 
 
 @pytest.mark.parametrize("answer", UNREADABLE)
 def test_an_answer_that_cannot_be_read_is_a_crash(answer, tmp_path):
     (tmp_path / "answer").write_bytes(answer)
-    value, findings = children.read_answer(tmp_path / "answer")
-    assert value is None and [f.kind for f in findings] == ["crash"]
+    done, value, findings = children.read_answer(tmp_path / "answer")
+    assert done and value is None and [f.kind for f in findings] == ["crash"]
     assert "cannot be read" in findings[0].message
 
 

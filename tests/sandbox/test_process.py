@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+import types
 
 import psutil
 import pytest
 
 from helpers import devices, opencl_kernel
-from helpers.sandbox import Job, in_child, process
+from helpers.sandbox import Job, _server, in_child, process
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.job import packed
 from helpers.sandbox.process import start_server
@@ -26,6 +27,15 @@ forks = pytest.mark.skipif(not process.FORKS, reason="this system has no fork se
 def way(request, monkeypatch):
     monkeypatch.setattr(process, "FORKS", request.param == "forked")
     return request.param
+
+
+@pytest.mark.parametrize("problem", [AttributeError, OSError(38, "Function not implemented")], ids=["macOS", "old"])
+def test_where_the_system_has_no_pidfd_children_are_new_processes(monkeypatch, problem):
+    def pidfd_open(pid):
+        raise problem
+
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
+    assert not process.can_fork()
 
 
 def look_around(job, name):
@@ -69,8 +79,8 @@ def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with started(tmp_path / "job folder", look_around, name="A_VARIABLE_OF_THIS_TEST") as child:
         assert child.wait(60) == child.returncode == 0
-    value, findings = pickle.loads((tmp_path / "job folder" / "answer").read_bytes())
-    assert findings == [] and value["variable"] == "42" and value["directory"] == str(tmp_path)
+    done, value, findings = pickle.loads((tmp_path / "job folder" / "answer").read_bytes())
+    assert done and findings == [] and value["variable"] == "42" and value["directory"] == str(tmp_path)
     assert value["pid"] == child.pid != os.getpid() and value["input"] == ""
     assert value["session"] != os.getsid(0), "an interrupt that is meant for the notebook would end it"
     assert (tmp_path / "job folder" / "out").read_text() == "printed by a child\n"
@@ -151,7 +161,7 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:
         assert child.wait(60) == child.returncode == 0
-    assert pickle.loads((tmp_path / "b" / "answer").read_bytes())[0]["pid"] == child.pid
+    assert pickle.loads((tmp_path / "b" / "answer").read_bytes())[1]["pid"] == child.pid
 
 
 @forks
@@ -164,6 +174,45 @@ def test_an_asker_that_is_gone_again_stops_no_server(tmp_path):
             gone.send(order)
     with started(tmp_path, look_around, name="HOME") as child:
         assert child.wait(60) == 0 and isinstance(child, process.Forked)
+
+
+SCRIPT = """
+import os, sys
+print("the script begins", flush=True)
+from helpers import opencl_kernel
+from helpers.judge.trials import examine_there
+from helpers.sandbox import in_child, process
+process.FORKS = sys.argv[1] == "forked"
+if process.FORKS:
+    process.new_process = None
+outcome = in_child(opencl_kernel("naive"), examine_there, 60, {}, stages=[[(5, 6, 7)]])
+print(outcome.value, outcome.findings)
+"""
+
+
+def test_a_script_without_a_guard_runs_once_beside_files_called_like_modules(way, tmp_path):
+    """As in https://github.com/nipype/pydra/issues/876, and many questions about `if __name__ == "__main__"`."""
+    beside = tmp_path / "my files, 我的"
+    beside.mkdir()
+    for module in ("numpy", "random", "selectors", "socket"):
+        (beside / f"{module}.py").write_text("raise SystemExit('the wrong one')")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, str(tmp_path / "script.py"), way]
+    environment = own_path()
+    environment.pop(process.FOLDER, None)  # so that its server begins in that folder
+    done = subprocess.run(command, env=environment, cwd=beside, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "the script begins\n[] []\n", done.stderr
+
+
+@forks
+def test_a_server_imports_what_a_task_needs_once_and_nothing_of_others(monkeypatch):
+    module, warmed = types.ModuleType("helpers.of_this_test"), []
+    module.warm_up = lambda: warmed.append(1)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(_server.gc, "freeze", lambda: None)
+    for name in (module.__name__, module.__name__, "helpers.that_is_not_there", "a_test_of_mine"):
+        _server.load(name)
+    assert warmed == [1]
 
 
 ASKER = """

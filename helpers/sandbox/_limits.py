@@ -4,7 +4,6 @@ The limits are those of one process, which the system holds.
 """
 
 import signal
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +17,6 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
 
 AT_LIMIT = getattr(signal, "SIGPROF", 0)  # ends a process that has computed too long
 LIMIT = "limit"  # the file, beside Oclgrind's log, that says how long that is
@@ -39,7 +37,6 @@ def limit_computing(seconds: float, folder: Path, what: str) -> None:
 
 def limit_this_process() -> None:
     """Set the limits, for this process and those it starts; where the system has none, or lower ones, leave it so."""
-    threading.stack_size(STACK)
     if resource is None:
         return
     half = psutil.virtual_memory().total // 2

@@ -203,7 +203,7 @@ def ptx(job: Job, capability: tuple[int, int], lines: bool = False) -> str:
 
 
 def warm_up() -> None:
-    """In a process that children are forked from: compile one kernel, so that they find loaded what Numba loads late.
+    """In the process that children are forked from: compile a kernel, so that they find loaded what Numba loads late.
 
     Does nothing where NVIDIA's compiler is missing, or is not asked.
     """

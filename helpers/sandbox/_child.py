@@ -10,13 +10,11 @@ from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
 from .findings import Finding
 
-SO_FAR = "so far"  # the file for the values of a task that yields them one by one
-
 
 def main(folder: str) -> None:
-    """Do the job in "job" and write a pair, its value and findings, to "answer": whole, or not at all.
+    """Do the job in "job" and write to "answer" whether it is done, its value and findings.
 
-    The value of a task that yields is the list of what it yields; each is left at once, so that no crash loses it.
+    The value of a task that yields is the list of what it yields; each is written at once, so that no crash loses it.
     """
     limit_this_process()
     job = pickle.loads(Path(folder, "job").read_bytes())
@@ -29,14 +27,14 @@ def main(folder: str) -> None:
             yields, value = value, []
             for one in yields:
                 value.append(one)
-                leave(folder, SO_FAR, (value, []))
+                write_answer(folder, False, value, [])
     except KernelError as error:
         findings = [Finding("does not compile", str(error))]
-    leave(folder, "answer", (value, findings))
+    write_answer(folder, True, value, findings)
 
 
-def leave(folder, name, answer):
-    """Write the answer to that file, whole or not at all."""
+def write_answer(folder, *answer):
+    """Write the answer, whole or not at all."""
     part = Path(folder, "part")
     part.write_bytes(pickle.dumps(answer))
-    os.replace(part, Path(folder, name))
+    os.replace(part, Path(folder, "answer"))

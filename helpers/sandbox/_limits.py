@@ -3,9 +3,7 @@
 The limits are those of one process, which the system holds.
 """
 
-import os
 import signal
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,9 +17,6 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-# Tasks of one user, threads among them. Root has no such limit.
-TASKS = 4096
-STACK = 2**20  # bytes of a thread's stack; a block of 1024 threads would reserve 8 GB otherwise
 
 AT_LIMIT = getattr(signal, "SIGPROF", 0)  # ends a process that has computed too long
 LIMIT = "limit"  # the file, beside Oclgrind's log, that says how long that is
@@ -42,43 +37,27 @@ def limit_computing(seconds: float, folder: Path, what: str) -> None:
 
 def limit_this_process() -> None:
     """Set the limits, for this process and those it starts; where the system has none, or lower ones, leave it so."""
-    threading.stack_size(STACK)
     if resource is None:
         return
     half = psutil.virtual_memory().total // 2
-    for what, most in (("DATA", min(MEMORY, half)), ("FSIZE", FILE), ("NPROC", TASKS), ("CORE", 0)):
+    for what, most in (("DATA", min(MEMORY, half)), ("FSIZE", FILE), ("CORE", 0)):
         number = getattr(resource, f"RLIMIT_{what}", None)
         if number is not None:
             lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
             resource.setrlimit(number, (min(lowest), min(lowest)))
 
 
-def used_by(pid: int) -> tuple[float, float]:
-    """What a process has used so far; zeros once it is gone.
-
-    (seconds of its computing on all cores, those of what it has started)
-    """
-    below = group_of(pid)
+def used_by(pid: int) -> float:
+    """Seconds of computing that a process, and what it has started, have had so far on all cores; 0 once it is gone."""
     with suppress(psutil.Error):
-        below |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
-    return cpu_seconds(pid), sum(map(cpu_seconds, below))
+        process = psutil.Process(pid)
+        return sum(map(cpu_seconds, [process, *process.children(recursive=True)]))
+    return 0.0
 
 
-def group_of(leader):
-    """The other processes of that process's group, also those whose parents have ended."""
-    if not hasattr(os, "getpgid"):
-        return set()
-    found = set()
-    for pid in psutil.pids():
-        with suppress(OSError):
-            if pid != leader and os.getpgid(pid) == leader:
-                found.add(pid)
-    return found
-
-
-def cpu_seconds(pid):
+def cpu_seconds(process):
     """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
     with suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
+        times = process.cpu_times()
         return times.user + times.system
     return 0.0

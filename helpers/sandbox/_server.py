@@ -1,161 +1,105 @@
 """The process that children are forked from. `process` starts it; nothing else runs this.
 
-Whoever wants a child connects to its socket and sends one line of JSON. It answers in such lines: "pid" and
-the child's process id, then, as often as it is asked to "look", "looked" and what the child has used, and last "status"
-and its exit status. A child whose asker is gone is ended. When standard input ends, so does it, with all children.
+Who wants a child connects to its socket and sends one message, the order, in JSON. It answers with the child's process
+id, and once the child has ended with its exit status. A child whose asker is gone is ended. When standard input ends,
+so does the server, with all children.
 """
 
+import functools
 import gc
 import importlib
 import json
 import os
-import selectors
+import select
 import signal
 import socket
 import sys
 import tempfile
 import traceback
 from contextlib import suppress
-from functools import partial
+from itertools import chain
 from pathlib import Path
 
+from .. import devices
+from ..launch import cuda, opencl  # noqa: F401, what builds kernels, for all children
 from ._child import main
-from ._limits import used_by
 
-IMPORTED = ("judge", "instruments")  # the rooms with tasks for a child
-PATIENCE = 10  # seconds for one line of an asker that has begun to send it
+PATIENCE = 10  # seconds for the order of somebody who has connected
 LONGEST = 1_000_000  # bytes of it
 
 
 def serve(listener: int, place: str) -> None:
-    """Import what children need, then fork one for each request. `listener`: the number of the socket at `place`."""
-    for room in IMPORTED:
-        importlib.import_module(f"helpers.{room}")
-    importlib.import_module("helpers.instruments.compiler").warm_up()
-    devices = importlib.import_module("helpers.devices")
+    """Fork a child for each order, until standard input ends. `listener`: the number of the socket at `place`."""
     for driver in filter(None, (devices.oclgrind_library(), devices.visible_cpu_runtime())):
         devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
-    gc.freeze()  # a child that collected garbage among all that was imported would write to, and so copy, all of it
-    Server(socket.socket(fileno=listener), Path(place)).serve()
-
-
-class Server:
-    """What waits for askers, for children that end, and for its own end; each event is a function to call."""
-
-    def __init__(self, listener, place):
-        self.listener, self.place, self.children = listener, place, set()  # process ids
-        self.events = selectors.DefaultSelector()
-        self.await_(0, self.leave)
-        self.await_(listener, self.accept)
-
-    def await_(self, place, do):
-        """Call do() whenever there is something to read there."""
-        self.events.register(place, selectors.EVENT_READ, do)
-
-    def serve(self):
-        """Until standard input ends."""
-        while True:
-            for key, _ in self.events.select():
-                if key.fd in self.events.get_map():  # an event before this one may have settled it
-                    key.data()
-
-    def accept(self):
-        """Somebody wants a child."""
-        asker, _ = self.listener.accept()
-        asker.settimeout(PATIENCE)
-        self.await_(asker, partial(self.hear, asker))
-
-    def hear(self, asker):
-        """Fork the child that is asked for."""
-        self.events.unregister(asker)
-        try:
-            request = json.loads(asker.makefile("rb").readline(LONGEST))
-        except (OSError, ValueError):  # it is gone again
-            asker.close()
-        else:
-            self.begin(asker, request)
-
-    def begin(self, asker, request):
-        """Fork a child."""
-        pid = os.fork()
-        if pid == 0:
-            asker.close()  # who holds it could answer in the server's place
-            self.forget()
-            do(request)
-        with suppress(OSError):  # the child does it, too; whoever is first, it is done before it may have to be ended
-            os.setpgid(pid, pid)
-        self.children.add(pid)
-        place = os.pidfd_open(pid)
-        self.await_(place, partial(self.report, place, pid, asker))
-        self.await_(asker, partial(self.answer, pid, asker))
-        tell(asker, "pid", pid)
-
-    def answer(self, pid, asker):
-        """The asker wants to know how the child is doing, or is gone, and so is its child then."""
-        try:
-            said = asker.recv(100)
-        except OSError:
-            said = b""
-        if said == b"look\n":
-            tell(asker, "looked", used_by(pid))
-        else:
-            self.events.unregister(asker)
-            end(pid)
-
-    def forget(self):
-        """In a child: leave everything that is the server's."""
-        for key in list(self.events.get_map().values()):
-            if key.fd:  # standard input gets another place
-                os.close(key.fd)
-        self.events.close()
-
-    def report(self, place, pid, asker):
-        """The child has ended."""
-        self.children.remove(pid)
-        self.events.unregister(place)
-        os.close(place)
-        end(pid)  # others of its group may be left
-        tell(asker, "status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        if asker.fileno() in self.events.get_map():
-            self.events.unregister(asker)
-        asker.close()
-
-    def leave(self):
-        """Nobody is left to ask."""
-        for pid in self.children:
-            end(pid)
-        with suppress(OSError):
-            self.place.unlink()
-            self.place.parent.rmdir()  # the last one does
-        sys.exit()
-
-
-def tell(asker, word, value):
-    """Send the asker one line, if it is still there."""
+    listener, children = socket.socket(fileno=listener), {}  # process id: (its pidfd, its asker)
+    while True:
+        ready, _, _ = select.select([0, listener, *chain(*children.values())], [], [])
+        if 0 in ready:
+            break
+        for pid, (ended, asker) in list(children.items()):
+            if ended in ready or asker in ready:
+                finish(pid, *children.pop(pid))
+        if listener in ready:
+            asker, _ = listener.accept()
+            with suppress(OSError, ValueError):  # it is gone again, and the socket is closed with its last name
+                asker.settimeout(PATIENCE)
+                order = json.loads(asker.recv(LONGEST))
+                load(order["module"])
+                pid = fork(order, [listener, asker, *(other for _, other in children.values())])
+                children[pid] = os.pidfd_open(pid), asker
+                asker.send(str(pid).encode())
+    for pid, (ended, asker) in children.items():
+        finish(pid, ended, asker)
     with suppress(OSError):
-        asker.sendall(json.dumps([word, value]).encode() + b"\n")
+        Path(place).unlink()
+        Path(place).parent.rmdir()  # the last one does
 
 
-def end(pid):
-    """End the child and whatever it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+@functools.cache
+def load(module: str) -> None:
+    """Import a module with tasks, if it is one of this package, and let its `warm_up`, if it has one, do the rest."""
+    if module.startswith("helpers."):
+        with suppress(Exception):  # a child says what is wrong with it
+            getattr(importlib.import_module(module), "warm_up", bool)()
+    gc.freeze()  # a child that collected garbage among all that was imported would write to, and so copy, all of it
 
 
-def do(request):
+def fork(order: dict, sockets: list) -> int:
+    """Fork a child, which leaves the server's sockets, as who holds one could answer on it. Returns the child's id."""
+    pid = os.fork()
+    if pid == 0:
+        for each in sockets:
+            each.close()
+        do(order)
+    with suppress(OSError):  # the child does it, too; it is done before somebody may have to end the child
+        os.setpgid(pid, pid)
+    return pid
+
+
+def finish(pid: int, ended: int, asker: socket.socket) -> None:
+    """End a child, with what it has started, that has ended itself or whose asker is gone, and say its exit status."""
+    os.killpg(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    os.close(ended)
+    with asker, suppress(OSError):
+        asker.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def do(order: dict) -> None:
     """In the child: become what a new process would be, do the job, and end."""
     status = 1
     try:
         os.setpgid(0, 0)  # so that it can be ended with whatever it starts
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for stream, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(os.path.join(request["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
+            os.dup2(os.open(os.path.join(order["folder"], name), os.O_WRONLY | os.O_CREAT), stream)
         os.environ.clear()
-        os.environ.update(request["environment"])
+        os.environ.update(order["environment"])
         tempfile.tempdir = None  # it was found by the variables of the server
-        os.chdir(request["directory"])
-        sys.path[:] = request["path"]
-        main(request["folder"])
+        os.chdir(order["directory"])
+        sys.path[:] = order["path"]
+        main(order["folder"])
         status = 0
     except BaseException:
         traceback.print_exc()

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,8 +17,7 @@ from pathlib import Path
 
 from .. import devices
 from ..launch import Kernel
-from ._child import SO_FAR
-from ._limits import AT_LIMIT, LIMIT
+from ._limits import AT_LIMIT, LIMIT, used_by
 from .findings import Finding
 from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
@@ -74,7 +74,8 @@ def in_child(
 
     `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is
     stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
-    `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run.
+    `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run. `task`: a function of a module.
+    Where children are forked, a function `warm_up` of that module is called once in the process that they come from.
     """
     refuse_unbuilt(k)
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
@@ -122,17 +123,16 @@ def crash(status: int, said: str) -> Finding:
 def work(folder, environment, job, what, seconds, oclgrind=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    with start(folder, environment) as child:
+    with start(folder, environment, job.task) as child:
         stopped = wait_patiently(what, child, seconds)
     log = "" if stopped else read_text(folder / "oclgrind.log")
-    if (folder / "answer").exists() and not stopped:
-        return Outcome(*read_answer(folder / "answer"), log, oclgrind, read_text(folder / "out"))
-    limit = read_text(folder / LIMIT)
-    if not stopped and child.status == -AT_LIMIT:
-        stopped = Finding("hang", limit)
-    why = stopped or crash(child.status, read_text(folder / "err"))
-    so_far = read_answer(folder / SO_FAR)[0] if (folder / SO_FAR).exists() else None
-    return Outcome(so_far, [why], log, oclgrind)
+    done, value, findings = read_answer(folder / "answer")
+    if done and not stopped:
+        return Outcome(value, findings, log, oclgrind, read_text(folder / "out"))
+    if not stopped and child.returncode == -AT_LIMIT:
+        stopped = Finding("hang", read_text(folder / LIMIT))
+    why = stopped or crash(child.returncode, read_text(folder / "err"))
+    return Outcome(value, [why], log, oclgrind)
 
 
 def prepare(compiler: bool) -> None:
@@ -151,6 +151,7 @@ def child_environment(compiler):
     """This process's environment variables, and what its children need beside them."""
     return os.environ | {
         "PYTHONPATH": devices.python_path(),
+        "PYTHONSAFEPATH": "1",  # a learner's file may be called like a module of Python's
         "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked
         "OPENBLAS_NUM_THREADS": "1",  # small products; its threads would only spin
         devices.CUDA_OF_CHILD: "compiler" if compiler else "PTX machine",
@@ -158,13 +159,15 @@ def child_environment(compiler):
 
 
 def read_answer(path):
-    """The value and the findings that a child wrote; no value and a crash as a `Finding` where they cannot be read."""
+    """Whether a child was done, its value and its findings; a crash where what it wrote cannot be read."""
     try:
-        value, findings = pickle.loads(path.read_bytes())
-        return value, findings
+        done, value, findings = pickle.loads(path.read_bytes())
+        return done, value, findings
+    except FileNotFoundError:
+        return False, None, []
     except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
         said = f"{type(error).__name__}: {error}"
-        return None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
+        return True, None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
 
 
 def read_text(path):
@@ -172,6 +175,14 @@ def read_text(path):
     with suppress(OSError), path.open("rb") as file:
         return file.read(READ).decode(errors="replace")
     return ""
+
+
+def has_ended(child, seconds):
+    """Wait so long for the child. Returns whether it has ended."""
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(seconds)
+        return True
+    return False
 
 
 def wait_patiently(what, child, seconds):
@@ -185,11 +196,11 @@ def wait_patiently(what, child, seconds):
     moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
-        while not child.wait(LOOK):
-            now, seen = time.monotonic(), child.look()
+        while not has_ended(child, LOOK):
+            now, seen = time.monotonic(), used_by(child.pid)
             if seen != last:
                 last, moved = seen, now
-            computed = max(computed, sum(seen))
+            computed = max(computed, seen)
             spent = min(computed, now - start)
             if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
                 return Finding("hang", f"it still ran after {seconds:.0f} s of computing")

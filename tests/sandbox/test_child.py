@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -15,16 +17,17 @@ from helpers.sandbox.child import in_child, wait_patiently
 class Clock:
     """A machine of one's own: each look at the child takes a second, of which the child computes a share."""
 
-    def __init__(self, share, ends_after=None, others_share=0.0):
+    pid = None
+
+    def __init__(self, monkeypatch, share, ends_after=None):
         self.now, self.share, self.ends_after = 0.0, share, ends_after
-        self.others_share = others_share
+        monkeypatch.setattr(children.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(children, "used_by", lambda pid: self.now * share)
 
-    def wait(self, seconds):
+    def wait(self, timeout):
         self.now += 1
-        return self.ends_after is not None and self.now * (self.share or 1) >= self.ends_after
-
-    def look(self):
-        return self.now * self.share, self.now * self.others_share
+        if self.ends_after is None or self.now * (self.share or 1) < self.ends_after:
+            raise subprocess.TimeoutExpired("a kernel", timeout)
 
 
 @pytest.mark.parametrize(
@@ -38,56 +41,53 @@ class Clock:
     ],
 )
 def test_a_child_is_out_of_time_by_its_own_computing(monkeypatch, share, ends_after, ended, by):
-    clock = Clock(share, ends_after)
-    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    clock = Clock(monkeypatch, share, ends_after)
     assert (wait_patiently("a kernel", clock, 60) is None) == ended and clock.now == pytest.approx(by, abs=1)
 
 
 @pytest.mark.parametrize("ends_after, ended, by", [(50, True, 50), (None, False, 60)])
 def test_a_child_with_few_seconds_may_wait_its_turn_on_a_busy_machine(monkeypatch, ends_after, ended, by):
-    clock = Clock(share=0.0, ends_after=ends_after)
-    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    clock = Clock(monkeypatch, share=0.0, ends_after=ends_after)
     assert (wait_patiently("a kernel", clock, 2) is None) == ended and clock.now == pytest.approx(by, abs=1)
 
 
-@pytest.mark.parametrize("share, ended, by", [(0.1, True, 300), (0.0, False, 60), (1.0, False, 60)])
-def test_what_a_child_has_started_computes_for_it(monkeypatch, share, ended, by):
-    clock = Clock(share=0.0, ends_after=300, others_share=share)
-    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
-    assert (wait_patiently("a kernel", clock, 60) is None) == ended and clock.now == pytest.approx(by, abs=1)
-
-
 def test_a_child_that_hardly_computes_is_not_waited_for_for_ever(monkeypatch):
-    clock = Clock(share=0.01)
-    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    clock = Clock(monkeypatch, share=0.01)
     assert wait_patiently("a kernel", clock, 60).kind == "hang" and clock.now == 60 * children.LONGER
 
 
 def test_for_a_driver_on_many_cores_the_walls_clock_counts(monkeypatch):
-    clock = Clock(share=8.0)
-    monkeypatch.setattr(children.time, "monotonic", lambda: clock.now)
+    clock = Clock(monkeypatch, share=8.0)
     assert wait_patiently("a kernel", clock, 60).kind == "hang" and clock.now == 60
 
 
-def test_computing_is_counted_in_seconds_of_this_process():
-    import os
-    import time
-
-    before, start = used_by(os.getpid())[0], time.process_time()
-    while time.process_time() - start < 0.3:
-        pass
-    assert 0.2 < used_by(os.getpid())[0] - before < 0.6
-    assert used_by(2**22 + 1) == (0.0, 0.0)
+COMPUTES = """
+import time
+while time.process_time() < 0.3:
+    pass
+print(flush=True)
+time.sleep(1000)
+"""
 
 
-UNREADABLE = [b"", pickle.dumps((list("many"), []))[:20], b"no", pickle.dumps(1)]
+def test_the_computing_of_a_process_and_of_what_it_has_started_counts():
+    before = used_by(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", COMPUTES], stdout=subprocess.PIPE) as started:
+        started.stdout.readline()
+        alone, both = used_by(started.pid), used_by(os.getpid())
+        started.kill()
+    assert alone >= 0.25 and both >= before + alone
+    assert used_by(2**22 + 1) == 0.0
+
+
+UNREADABLE = [b"", pickle.dumps((True, list("many"), []))[:20], b"no", pickle.dumps(1)]
 
 
 @pytest.mark.parametrize("answer", UNREADABLE)
 def test_an_answer_that_cannot_be_read_is_a_crash(answer, tmp_path):
     (tmp_path / "answer").write_bytes(answer)
-    value, findings = children.read_answer(tmp_path / "answer")
-    assert value is None and [f.kind for f in findings] == ["crash"]
+    done, value, findings = children.read_answer(tmp_path / "answer")
+    assert done and value is None and [f.kind for f in findings] == ["crash"]
     assert "cannot be read" in findings[0].message
 
 

@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+import types
 
 import psutil
 import pytest
 
 from helpers import devices, opencl_kernel
-from helpers.sandbox import Job, in_child, process
+from helpers.sandbox import Job, _server, in_child, process
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.job import packed
 from helpers.sandbox.process import start_server
@@ -26,6 +27,15 @@ forks = pytest.mark.skipif(not process.FORKS, reason="this system has no fork se
 def way(request, monkeypatch):
     monkeypatch.setattr(process, "FORKS", request.param == "forked")
     return request.param
+
+
+@pytest.mark.parametrize("problem", [AttributeError, OSError(38, "Function not implemented")], ids=["macOS", "old"])
+def test_where_the_system_has_no_pidfd_children_are_new_processes(monkeypatch, problem):
+    def pidfd_open(pid):
+        raise problem
+
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
+    assert not process.can_fork()
 
 
 def look_around(job, name):
@@ -61,16 +71,16 @@ def started(folder, task, **arguments):
     folder.mkdir(exist_ok=True)
     job = Job(task, "OpenCL", "", "naive", {}, None, arguments)
     (folder / "job").write_bytes(packed(job))
-    return process.start(folder, child_environment(compiler=False))
+    return process.start(folder, child_environment(compiler=False), task)
 
 
 def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatch):
     monkeypatch.setenv("A_VARIABLE_OF_THIS_TEST", "42")
     monkeypatch.chdir(tmp_path)
     with started(tmp_path / "job folder", look_around, name="A_VARIABLE_OF_THIS_TEST") as child:
-        assert child.wait(60) and child.status == 0
-    value, findings = pickle.loads((tmp_path / "job folder" / "answer").read_bytes())
-    assert findings == [] and value["variable"] == "42" and value["directory"] == str(tmp_path)
+        assert child.wait(60) == child.returncode == 0
+    done, value, findings = pickle.loads((tmp_path / "job folder" / "answer").read_bytes())
+    assert done and findings == [] and value["variable"] == "42" and value["directory"] == str(tmp_path)
     assert value["pid"] == child.pid != os.getpid() and value["input"] == ""
     assert value["session"] != os.getsid(0), "an interrupt that is meant for the notebook would end it"
     assert (tmp_path / "job folder" / "out").read_text() == "printed by a child\n"
@@ -78,16 +88,16 @@ def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatc
 
 def test_what_goes_wrong_in_a_child_is_its_status_and_its_last_words(way, tmp_path):
     with started(tmp_path / "a", end_at_once) as child:
-        assert child.wait(60) and child.status == -signal.SIGSEGV
+        assert child.wait(60) == child.returncode == -signal.SIGSEGV
     with started(tmp_path / "b", raise_an_error) as child:
-        assert child.wait(60) and child.status == 1
+        assert child.wait(60) == child.returncode == 1
     assert (tmp_path / "b" / "err").read_text().strip().endswith("LookupError: nothing to be found")
     assert not (tmp_path / "a" / "answer").exists() and not (tmp_path / "b" / "answer").exists()
 
 
 def test_a_child_ends_with_its_context(way, tmp_path):
-    with started(tmp_path, sleep_on, seconds=1000) as child:
-        assert not child.wait(0.01)
+    with started(tmp_path, sleep_on, seconds=1000) as child, pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.01)
     assert not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE
 
 
@@ -108,10 +118,11 @@ def test_children_come_from_one_server_and_a_new_one_where_it_was_ended(tmp_path
 
 @forks
 def test_two_children_at_once_come_from_one_server(tmp_path):
-    with started(tmp_path / "a", sleep_on, seconds=1000) as one, started(tmp_path / "b", sleep_on, seconds=1000) as two:
-        assert one.pid != two.pid and psutil.Process(one.pid).ppid() == psutil.Process(two.pid).ppid()
-        one.end()
-        assert not psutil.pid_exists(one.pid) and psutil.pid_exists(two.pid) and two.status is None
+    with started(tmp_path / "a", sleep_on, seconds=1000) as one:
+        with started(tmp_path / "b", sleep_on, seconds=1000) as two:
+            server = psutil.Process(one.pid).parent()
+            assert one.pid != two.pid and server == psutil.Process(two.pid).parent()
+        assert two.returncode == -signal.SIGKILL and one.returncode is None and psutil.pid_exists(one.pid)
 
 
 @forks
@@ -139,55 +150,69 @@ def test_a_child_ends_with_the_process_that_asked_for_it_though_the_server_goes_
     assert server.is_running() and server.status() != psutil.STATUS_ZOMBIE
 
 
-class Said:
-    """A server that has said all this already."""
-
-    def __init__(self, text):
-        self.server, other = socket.socketpair()
-        self.heard = b""
-        with other:
-            other.sendall(text)
-
-    said = process.Forked.said
-
-
-@forks
-def test_a_child_that_ends_at_once_is_not_taken_for_the_next():
-    """On a busy machine both lines are there before the first is read."""
-    server = Said(b'["pid", 4711]\n["status", 1]\n')
-    assert server.said("pid", 1) == 4711 and server.said("status", 1) == 1
-    server = Said(b'["status", 1]\n["pid", 4711]\n')
-    with pytest.raises(ValueError, match="was asked for its pid"):  # nobody may ever end process group 1
-        server.said("pid", 1)
-    with pytest.raises(ValueError, match="gone"):
-        Said(b"").said("pid", 1)
-
-
 @forks
 def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, monkeypatch):
-    def interrupt(child, word, seconds):
+    def interrupt(said):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(process.Forked, "said", interrupt)
+        patch.setattr(process, "int", interrupt, raising=False)  # what is done once the child was forked
         with pytest.raises(KeyboardInterrupt), started(tmp_path / "a", sleep_on, seconds=1000):
             pass
     with started(tmp_path / "b", look_around, name="HOME") as child:
-        assert child.wait(60) and child.status == 0
-    assert pickle.loads((tmp_path / "b" / "answer").read_bytes())[0]["pid"] == child.pid
+        assert child.wait(60) == child.returncode == 0
+    assert pickle.loads((tmp_path / "b" / "answer").read_bytes())[1]["pid"] == child.pid
 
 
 @forks
-def test_an_asker_that_sends_nothing_keeps_nobody_waiting(tmp_path):
+def test_an_asker_that_is_gone_again_stops_no_server(tmp_path):
     environment = child_environment(compiler=False)
     start_server(environment)
-    with socket.socket(socket.AF_UNIX) as gone, socket.socket(socket.AF_UNIX) as silent:
-        gone.connect(str(process.socket_of(environment)))
-        gone.sendall(b"{")
-        gone.close()
-        silent.connect(str(process.socket_of(environment)))
-        with started(tmp_path, look_around, name="HOME") as child:
-            assert child.wait(60) and child.status == 0
+    for order in (b"", b"{"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as gone:
+            gone.connect(str(process.socket_of(environment)))
+            gone.send(order)
+    with started(tmp_path, look_around, name="HOME") as child:
+        assert child.wait(60) == 0 and isinstance(child, process.Forked)
+
+
+SCRIPT = """
+import os, sys
+print("the script begins", flush=True)
+from helpers import opencl_kernel
+from helpers.judge.trials import examine_there
+from helpers.sandbox import in_child, process
+process.FORKS = sys.argv[1] == "forked"
+if process.FORKS:
+    process.new_process = None
+outcome = in_child(opencl_kernel("naive"), examine_there, 60, {}, stages=[[(5, 6, 7)]])
+print(outcome.value, outcome.findings)
+"""
+
+
+def test_a_script_without_a_guard_runs_once_beside_files_called_like_modules(way, tmp_path):
+    """As in https://github.com/nipype/pydra/issues/876, and many questions about `if __name__ == "__main__"`."""
+    beside = tmp_path / "my files, 我的"
+    beside.mkdir()
+    for module in ("numpy", "random", "selectors", "socket"):
+        (beside / f"{module}.py").write_text("raise SystemExit('the wrong one')")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, str(tmp_path / "script.py"), way]
+    environment = own_path()
+    environment.pop(process.FOLDER, None)  # so that its server begins in that folder
+    done = subprocess.run(command, env=environment, cwd=beside, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "the script begins\n[] []\n", done.stderr
+
+
+@forks
+def test_a_server_imports_what_a_task_needs_once_and_nothing_of_others(monkeypatch):
+    module, warmed = types.ModuleType("helpers.of_this_test"), []
+    module.warm_up = lambda: warmed.append(1)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(_server.gc, "freeze", lambda: None)
+    for name in (module.__name__, module.__name__, "helpers.that_is_not_there", "a_test_of_mine"):
+        _server.load(name)
+    assert warmed == [1]
 
 
 ASKER = """

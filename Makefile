@@ -16,6 +16,9 @@ VENV := .venv
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /make \1\t/p' Makefile | expand -t 18
 
+# Containers set it, and each process would compile every file of the course and its tests again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/

@@ -18,7 +18,7 @@ def test_numpys_library_is_named():
 @pytest.mark.parametrize("step", ["tiled", "register_2d"])
 def test_a_learners_kernel_is_checked_with_all_that_there_is_to_look_for(step, build):
     ladders = build(step)
-    assert check(ladders)
+    assert check(ladders, [(33, 17, 21)])
     small = {"tiled": dict(TILE=4), "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2)}[step]
     report = check(build(ladders.source, like=step, **small))
     assert report, report

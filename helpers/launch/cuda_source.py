@@ -1,11 +1,13 @@
 """From what a learner gives, or a step's file, to a `@cuda.jit` function and its source text."""
 
+import functools
 import importlib
 import inspect
 import linecache
 import re
 import textwrap
 import traceback
+from collections.abc import Callable
 
 from numba import cuda
 
@@ -16,6 +18,13 @@ from .numba_internals import is_complaint, is_device_function, is_jitted, plain_
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 
 
+def once(build: Callable) -> Callable:
+    """`build(text, parameters)`, which returns the same function again, with what Numba compiled of it in seconds."""
+    kept = functools.lru_cache(maxsize=128)(lambda text, parameters: build(text, dict(parameters)))
+    return functools.wraps(build)(lambda text, parameters: kept(text, tuple(parameters.items())))
+
+
+@once
 def from_ladder(name, p):
     """The step's kernel, built with those parameters."""
     return call_builder(getattr(importlib.import_module(f"helpers.cuda.{name}"), name), p)
@@ -57,6 +66,7 @@ def executed(source: str, **given) -> tuple[dict, str]:
     return namespace, name
 
 
+@once
 def from_text(source, p):
     """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder."""
     namespace, name = executed(source)

@@ -925,6 +925,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
             {"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
             "too many loads",
         ),
+        "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
         "B for each i": (
             {
                 "        for j in range(TN):\n            acc": "        for j in range(TN):\n"
@@ -932,7 +933,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             },
             "too many loads",
         ),
-        "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
         "lists mixed up": ({"a_reg[i] * b_reg[j]": "a_reg[j] * b_reg[i]"}, "✗"),
         "THREADS mixed up": ({"j * THREADS_X": "j * THREADS_Y", "i * THREADS_Y": "i * THREADS_X"}, "✗"),

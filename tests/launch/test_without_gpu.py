@@ -96,7 +96,7 @@ def test_shared_arrays_have_the_names_and_shapes_of_the_source():
 
 
 def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):
-    function = cuda_kernel("naive").function
+    function = cuda.jit(cuda_kernel("naive").function.py_func)  # that nobody has compiled yet
     text = on_ptx.ptx_of(function)
     made = by_llvm.compiled.cache_info().misses
     assert on_ptx.ptx_of(function) == text and by_llvm.compiled.cache_info().misses == made

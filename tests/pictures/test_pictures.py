@@ -237,9 +237,7 @@ def test_the_compute_loop_can_be_replaced(build, mark):
     assert gap.endswith(k.source[k.source.index(f"{mark} 4.") :])
     loop = k.source[start : k.source.rindex("\n", 0, k.source.index(f"{mark} 4."))]
     indented = " " * (start - k.source.rindex("\n", 0, start) - 1) + loop
-    assert check(
-        build(with_part(k.dialect, "register_2d", 3, indented), like="register_2d", BM=8, BN=8, BK=4, TM=2, TN=2)
-    )
+    assert with_part(k.dialect, "register_2d", 3, indented) == k.source
 
 
 @pytest.mark.parametrize("dialect, step", [(d, s) for d in ("CUDA", "OpenCL") for s in ladder.steps(d)])

@@ -75,13 +75,13 @@ class Annotated:
 
     text      the source; two more pointers follow the kernel's own parameters, for the notes and for where arrays lie
     sites     the `Access`es that the notes name by number
-    pointers  names of the arrays that the kernel takes
+    pointers  {name: "global" or "local"} of the arrays that the kernel takes
     local     its local arrays, {name: shape, in numbers of 4 bytes}
     """
 
     text: str
     sites: tuple
-    pointers: tuple
+    pointers: dict
     local: dict
 
 
@@ -113,7 +113,7 @@ def annotate(source: str, macros: dict | None = None, kernel: str | None = None)
         at = place
     functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
     text = f"{functions}#line 1\n" + "".join(pieces) + found.text[at:].decode()
-    return Annotated(text, tuple(found.accesses), tuple(found.pointers), shapes)
+    return Annotated(text, tuple(found.accesses), found.pointers, shapes)
 
 
 def trace(
@@ -129,8 +129,8 @@ def trace(
     """Launch a kernel once, with notes in its source, on the device of that queue. Returns `Trace`.
 
     global_size, local_size   work-items in all and in a work-group, one to three numbers each
-    arguments                 of the kernel: NumPy's numbers, such as np.int32(8); pyopencl's Buffers; or NumPy arrays
-                              of numbers of 4 bytes, which are copied to the device and stay as they are
+    arguments                 of the kernel: NumPy's numbers, such as np.int32(8); pyopencl's Buffers and LocalMemory;
+                              or NumPy arrays of numbers of 4 bytes, which are copied to the device and stay as they are
     macros, kernel            those of `annotate`
     most                      how many accesses are noted
 
@@ -150,7 +150,7 @@ def trace(
     if len(arguments) != function.num_args - 2:
         raise ValueError(f"the kernel takes {function.num_args - 2} arguments, not {len(arguments)}.")
     given = [placed(queue.context, argument) for argument in arguments]
-    held = [one for one in given if isinstance(one, cl.Buffer)]
+    held = [one for one in given if isinstance(one, cl.Buffer | cl.LocalMemory)]
     if len(held) != len(pointers):
         raise ValueError(f"the kernel takes {len(pointers)} arrays, {', '.join(pointers)}, not {len(held)}.")
     arrays = {name: (buffer.size // 4,) for name, buffer in zip(pointers, held, strict=True)} | noted.local
@@ -170,7 +170,7 @@ def trace(
         )
     made = notes[HEAD:].view(NOTE)[: notes[0]]
     made = made[np.lexsort((made["item"], made["group"]))]
-    return Trace(noted.sites, arrays, groups, resolved(made, noted.sites, addresses, arrays, len(pointers)))
+    return Trace(noted.sites, arrays, groups, resolved(made, noted, addresses, arrays))
 
 
 def placed(context, argument):
@@ -183,18 +183,19 @@ def placed(context, argument):
     return cl.Buffer(context, copied, hostbuf=np.ascontiguousarray(argument))
 
 
-def resolved(notes, sites, addresses, arrays, pointers):
+def resolved(notes, noted, addresses, arrays):
     """The notes with the array that each is about, and the index of the first of its numbers in it.
 
-    `addresses`: where the arrays begin, uint64 (groups, arrays). `pointers`: how many of them are in global memory.
+    `noted`: the `Annotated` source. `addresses`: where the arrays begin, uint64 (groups, arrays).
     """
+    sites = noted.sites
     found, index, times = (np.zeros(len(notes), int) for _ in range(3))
     in_global = np.array([site.space == "global" for site in sites], bool)[notes["site"]]
     first, width = (np.array([getattr(site, of) for site in sites], "u8")[notes["site"]] for of in ("first", "width"))
-    for number, shape in enumerate(arrays.values()):
+    for number, (name, shape) in enumerate(arrays.items()):
         # What lies before the array is a huge number, since these have no sign.
         offset = (notes["address"] - addresses[notes["group"], number]) // np.uint64(4) + first
-        inside = (in_global == (number < pointers)) & (offset + width <= np.prod(shape))
+        inside = (in_global == (noted.pointers.get(name) == "global")) & (offset + width <= np.prod(shape))
         found[inside], index[inside] = number, offset[inside]
         times += inside
     if (times != 1).any():

@@ -117,7 +117,7 @@ class Reader:
     accesses  a list of `Access`
     edits     what else is to be written, see `around`
     kernel    the end of the kernel's parameters, and (start, end) of what stands in its body
-    pointers  the names of the pointers that the kernel takes
+    pointers  {name: space} of the pointers that the kernel takes
     locals    (name, shape in numbers of 4 bytes, where its declaration ends) of each local array
 
     A method called read_KIND reads an expression of that kind of tree-sitter's, and returns the `Thing` it stands for.
@@ -127,7 +127,7 @@ class Reader:
 
     def __init__(self, text):
         self.text, self.accesses, self.edits = text, [], []
-        self.kernel, self.pointers, self.locals = (), [], []
+        self.kernel, self.pointers, self.locals = (), {}, []
         self.names = ChainMap()  # {name: Thing}, the innermost scope first
         self.in_kernel, self.others = False, []
 
@@ -231,7 +231,7 @@ class Reader:
         self.in_kernel, body = "kernel" in self.qualifiers(node), part(node, "body")
         scope = self.function(node, name, function)
         if self.in_kernel:
-            self.pointers = [called for called, thing in scope.items() if thing.kind == "pointer"]
+            self.pointers = {called: thing.of.space for called, thing in scope.items() if thing.kind == "pointer"}
             self.kernel = (function.size.end_byte - 1, body.start_byte + 1, body.end_byte - 1)
         self.names = self.names.new_child(scope)
         self.statement(body)
@@ -249,7 +249,7 @@ class Reader:
             thing = thing.decayed()
             if called:
                 scope[called] = thing
-            if is_kernel and thing.kind == "pointer" and thing.of.space != "global":
+            if is_kernel and thing.kind == "pointer" and thing.of.space not in SPACES:
                 self.refuse(parameter, f"{called} lies in {thing.of.space} memory, where accesses are not noted")
         if not is_kernel:
             if self.words(function.size) == "(void)":  # the same as ()

@@ -69,11 +69,11 @@ def test_groups_and_items_are_numbered_in_three_directions(queue):
     source = """__kernel void k(__global int *out) {
         const int y = get_global_id(2) * get_global_size(1) + get_global_id(1);
         out[y * get_global_size(0) + get_global_id(0)] = 1; }"""
-    run = trace(queue, source, (4, 6, 2), (2, 3, 1), [np.zeros(48, np.int32)])
-    assert run.groups == (2, 2, 2)
+    run = trace(queue, source, (4, 9, 4), (2, 3, 2), [np.zeros(144, np.int32)])
+    assert run.groups == (2, 3, 2)
     group, item = (run.touches[name] for name in ("group", "item"))
-    x, y, z = group % 2 * 2 + item % 2, group // 2 % 2 * 3 + item // 2, group // 4
-    assert np.array_equal(run.touches["index"], (z * 6 + y) * 4 + x)
+    x, y, z = group % 2 * 2 + item % 2, group // 2 % 3 * 3 + item // 2 % 3, group // 6 * 2 + item // 6
+    assert np.array_equal(run.touches["index"], (z * 9 + y) * 4 + x)
 
 
 def test_one_of_several_kernels_is_followed_by_its_name_and_on_its_own_lines(queue):

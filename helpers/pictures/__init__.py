@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "films": ["Film", "film"],
         "fragments": ["picture_fragments"],
         "many": ["film_panels", "picture_ranks", "picture_summa", "prediction_chart"],
-        "predicted": ["picture_units", "published_chart"],
+        "predicted": ["picture_units", "predict_beside", "print_requests", "published_chart"],
         "sources": ["show", "show_changes"],
         "traced": [
             "picture_addresses",

@@ -12,10 +12,11 @@ from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from helpers import pictures
+from helpers import cuda_kernel, pictures
 from helpers.clock import Limits, Scoreboard, Timing, read_results
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
 from helpers.instruments.prediction import ON_TOP, UNITS
+from helpers.launch import KernelError
 from helpers.pictures import drawing
 from helpers.pictures.charts import PEER
 from ptx_machine import KINDS
@@ -131,7 +132,10 @@ def test_requests_to_shared_memory_are_told_for_a_multiply_add(capsys):
     pictures.print_requests(cuda_kernel("register_1d", BM=64, BN=32, BK=16, TM=8))
     # One number of B for 8 products, 16 rounds of 96 staged for 2048; four rounds of A's joined by the compiler.
     one = 1 / 8 + 16 * 96 / (16 * 2048) + 1 / 32
-    assert capsys.readouterr().out == f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
+    assert (
+        capsys.readouterr().out
+        == f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
+    )
 
 
 def test_a_prediction_stands_beside_the_rungs(capsys, monkeypatch):

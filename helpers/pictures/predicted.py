@@ -1,4 +1,4 @@
-"""Charts and lines of the model of a GPU: what its units take, and predictions beside a rung and what others published."""
+"""Charts and lines of the model: what a GPU's units take, and predictions beside a rung and what others published."""
 
 from ..instruments import Prediction, counts_of, predict
 from ..instruments.prediction import ON_TOP, REQUESTS

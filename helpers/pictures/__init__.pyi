@@ -17,6 +17,8 @@ from .many import picture_ranks as picture_ranks
 from .many import picture_summa as picture_summa
 from .many import prediction_chart as prediction_chart
 from .predicted import picture_units as picture_units
+from .predicted import predict_beside as predict_beside
+from .predicted import print_requests as print_requests
 from .predicted import published_chart as published_chart
 from .sources import show as show
 from .sources import show_changes as show_changes

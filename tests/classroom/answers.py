@@ -250,41 +250,24 @@ barrier(CLK_LOCAL_MEM_FENCE);
 """,
     },
     "05.2": {
-        "tx last": """
-for (int r = ty; r < BM; r += THREADS_Y)
-    for (int c = 0; c < BK; c += THREADS_X)
-        if (c + tx < BK)
-            As[r][c + tx] = (row0 + r < M && k0 + c + tx < K) ? A[(row0 + r) * K + k0 + c + tx] : 0.0f;
-for (int r = ty; r < BK; r += THREADS_Y)
-    for (int c = 0; c < BN; c += THREADS_X)
-        if (c + tx < BN)
-            Bs[r][c + tx] = (k0 + r < K && col0 + c + tx < N) ? B[(k0 + r) * N + col0 + c + tx] : 0.0f;
+        "for": """
+for k in range(BK):
+    b = Bs[k, tx]
+    for i in range(TM):
+        acc[i] = acc[i] + As[i * THREADS_Y + ty, k] * b
 """,
-        "one after the other": """
-const int me = ty * THREADS_X + tx, all = THREADS_X * THREADS_Y;
-for (int i = me; i < BM * BK; i += all) {
-    const int row = row0 + i / BK, k = k0 + i % BK;
-    As[i / BK][i % BK] = row < M && k < K ? A[row * K + k] : 0.0f;
-}
-for (int i = me; i < BK * BN; i += all) {
-    const int k = k0 + i / BN, col = col0 + i % BN;
-    Bs[i / BN][i % BN] = k < K && col < N ? B[k * N + col] : 0.0f;
-}
+        "backwards": """
+for k in range(BK - 1, -1, -1):
+    b_reg = Bs[k, tx]
+    for i in range(TM - 1, -1, -1):
+        acc[i] += b_reg * As[ty + i * THREADS_Y, k]
 """,
-        "zeros first": """
-for (int r = ty; r < BK; r += THREADS_Y)
-    for (int c = tx; c < BN; c += THREADS_X) {
-        float b = 0;
-        if (k0 + r < K && col0 + c < N) b = B[(k0 + r) * N + col0 + c];
-        Bs[r][c] = b;
-    }
-for (int r = ty; r < BM; r += THREADS_Y) {
-    const int row = row0 + r;
-    for (int c = tx; c < BK; c += THREADS_X) {
-        As[r][c] = 0;
-        if (row < M && k0 + c < K) As[r][c] = A[row * K + k0 + c];
-    }
-}
+        "a row after the other": """
+for k in range(BK):
+    b, row = Bs[k, tx], ty
+    for i in range(TM):
+        acc[i] += b * As[row, k]
+        row += THREADS_Y
 """,
     },
     "06.2": {
@@ -893,32 +876,19 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "leaves early": ({"As[ty][tx] =": "if (row >= M || col >= N) return;\nAs[ty][tx] ="}, "divergent barrier"),
     },
     "05.2": {
-        "an element each": ({"r += THREADS_Y": "r += BM + BK"}, "uninitialised"),
-        "no walk along x": ({"c += THREADS_X": "c += BN"}, "uninitialised"),
-        "four for THREADS_X": ({"c += THREADS_X": "c += 4"}, "✗"),
-        "THREADS mixed up": ({"r += THREADS_Y": "r += THREADS_X", "c += THREADS_X": "c += THREADS_Y"}, "✗"),
-        "tx for ty": ({"r = ty": "r = tx", "c = tx": "c = ty"}, "✗"),
-        "A as wide as B": ({"c < BK": "c < BN"}, "out of bounds"),
-        "B as tall as A": ({"r < BK": "r < BM"}, "out of bounds"),
-        "eight for BM": ({"r < BM": "r < 8"}, "✗"),
-        "no guard of rows": ({"row0 + r < M && ": ""}, "out of bounds"),
-        "no guard of A's K": ({" && k0 + c < K": ""}, "✗"),
-        "no guard of B's K": ({"k0 + r < K && ": ""}, "out of bounds"),
-        "no guard of columns": ({" && col0 + c < N": ""}, "✗"),
-        "rows of M": ({"(row0 + r) * K": "(row0 + r) * M"}, "✗"),
-        "B's rows of K": ({"(k0 + r) * N": "(k0 + r) * K"}, "✗"),
-        "A without k0": ({"* K + k0 + c": "* K + c"}, "wrong index"),
-        "B without k0": ({"B[(k0 + r)": "B[r"}, "✗"),
-        "each its own run": (
-            {"c = tx; c < BN; c += THREADS_X": "c = tx * TN; c < (tx + 1) * TN; c++"},
-            "not coalesced",
-        ),
-        "the last column for those outside": (
-            {"k0 + r < K && col0 + c < N": "k0 + r < K", "* N + col0 + c]": "* N + min(col0 + c, N - 1)]"},
-            "too many loads",
-        ),
-        "a comma index": ({"As[r][c]": "As[r, c]"}, "As[r, c]"),
-        "each stages all of A": ({"r = ty; r < BM; r += THREADS_Y": "r = 0; r < BM; r++"}, "too many loads"),
+        "B for each product": ({"* b_reg": "* Bs[k, tx]"}, "too many loads"),
+        "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
+        "a sum too few": ({"range(TM)": "range(TM - 1)"}, "✗"),
+        "BM for BK": ({"k < BK": "k < BM"}, "✗"),
+        "= for +=": ({"acc[i] +=": "acc[i] ="}, "✗"),
+        "a round too few": ({"k < BK": "k < BK - 1"}, "K is cut"),
+        "k for the row": ({"As[ty + i * THREADS_Y, k]": "As[k, ty + i * THREADS_Y]"}, "✗"),
+        "TM for THREADS_Y": ({"i * THREADS_Y": "i * TM"}, "✗"),
+        "tx for ty": ({"As[ty +": "As[tx +"}, "✗"),
+        "ty for tx": ({"Bs[k, tx]": "Bs[k, ty]"}, "✗"),
+        "B turned": ({"Bs[k, tx]": "Bs[tx, k]"}, "✗"),
+        "one row for all sums": ({" + i * THREADS_Y": ""}, "✗"),
+        "one sum for all rows": ({"acc[i]": "acc[0]"}, "✗"),
     },
     "06.2": {
         "no lists": (

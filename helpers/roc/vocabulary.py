@@ -9,7 +9,7 @@ COLUMNS = ("HSA", "CUDA", "OpenCL", "WGSL", "HIP")
 # What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
 IDEAS = {
     "this is a kernel": ("roc.jit", "cuda.jit", "__kernel", "@compute"),
-    "my place in the whole grid": ("roc.get_global_id", "cuda.blockIdx", "get_group_id", "workgroup_id"),
+    "where I am, or my group": ("roc.get_global_id", "cuda.blockIdx", "get_group_id", "workgroup_id"),
     "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id", "local_invocation_id"),
     "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local", "var<workgroup>"),
     "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier", "workgroupBarrier"),

@@ -16,7 +16,7 @@ STAGED_B = "Bs[ty][tx] = (k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0
 ASK_A = "a_next = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 ASK_B = "b_next = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
 STORES = "As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next\n"
-MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[now + k, tx]\n"
+MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[uint32(now + k), tx]\n"
 PACKS = "load_some(B + (k0 + k) * N + col0 + p * PANEL + j * VW, columns - p * PANEL - j * VW)"
 TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 
@@ -530,9 +530,13 @@ def panel_step(me, k0, k1, left, top):
     np.add(me.C, sent(me.row, me.A.T, me.of_A[left], left).T @ sent(me.column, me.B, me.of_B[top], top), out=me.C)
 """,
     },
+    "15.2": {
+        "in figures": {"over_the_bus(2048, 16384, 32768, 2048, 8192)": "738_197_504"},
+        "seconds by hand": {"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0.1845"},
+    },
     "16.1": {
-        "times and plus": {"fma(b_reg[j], a_reg, acc[i][j])": "a_reg * b_reg[j] + acc[i][j]"},
-        "mad": {"fma(b_reg[j], a_reg, acc[i][j])": "mad(a_reg, b_reg[j], acc[i][j])"},
+        "times a truth": {"r + i < rows ? a[i][k] : 0.0f": "a[i][k] * (r + i < rows)"},
+        "the other way round": {"r + i < rows ? a[i][k] : 0.0f": "r + i >= rows ? 0.0f : a[i][k]"},
         "another rung": """
 my_source = opencl_kernel("tiled").source
 my_source = my_source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
@@ -1101,14 +1105,8 @@ acc += low + high;
     "14.2": {
         "no waits": ({"workgroupBarrier();": ""}, "✗"),
         "one wait": ({"tx]; }\n        workgroupBarrier();": "tx]; }"}, "✗"),
-        "no guard of A": (
-            {"select(0.0, A[row * K + k0 + tx], row < M && k0 + tx < K)": "A[row * K + k0 + tx]"},
-            "out of bounds",
-        ),
-        "no guard of B": (
-            {"select(0.0, B[(k0 + ty) * N + col], k0 + ty < K && col < N)": "B[(k0 + ty) * N + col]"},
-            "out of bounds",
-        ),
+        "no guard of A": ({"if (row < M && k0 + tx < K) { As": "{ As"}, "out of bounds"),
+        "no guard of B": ({"if (k0 + ty < K && col < N) { Bs": "{ Bs"}, "out of bounds"),
         "B turned": ({"Bs[k][tx]": "Bs[tx][k]"}, "✗"),
         "= for +=": ({"acc += ": "acc = "}, "K is cut"),
         "no tiles": (
@@ -1180,13 +1178,25 @@ def panel_step(me, k0, k1, left, top):
         "nothing comes": ({"None, root=left": "me.A, root=left", "me.j == left": "me.j != left"}, "✗"),
         "returns it": ({"me.C += panel_A": "return panel_A"}, "wrong numbers"),
     },
+    "15.2": {
+        "as it was": ({"BM=2048, BK=8192": "BM=4096, BK=4096"}, "872,415,232 numbers cross"),
+        "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),
+        "half of the room": ({"BK=8192,": "BK=4096,"}, "numbers cross, at most"),
+        "too large": ({"BK=8192,": "BK=16384,"}, "33,554,432 numbers stay"),
+        "the whole of A": ({"BK=8192,": "BK=32768,"}, "67,108,864 numbers stay"),
+        "numbers for bytes": ({"4 * over": "over"}, "0.046 s"),
+        "bits for bytes": ({"4 * over": "32 * over"}, "1.476 s"),
+        "milliseconds": ({"/ 16e9": "/ 16e6"}, "✗"),
+        "multiplied": ({"/ 16e9": "* 16e9"}, "✗"),
+        "no time": ({"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0"}, "0.000 s"),
+    },
     "16.1": {
-        "as it was": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(a_reg, b_reg[j], acc[i][j])"}, "not yet"),
-        "no sum": ({"fma(b_reg[j], a_reg, acc[i][j])": "b_reg[j] * a_reg"}, "✗"),
-        "a difference": ({"fma(b_reg[j], a_reg,": "fma(-b_reg[j], a_reg,"}, "✗"),
-        "another row's sum": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(b_reg[j], a_reg, acc[0][j])"}, "✗"),
-        "the first vector": ({"fma(b_reg[j], a_reg, acc[i][j])": "fma(b_reg[0], a_reg, acc[i][j])"}, "✗"),
-        "a whole number": ({"fma(b_reg[j], a_reg,": "fma(b_reg[j], floor(a_reg),"}, "✗"),
+        "as it was": ({'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
+        "only what is not there": ({"? a[i][k] : 0.0f": "? 0.0f : a[i][k]"}, "✗"),
+        "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),
+        "another row": ({"? a[i][k]": "? a[0][k]"}, "✗"),
+        "a row too few": ({"r + i < rows ?": "r + i < rows - 1 ?"}, "✗"),
+        "a whole number": ({"? a[i][k]": "? floor(a[i][k])"}, "✗"),
         "never adds to C": (
             {"my_source = source": "my_source = source.replace('k0 > 0 ? acc[i][j] + load_some(to, n) :', '')"},
             "K is cut",
@@ -1196,7 +1206,7 @@ def panel_step(me, k0, k1, left, top):
             {"my_source = source": "my_source = source.replace('r + i < rows ?', 'true ?')"},
             "✗",
         ),
-        "an unknown word": ({"fma(b_reg[j], a_reg,": "fmaa(b_reg[j], a_reg,"}, "does not compile"),
+        "an unknown word": ({"? a[i][k]": "? aa[i][k]"}, "does not compile"),
     },
     "17.1": {
         "the places first": ({"row % 8 * 4 + col % 4": "col % 4 * 8 + row % 8"}, "wrong number"),

@@ -266,7 +266,7 @@ def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monk
     rows = vocabulary.vocabulary(hsa.blocked()).data.splitlines()
     assert len(rows) == 2 + 5 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
     assert (
-        rows[7] == "| **my place in the whole grid** | HSA | `x = roc.get_global_id(0)` |"
+        rows[7] == "| **where I am, or my group** | HSA | `x = roc.get_global_id(0)` |"
         and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
     )
     monkeypatch.setitem(vocabulary.IDEAS, "nothing", ("roc.nothing", "cuda.jit", "__kernel", "@compute"))

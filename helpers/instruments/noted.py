@@ -35,7 +35,5 @@ def fields(run):
     """What `records_of` wants of the site of each access, in its order."""
     at = run.touches["site"]
     yield np.array([{"global": "global", "local": "shared"}[one.space] for one in run.sites], "U6")[at]
-    yield np.array([one.line for one in run.sites], int)[at]
-    for name in ("reads", "writes"):
-        yield np.array([getattr(one, name) for one in run.sites], bool)[at]
-    yield np.array([one.width for one in run.sites], int)[at]
+    for name, kind in (("line", int), ("reads", bool), ("writes", bool), ("width", int)):
+        yield np.array([getattr(one, name) for one in run.sites], kind)[at]

@@ -142,7 +142,7 @@ HARMLESS = {
 
 @pytest.mark.parametrize("what", HARMLESS)
 def test_odd_but_right_kernels_raise_no_alarm(what):
-    assert check(edited("naive", HARMLESS[what]))
+    assert check(edited("naive", HARMLESS[what]), [(5, 6, 7), (9, 10, 33)])
 
 
 def test_arrays_that_are_aligned_may_come_behind_an_odd_one():

@@ -59,14 +59,6 @@ def draw_tiles(dice):
     return case if tiles_down(*case) <= M else draw_tiles(dice)
 
 
-def draw_report(dice):
-    """A compiler's report for `trap`: spills are part of the stack; whole-number work often about half of the FMA."""
-    stack = dice.choice([0, 8 * size(dice, 250)])
-    spilled = dice.choice([0, 0, 4 * dice.randint(0, stack // 4)])
-    fma = size(dice, 512)
-    return stack, spilled, fma, dice.choice([fma // 2 + dice.randint(0, 2), size(dice, 600), fma * size(dice, 4)])
-
-
 def draw_block(dice):
     """A block for `fits`: about 1024 threads, or about 48 KiB of shared memory, or anything."""
     TM, TN = dice.randint(1, 8), dice.randint(1, 8)
@@ -120,12 +112,6 @@ ANSWERS = {
         lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
         [(32, 8), (33, 8), (5, 4), (43, 12)],
         lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
-    ),
-    # 07: what a report tells: 1 registers ran out, 2 an index known only at run time, 3 whole-number work, 0 nothing
-    "trap": Question(
-        lambda stack, spilled, fma, whole: 1 if spilled else 2 if stack else 3 if 2 * whole > fma else 0,
-        [(0, 0, 64, 8), (288, 0, 4, 58), (64, 8, 64, 8), (0, 0, 64, 46), (0, 0, 64, 32), (2000, 0, 64, 8)],
-        draw_report,
     ),
     # 08: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
     "busiest": Question(

@@ -46,30 +46,6 @@ def blocks_by_counting(registers, warps):
     return blocks
 
 
-def trap_in_turn(stack, spilled, fma, whole):
-    if spilled > 0:
-        return 1
-    if stack > 0:
-        return 2
-    return 3 if whole > fma // 2 else 0
-
-
-def trap_inside_out(stack, spilled, fma, whole):
-    found = 3 * (whole / fma > 0.5)
-    if stack:
-        found = 1 if spilled else 2
-    return found
-
-
-def trap_without_else(stack, spilled, fma, whole):
-    if spilled:
-        return 1
-    if stack:
-        return 2
-    if 2 * whole > fma:
-        return 3
-
-
 def fits_in_steps(BM, BN, BK, TM, TN):
     if (BM // TM) * (BN // TN) > 1024:
         return False
@@ -137,7 +113,6 @@ RIGHT = {
         lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks),
         lambda work, wait, blocks: (1 - work / (work + wait)) ** blocks,
     ],
-    "trap": [trap_in_turn, trap_inside_out, lambda t, s, f, w: (1 if s else 2) if t else 3 * (w > f / 2)],
     "fits": [
         fits_in_steps,
         lambda BM, BN, BK, TM, TN: int(
@@ -313,23 +288,6 @@ WRONG = {
         lambda work, wait, blocks: blocks * wait / (work + wait),
         lambda work, wait, blocks: wait / (blocks * work + wait),
         lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
-    ],
-    "trap": [
-        trap_without_else,
-        lambda t, s, f, w: 1 if s > 8 else 2 if t else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 1 if s or t > 1024 else 2 if t else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 3 if w >= 32 + 1 and 2 * w > f else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 3 if w > 40 else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 3 if 2 * w >= f else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 3 if w > f else 0,
-        lambda t, s, f, w: 1 if s else 2 if t > 64 else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 2 if t else 1 if s else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 3 if 2 * w > f else 1 if s else 2 if t else 0,
-        lambda t, s, f, w: 1 if s else 3 if 2 * w > f else 2 if t else 0,
-        lambda t, s, f, w: 1 if t else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 1 if 2 * s > t else 2 if t else 3 if 2 * w > f else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 3 if w else 0,
-        lambda t, s, f, w: 1 if s else 2 if t else 0,
     ],
     "fits": [
         lambda BM, BN, BK, TM, TN: TM * TN <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # a rule that nobody gave

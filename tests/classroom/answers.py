@@ -533,6 +533,7 @@ def panel_step(me, k0, k1, left, top):
     "15.2": {
         "in figures": {"over_the_bus(2048, 16384, 32768, 2048, 8192)": "738_197_504"},
         "seconds by hand": {"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0.1845"},
+        "what is left of the room": {"BK=8192": "BK=2**24 // 2048"},
     },
     "16.1": {
         "times a truth": {"r + i < rows ? a[i][k] : 0.0f": "a[i][k] * (r + i < rows)"},

@@ -84,9 +84,13 @@ def print_requests(k: Kernel, arch: str = "sm_86") -> None:
     k     a CUDA kernel
     arch  for which GPUs it is compiled: sm_86 is the A6000's kind
     Requests that bring each thread four numbers, 16 bytes, are told apart from those that bring it one.
-    Raises what `counts_of` raises.
+    Where NVIDIA's compiler is missing, and the course has not counted that kernel, it prints what adds it.
     """
-    tile = counts_of(k, arch).tile
+    try:
+        tile = counts_of(k, arch).tile
+    except KernelError as error:
+        print(f"not counted: {error}")
+        return
     asked = {"one": 0.0, "four": 0.0}
     for (memory, _, size), many in tile.requests.items():
         if memory == "shared":

@@ -109,7 +109,7 @@ def cells_down_to(label):
 
 def shown(label, source):
     """(state, text) of what a cell with that source shows."""
-    said, outputs, namespace = io.StringIO(), [], {"__name__": "__main__"}
+    said, outputs, namespace = io.StringIO(), [], {"__name__": "__main__", "display": print}
     try:
         run(above(label, source), namespace, f"<above {label}>")
         with contextlib.redirect_stdout(said):

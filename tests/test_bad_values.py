@@ -225,6 +225,16 @@ def table():
             pictures.picture_units,
             {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
         ),
+        "print_requests": (pictures.print_requests, {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)}),
+        "predict_beside": (
+            pictures.predict_beside,
+            {
+                "mine": (cuda_kernel("tiled"), KERNEL),
+                "rung": ("tiled", {"naive"}),
+                "gpu": ("A100", NOTHING),
+                "size": (64, NOTHING),
+            },
+        ),
         "published_chart": (pictures.published_chart, {"comparison": (PUBLISHED, NOTHING)}),
         "picture_occupancy": (pictures.picture_occupancy, {"report": (REPORT, NOTHING)}),
         "picture_landscape": (

@@ -201,9 +201,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def shown_lines(starter):
-    """The lines that page 15 and the README show for a terminal, beginning with that command; without comments."""
+    """The lines that page 15 shows for a terminal, beginning with that command; without comments."""
     page = nbformat.read(ROOT / "notebooks" / "15_many_devices.ipynb", as_version=4)
-    text = "\n".join(cell.source for cell in page.cells) + (ROOT / "README.md").read_text("utf-8")
+    text = "\n".join(cell.source for cell in page.cells)
     return sorted(
         {shlex.join(shlex.split(line, comments=True)) for line in re.findall(rf"^{starter} .*", text, re.MULTILINE)}
     )
@@ -223,11 +223,6 @@ def test_a_line_that_is_shown_for_a_terminal_does_what_it_says(line, tmp_path):
     subprocess.run(command, cwd=tmp_path, env=dict(os.environ, HYDRA_LAUNCHER="fork", **paths), timeout=120, check=True)
     assert len(list(tmp_path.glob("FOLDER/rank-*.json"))) == 4
     assert not wrong_elements(many.mpi.collected(tmp_path / "FOLDER", 4, (40, 60, 50)).C, A, B).any()
-
-
-def test_slurm_is_told_how_its_ranks_find_each_other():
-    """Without --mpi each rank is alone and computes all of C; without -K, the others wait for one that was killed."""
-    assert shown_lines("srun") and all("--mpi=pmi2" in line and " -K " in line for line in shown_lines("srun"))
 
 
 def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():

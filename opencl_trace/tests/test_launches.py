@@ -28,11 +28,6 @@ THROUGH_LOCAL = """__kernel void transpose(const int n, __global const float *in
 """
 
 
-@pytest.fixture(scope="module")
-def queue():
-    return cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
-
-
 def square(n):
     return np.zeros((n, n), np.float32)
 

@@ -8,11 +8,6 @@ from opencl_trace import trace
 cl = pytest.importorskip("pyopencl")
 
 
-@pytest.fixture(scope="module")
-def queue():
-    return cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
-
-
 def indices(run, line, space):
     """The index of each access of the first work-group at that line, in that space."""
     sites = [number for number, site in enumerate(run.sites) if (site.line, site.space) == (line, space)]

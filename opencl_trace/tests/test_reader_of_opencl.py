@@ -1,10 +1,11 @@
-"""What the reader finds in OpenCL source, and what it refuses. That what runs is what it found: test_launches.py."""
+"""What the reader finds in OpenCL source, and what it refuses. What launches touch: test_launches.py."""
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from opencl_trace import TraceError, annotate
+from opencl_trace import TraceError, annotate, trace
 
 # The lines are counted below.
 OWN = """// a comment with As[ unclosed
@@ -36,6 +37,27 @@ def test_notes_reach_every_kind_of_access_and_keep_the_lines():
         ("local", True, False, 12, 1): 3,
     }
     assert noted.text.split("#line 1\n")[1].count("\n") == OWN.count("\n")
+
+
+def test_a_launch_touches_what_was_noted(queue):
+    arguments = [*map(np.int32, (2, 2, 2)), *(np.zeros((2, 2), np.float32) for _ in "ABC")]
+    run = trace(queue, OWN, (2, 2), (2, 2), arguments, {"TILE": 2})
+    names, seen = list(run.arrays), Counter()
+    for touch in run.touches:
+        site = run.sites[touch["site"]]
+        seen[names[touch["array"]], site.reads, site.writes, site.width] += 1
+    assert seen == {
+        ("A", True, False, 1): 4,
+        ("B", True, False, 1): 4,
+        ("C", False, True, 1): 4,
+        ("C", True, True, 1): 4,
+        ("As", False, True, 1): 4,
+        ("As", True, False, 1): 8,
+        ("one", False, True, 1): 4,
+        ("one", True, False, 1): 4,
+        ("four", False, True, 4): 4,
+    }
+    assert set(run.touches["phase"][run.touches["array"] == names.index("C")]) == {1}
 
 
 # It is one line, so that what follows begins on line 2.

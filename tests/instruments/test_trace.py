@@ -71,40 +71,6 @@ def test_each_access_has_its_line_and_its_turn():
     assert [(a.round, a.index) for a in cuda] == [(a.round, a.index) for a in reads]
 
 
-# The lines are counted below.
-OWN = """// a comment with As[ unclosed
-#define WIDE (TILE + 1)
-__kernel void own(const int M, const int N, const int K,
-                  __global const float *A, __global const float *B, __global float *C) {
-    __local float As[TILE][WIDE], one[TILE * TILE];
-    __local float4 four[2];
-    const int i = get_local_id(0), j = get_local_id(1);
-    As[i][j] = A[i * K]; one[i] = B[0];
-    four[0] = (float4)(1.0f);
-    if (i < M && j < N)
-        barrier(CLK_LOCAL_MEM_FENCE);
-    if (i < M && j < N) { C[i * N + j] = 0.0f; C[i * N + j] += As[i][j] + one[(int)As[0][0] * 0]; }
-}
-"""
-
-
-def test_notes_are_taken_where_they_are_due():
-    run = trace(opencl_kernel(OWN, like="tiled", TILE=2), 2, 2, 2)
-    count = Counter((a.array, a.writes) for a in listed(run.accesses))
-    assert count == {
-        ("A", False): 4,
-        ("As", True): 4,
-        ("one", True): 4,
-        ("B", False): 4,
-        ("four", True): 16,
-        ("C", True): 8,
-        ("C", False): 4,
-        ("As", False): 8,
-        ("one", False): 4,
-    }
-    assert set(run.where(array="C")["phase"]) == {1}
-
-
 # ------------------------------------------------------------------------------------------ notes in OpenCL
 
 

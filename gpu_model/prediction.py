@@ -108,11 +108,11 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     if not kept.blocks:
         raise ValueError(f"{counts.kernel}: not one block fits on {gpu.name}; it takes {kept.needs}.")
     together = min(kept.blocks, turns)
-    missing = [of for of in counts.tile.matrix if of not in gpu.matrix]
+    missing = [of for of in {**counts.tile.matrix, **counts.once.matrix} if of not in gpu.matrix]
     if missing:
         raise ValueError(f"{counts.kernel}: no rate of {gpu.name}'s matrix units is known for {', '.join(missing)}.")
     tile, once = cycles(counts.tile, gpu), cycles(counts.once, gpu)
-    units = {unit: turns * (tiles * tile[unit] + once.get(unit, 0)) / gpu.clock for unit in tile}
+    units = {unit: turns * (tiles * tile.get(unit, 0) + once.get(unit, 0)) / gpu.clock for unit in tile | once}
     requests = {why: units.pop(why) for why in REQUESTS}
     units["loads and stores"] = sum(requests.values())
     moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)

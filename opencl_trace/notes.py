@@ -132,7 +132,7 @@ def trace(
     arguments                 of the kernel: NumPy's numbers, such as np.int32(8); pyopencl's Buffers and LocalMemory;
                               or NumPy arrays of numbers of 4 bytes, which are copied to the device and stay as they are
     macros, kernel            those of `annotate`
-    most                      how many accesses are noted
+    most                      how many accesses are noted; not more than CAPACITY
 
     Raises ValueError for sizes and arguments that do not fit the kernel; TraceError for a source that cannot be noted,
     for an access outside of all arrays, and for more accesses than `most`.

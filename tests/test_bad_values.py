@@ -312,7 +312,7 @@ EXCUSED = {
     "exercises": "wgsl_frame",
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPU GPUS SECTOR WARP BlockRun CompiledRun CompilerReport Prediction Trace Traffic",
+    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Prediction Trace Traffic",
     "pictures": "Film Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",

@@ -103,6 +103,14 @@ def test_matrix_units_take_the_cycles_that_their_rate_gives():
         predict(made_up(tile=tile), T4, 64, 32, 16)
 
 
+def test_matrix_units_that_are_asked_once_a_block_count_too():
+    once = Work(0.0, 0.0, 64.0, {}, {"tf32": 256.0})
+    gpu = dataclasses.replace(A6000, sms=1, clock=1e9)
+    assert predict(made_up(once=once), gpu, 64, 32, 16).units["matrix units"] == pytest.approx(2 * 256 / 256 / 1e9)
+    with pytest.raises(ValueError, match="no rate of T4's matrix units is known for tf32"):
+        predict(made_up(once=once), T4, 64, 32, 16)
+
+
 def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
     side, grid = (32, 64, 8), (16, 8)  # 512 x 512
     few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)

@@ -1,6 +1,6 @@
 """Many pages: the two rules of exercises on kernels. The kernel is right, and it does no more than an answer needs.
 
-`right` is the first. `judged` is the second: looks that count, once the first is kept.
+`right` is the first. `judged` is the second: a look that counts, once the first is kept.
 """
 
 from collections.abc import Callable
@@ -36,16 +36,13 @@ class MissesTheIdea(Report):
         return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
 
 
-def judged(k: Kernel, report: Report, *looks: Callable) -> Report:
-    """The report; where that says right, with what the first of these looks finds that finds anything.
+def judged(k: Kernel, report: Report, look: Callable) -> Report:
+    """The report; where that says right, with what the look finds.
 
-    `looks`: functions of the kernel, each of which counts something, and returns a list of findings: what is more than
-    an answer needs.
+    `look`: a function of the kernel, which counts something, and returns a list of findings: what is more than an
+    answer needs.
     """
-    for look in looks if report else ():
-        if findings := look(k):
-            return misses(report, *findings)
-    return report
+    return misses(report, *look(k)) if report else report
 
 
 def misses(report: Report, *findings: Finding) -> Report:

@@ -17,6 +17,7 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
+TASKS = 4096  # of one user, threads among them; root has no such limit
 
 AT_LIMIT = getattr(signal, "SIGPROF", 0)  # ends a process that has computed too long
 LIMIT = "limit"  # the file, beside Oclgrind's log, that says how long that is
@@ -40,7 +41,7 @@ def limit_this_process() -> None:
     if resource is None:
         return
     half = psutil.virtual_memory().total // 2
-    for what, most in (("DATA", min(MEMORY, half)), ("FSIZE", FILE), ("CORE", 0)):
+    for what, most in (("DATA", min(MEMORY, half)), ("FSIZE", FILE), ("NPROC", TASKS), ("CORE", 0)):
         number = getattr(resource, f"RLIMIT_{what}", None)
         if number is not None:
             lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
@@ -48,7 +49,7 @@ def limit_this_process() -> None:
 
 
 def used_by(pid: int) -> float:
-    """Seconds of computing that a process, and what it has started, have had so far on all cores; 0 once it is gone."""
+    """Seconds of computing that a process and its descendants have had so far, on all cores; 0 once it is gone."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         return sum(map(cpu_seconds, [process, *process.children(recursive=True)]))

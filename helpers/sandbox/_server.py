@@ -24,31 +24,36 @@ from .. import devices
 from ..launch import cuda, opencl  # noqa: F401, what builds kernels, for all children
 from ._child import main
 
-PATIENCE = 10  # seconds for the order of somebody who has connected
-LONGEST = 1_000_000  # bytes of it
+LONGEST = 1_000_000  # bytes of an order
 
 
 def serve(listener: int, place: str) -> None:
     """Fork a child for each order, until standard input ends. `listener`: the number of the socket at `place`."""
     for driver in filter(None, (devices.oclgrind_library(), devices.visible_cpu_runtime())):
         devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
-    listener, children = socket.socket(fileno=listener), {}  # process id: (its pidfd, its asker)
+    # Those who have connected, and not ordered yet; and {process id: (its pidfd, its asker)}.
+    listener, silent, children = socket.socket(fileno=listener), set(), {}
     while True:
-        ready, _, _ = select.select([0, listener, *chain(*children.values())], [], [])
+        ready, _, _ = select.select([0, listener, *silent, *chain(*children.values())], [], [])
         if 0 in ready:
             break
         for pid, (ended, asker) in list(children.items()):
             if ended in ready or asker in ready:
                 finish(pid, *children.pop(pid))
-        if listener in ready:
-            asker, _ = listener.accept()
-            with suppress(OSError, ValueError):  # it is gone again, and the socket is closed with its last name
-                asker.settimeout(PATIENCE)
+        for asker in silent.intersection(ready):
+            silent.remove(asker)
+            try:
                 order = json.loads(asker.recv(LONGEST))
                 load(order["module"])
-                pid = fork(order, [listener, asker, *(other for _, other in children.values())])
-                children[pid] = os.pidfd_open(pid), asker
+                pid = fork(order, [listener, asker, *silent, *(other for _, other in children.values())])
+            except (OSError, ValueError):  # it is gone again
+                asker.close()
+                continue
+            children[pid] = os.pidfd_open(pid), asker
+            with suppress(OSError):
                 asker.send(str(pid).encode())
+        if listener in ready:
+            silent.add(listener.accept()[0])
     for pid, (ended, asker) in children.items():
         finish(pid, ended, asker)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The model of a GPU: against published ladders, against counts made by hand, and within what a GPU can do."""
+"""The model of a GPU: our kernels beside published ladders, and within what a GPU can do."""
 
 import dataclasses
 import itertools

@@ -461,10 +461,10 @@ def test_a_right_kernel_takes_two_children(step, started):
     """One under Oclgrind, and one on the device; of CUDA with no GPU none, since the PTX machine runs here."""
     k = opencl_kernel(opencl_kernel(step).source, like=step, **ladder.STEPS[step].small)
     started.clear()  # of the one in which it was built
-    assert check(k, SHAPES) and len(started) == 2
+    assert check(k) and len(started) == 2
     k = cuda_kernel(cuda_kernel(step).source, like=step, **ladder.STEPS[step].small)
     started.clear()
-    assert check(k, SHAPES) and len(started) == (0 if devices.compiling() else 1)
+    assert check(k) and len(started) == (0 if devices.compiling() else 1)
 
 
 def test_what_takes_a_child_down_is_tried_again_and_nothing_else(monkeypatch):

@@ -1,6 +1,7 @@
 """An allocation of 50 GB in a kernel's trial costs a verdict; nothing that a child starts is left."""
 
 import os
+import subprocess
 import sys
 import time
 
@@ -58,3 +59,14 @@ def test_a_child_has_limits_and_this_process_has_none_of_them():
     import resource
 
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != file
+
+
+@posix
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may become somebody else")
+def test_a_user_cannot_start_more_than_so_many_tasks():
+    code = (
+        "import resource; from helpers.sandbox._limits import TASKS, limit_this_process; limit_this_process(); "
+        "assert resource.getrlimit(resource.RLIMIT_NPROC)[0] <= TASKS; print('limited')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "limited", done.stderr

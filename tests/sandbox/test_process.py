@@ -165,15 +165,17 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
 
 
 @forks
-def test_an_asker_that_is_gone_again_stops_no_server(tmp_path):
+def test_an_asker_that_is_gone_again_or_says_nothing_keeps_nobody_waiting(tmp_path):
     environment = child_environment(compiler=False)
     start_server(environment)
     for order in (b"", b"{"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as gone:
             gone.connect(str(process.socket_of(environment)))
             gone.send(order)
-    with started(tmp_path, look_around, name="HOME") as child:
-        assert child.wait(60) == 0 and isinstance(child, process.Forked)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
+        silent.connect(str(process.socket_of(environment)))
+        with started(tmp_path, look_around, name="HOME") as child:
+            assert child.wait(60) == 0 and isinstance(child, process.Forked)
 
 
 SCRIPT = """

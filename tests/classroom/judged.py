@@ -5,6 +5,7 @@ import contextlib
 import io
 import linecache
 import re
+import symtable
 
 import notebooks
 import pytest
@@ -86,18 +87,23 @@ def binds(statement):
 
 def above(label, source):
     """The statements of the page that the cell needs, of the cells down to its stub: of all of a page only those."""
-    tree, found = ast.parse(source), []
-    wanted = names_in(tree) - bound(tree.body)
+    wanted, found = names_in(source) - bound(parsed(source)), []
     for cell in reversed(cells_down_to(label)):
         for statement in reversed(ast.parse(cell).body):
             if binds(statement) & wanted:
-                wanted |= names_in(statement)
                 found.insert(0, ast.unparse(statement))
+                wanted |= names_in(found[0])
     return "\n".join(found)
 
 
-def names_in(tree):
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+def names_in(source):
+    """The names that a text takes from the page: not those of a function's own."""
+    tables, found = [symtable.symtable(source, "<cell>", "exec")], set()
+    for table in tables:
+        tables += table.get_children()
+        own = table.get_type() == "module"
+        found |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and (own or s.is_global())}
+    return found
 
 
 def cells_down_to(label):

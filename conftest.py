@@ -15,7 +15,7 @@ os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set
 
 from helpers import devices, needs
 from helpers.clock import limits, timing
-from helpers.judge import checking
+from helpers.judge import shapes
 from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
@@ -28,8 +28,8 @@ SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 OF_SIZES = ("test_branches.py", "test_chosen_sizes.py")  # what depends on a size is found there, at all of them
-# Of the sizes at which a check tries a learner's kernel on a CPU, those that take it as long as all others together.
-THIN = {(1024,) * 3: (1024, 1024, 32), (64_600, 2, 260): (646, 2, 260), (2, 64_600, 260): (2, 646, 260)}
+# Of the sizes that people use, what the other tests try a learner's kernel at: all of them take it most of its time.
+FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +42,11 @@ def brief_clock(request, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def thin_sizes(request, monkeypatch):
-    """A learner's kernel is tried at smaller sizes in place of the three that take longest."""
+def few_sizes(request, monkeypatch):
+    """A learner's kernel is tried at few of the sizes that people use, and at thinner matrices than the huge ones."""
     if request.path.name not in OF_SIZES:
-        large = checking.large_shapes
-        monkeypatch.setattr(checking, "large_shapes", lambda k: [THIN.get(shape, shape) for shape in large(k)])
+        monkeypatch.setattr(shapes, "USUAL", [one for one in shapes.USUAL if max(one) < 300][:FEW])
+        monkeypatch.setattr(shapes, "HUGE", THIN)
 
 
 def pytest_configure(config):

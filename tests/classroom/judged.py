@@ -141,11 +141,11 @@ def run(source, namespace, name):
 
 
 def right_answers(*pages):
-    return every(RIGHT, pages, 1)
+    return every(RIGHT, pages, 0)  # the solution is run in its page
 
 
 def wrong_answers(*pages):
-    return every(WRONG, pages, 2)
+    return every(WRONG, pages, 1)
 
 
 def every(answers, pages, few):

@@ -48,7 +48,7 @@ def test_each_page_with_exercises_tells_of_a_wrong_answer():
         assert len(rows) >= 5, f"{number}: the five likeliest slips"
 
 
-A_FEW = [answer for answer in WRONG_ANSWERS if answer[0] in ("00.1", "02.2", "04.3", "10.1")]
+A_FEW = [answer for answer in WRONG_ANSWERS if answer[0] in ("00.1",)]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def try_out(k: Kernel, given: list) -> Trial:
     """
     if k.dialect == "WebGPU" and (seen := seen_in_source(k)):
         return Trial(seen, (), given or shapes_for(k))
-    outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else under_oclgrind(k, given or shapes_for(k))
+    outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
     if k.dialect == "WebGPU":
         outcome = explained(k, outcome)
     if outcome.findings or k.untimed:
@@ -98,8 +98,8 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     return [replace(findings[0], kind="on this device only", message=text)]
 
 
-def under_oclgrind(k: Kernel, shapes: list) -> Trial:
-    """Try a kernel under Oclgrind: on those shapes, on long ones, and at other sizes, if it takes any.
+def in_children(k: Kernel, shapes: list) -> Trial:
+    """Try a kernel in children, an OpenCL one under Oclgrind: on those shapes, long ones, and at other sizes, if any.
 
     Oclgrind takes minutes for large tiles, so one that takes all its sizes as parameters is tried with small ones
     first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that

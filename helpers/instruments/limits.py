@@ -102,6 +102,6 @@ def sizes():
     """Of two sizes of a kernel of ours, which was faster?"""
     for (a, first, p), (b, second, q) in itertools.combinations(rows_of_the_gpu(), 2):
         if first["step"] == second["step"] != "matrix_units":
-            what = f"{a} to {b.removeprefix(first['step'])}"
+            what = f"{a} to {b.removeprefix(first['step']).strip()}"
             question = "other sizes of our kernels: faster or slower?"
             yield sign(question, p.gpu, what, first["ms"] / second["ms"], p.seconds / q.seconds)

@@ -39,6 +39,7 @@ class Counts:
     threads         of a block; `registers`, 32-bit ones of a thread; `shared_bytes`, shared memory of a block
     once, tile      the `Work` of a block, and of one of its K-tiles
     side            rows, columns and depth of the tile of C that a block computes
+    item            bytes of a number of A and of B; those of C have 4
     trips           {ahead: round trips of a warp for a K-tile}: how often it needs what it asked global memory for and
                     what no earlier wait has brought. `ahead`: which share of a tile's instructions it runs in between
     """
@@ -52,6 +53,7 @@ class Counts:
     once: Work = field(default_factory=Work)
     tile: Work
     trips: dict = field(default_factory=dict)
+    item: int = 4
 
     def __post_init__(self):
         if len(self.side) != 3 or not min(self.side) > 0:
@@ -69,6 +71,8 @@ def to_row(counts):
     for part in ("once", "tile"):
         row[part]["requests"] = [[*key, many] for key, many in row[part]["requests"].items()]
         row[part] = {name: held for name, held in row[part].items() if name != "matrix" or held}
+    if row["item"] == 4:
+        del row["item"]
     return row | {"trips": [*row["trips"].items()]}
 
 

@@ -47,7 +47,7 @@ class GPU:
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
     matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
 
-    One of your own is made from a kindred one: `gpu("RTX 4090", sms=24, clock=2.46e9)`. Raises ValueError
+    One of your own is made from a kindred one: `gpu("RTX 4090", sms=70, clock=2.45e9)`. Raises ValueError
     for a rate that is not above 0.
     """
 
@@ -89,7 +89,15 @@ def read_toml(name: str) -> dict:
     return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
-GPUS = {name: GPU(name=name, **figures) for name, figures in read_toml("gpus.toml").items()}
+def read_gpus(table: dict) -> dict:
+    """{name: GPU} of that table; a row that is `like` another has its words, but not `sustained`."""
+    for row in table.values():
+        kindred = table[row.pop("like")] if "like" in row else {}
+        row |= {word: value for word, value in kindred.items() if word not in row and word != "sustained"}
+    return {name: GPU(name=name, **row) for name, row in table.items()}
+
+
+GPUS = read_gpus(read_toml("gpus.toml"))
 
 CHOSEN = {  # figures of `gpu`, and how they are spelled
     "sms": "{:,} multiprocessors",
@@ -98,7 +106,7 @@ CHOSEN = {  # figures of `gpu`, and how they are spelled
     "l2_size": "{:,} bytes of second cache",
 }
 # What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
-BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
+BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"gpu$", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
 
 
 def gpu(name: str, **figures: float) -> GPU:
@@ -133,8 +141,10 @@ def full_name(written):
 
     known = {plain(name): name for name in GPUS}
     if not isinstance(written, str) or plain(written) not in known:
+        number = re.search(r"\d{2,}", plain(str(written)))  # who writes RTX 4090 Ti means no RTX 4070 Ti
+        alike = [name for name in known if not number or number[0] in name] or known
         near = "".join(
-            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), known, 1)
+            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), alike, 1)
         )
         raise ValueError(f"unknown GPU {reprlib.repr(written)}.{near} The GPUs are: {', '.join(GPUS)}.")
     return known[plain(written)]

@@ -93,7 +93,7 @@ class Prediction:
 
 
 def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: bool = False) -> Prediction:
-    """Predict a product of (M, K) by (K, N) in float32 on a GPU that need not be there. Returns `Prediction`.
+    """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `gpu`: a name of `GPUS`, or a `GPU`. `by_rows`: x counts rows of C, so that blocks follow a column of it. What a
     launch costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
@@ -115,14 +115,15 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     units = {unit: turns * (tiles * tile.get(unit, 0) + once.get(unit, 0)) / gpu.clock for unit in tile | once}
     requests = {why: units.pop(why) for why in REQUESTS}
     units["loads and stores"] = sum(requests.values())
-    moved = fetched(counts.side, grid, by_rows, together * gpu.sms, gpu.l2_size, M, N, K)
+    held = gpu.l2_size >= counts.item * (M * K + K * N)
+    moved = fetched(counts, grid, by_rows, together * gpu.sms, held, M, N, K)
     units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
     busiest = max(units.values())
     busy = busiest * sum((time / busiest) ** LOSSES for time in units.values()) ** (1 / LOSSES)
     units["losses"] = busy - busiest
     # A block waits a share of its time; all of them wait at once for that share to the power of their number.
-    share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, gpu.l2_size >= 4 * (M * K + K * N))
+    share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, held)
     units["waiting"] = busy * (1 / (1 - share**together) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
     return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, kept, moved)
@@ -138,7 +139,7 @@ def waiting_share(counts, gpu, working, cached):
     wait = sum(many * max(0.0, latency - ahead * working) for ahead, many in counts.trips.items())
     if wait:
         rows, columns, depth = counts.side
-        wait += 4 * (rows + columns) * depth / gpu.l2_bytes
+        wait += counts.item * (rows + columns) * depth / gpu.l2_bytes
     return wait / (wait + working)
 
 
@@ -165,17 +166,17 @@ def cycles(work, gpu):
     )
 
 
-def fetched(side, grid, by_rows, wave, l2_size, M, N, K):
-    """Bytes that memory moves: (fewest, predicted, most).
+def fetched(counts, grid, by_rows, wave, held, M, N, K):
+    """Bytes that memory moves: (fewest, predicted, most). `held`: whether the second cache holds A and B.
 
     The blocks of a wave run side by side, in the order of the grid, and share what they read. Where A and B fit into
     the second cache, each number comes from memory once. At most, each block brings its own rows and columns.
     """
-    (rows, columns, _), (down, across), blocks = side, grid, math.prod(grid)
-    fewest, most = 4 * (M * K + K * N + M * N), 4 * (blocks * (rows + columns) * K + M * N)
-    if l2_size >= 4 * (M * K + K * N):
+    (rows, columns, _), (down, across), blocks, item = counts.side, grid, math.prod(grid), counts.item
+    fewest, most = item * (M * K + K * N) + 4 * M * N, item * blocks * (rows + columns) * K + 4 * M * N
+    if held:
         return fewest, fewest, most
     wave = min(wave, blocks)
     high, wide = (min(down, wave), ceil_div(wave, down)) if by_rows else (ceil_div(wave, across), min(across, wave))
-    shared = 4 * (blocks / wave * (high * rows + wide * columns) * K + M * N)
+    shared = item * blocks / wave * (high * rows + wide * columns) * K + 4 * M * N
     return fewest, min(max(fewest, shared), most), most

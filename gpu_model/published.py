@@ -4,7 +4,7 @@ Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counte
 published_counts.json keeps the numbers, not the code.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,8 @@ THEIRS = Path(__file__).with_name("published_counts.json")
 class Ladder:
     """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
 
-    Its products are float32, with M = N = K = `SIZE`.
+    Its products are float32, with M = N = K = `SIZE`. `fitted`: whether the model's one number was chosen by it, too.
+    `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory.
     """
 
     gpu: str
@@ -30,6 +31,13 @@ class Ladder:
     rates: dict
     library: float | None = None
     note: str = ""
+    fitted: bool = False
+    tried: dict = field(default_factory=dict)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the code that ran there was counted; else SGEMM_CUDA's stands for it."""
+        return not any(of in self.note for of in ("other kernels", "its own kernels"))
 
     def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
         """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
@@ -43,11 +51,17 @@ class Ladder:
 
 
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
+COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
+
+
+# Architectures whose code was not counted, and those whose code stands for theirs; NVIDIA's compiler writes none for
+# sm_70 any more.
+STANDS_FOR = {"sm_70": "sm_80", "sm_87": "sm_86", "sm_100": "sm_90", "sm_120": "sm_89"}
 
 
 def arch_of(gpu: GPU) -> str:
-    """The architecture whose code is counted for a GPU: NVIDIA's compiler writes none for a V100 any more."""
-    return "sm_80" if gpu.arch == "sm_70" else gpu.arch
+    """The architecture whose code is counted for a GPU."""
+    return STANDS_FOR.get(gpu.arch, gpu.arch)
 
 
 @cache

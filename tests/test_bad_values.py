@@ -204,6 +204,7 @@ def table():
         ),
         "counts_of": (instruments.counts_of, {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)}),
         "gpu_here": (instruments.gpu_here, {}),
+        "limits_tested": (instruments.limits_tested, {}),
         "gpu_like": (instruments.gpu_like, {"name": ("A100", NOTHING)}),
         "against_published": (instruments.against_published, {"gpu": ("A6000", MAY_BE_LEFT_OUT)}),
         "occupancy": (
@@ -312,7 +313,7 @@ EXCUSED = {
     "exercises": "wgsl_frame",
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Prediction Trace Traffic",
+    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Limits Prediction Trace Traffic",
     "pictures": "Film Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
     "rank summa this_machine",

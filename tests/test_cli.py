@@ -141,7 +141,11 @@ def test_predict_prints_a_ladder_or_holds_the_model_against_published_ones(monke
     assert "sms is 0; it must be above 0" in fails(monkeypatch, capsys, "predict", "--sms", 0)[2]
     run(monkeypatch, "predict", "--published", "--gpu", "RTX 4090")
     out = capsys.readouterr().out.splitlines()
-    assert len(out) == 2 + 20 and out[-1].startswith("half of the 20 ratios are within")
+    assert len(out) == 2 + 20 + 7 and out[21].startswith("half of the 20 ratios are within")
+    run(monkeypatch, "predict", "--published")
+    assert "18 of 21  limits by a GPU's counters, our kernels" in capsys.readouterr().out
+    run(monkeypatch, "predict", "--gpu", "RTX 4090", "--memory", "504e9", "--steps", "naive")
+    assert "on RTX 4090 with 5.04e+11 bytes a second" in capsys.readouterr().out
     assert fails(monkeypatch, capsys, "predict", "--gpu", "L5")[2].startswith(
         "error: unknown GPU 'L5'. The GPUs are: T4, "
     )

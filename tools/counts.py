@@ -31,6 +31,10 @@ THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a bloc
     "register_1d": ("4_kernel_1D_blocktiling", "sgemm1DBlocktiling<64,64,8,8>", (512, 1), (64, 64, 8)),
     "register_2d": ("5_kernel_2D_blocktiling", "sgemm2DBlocktiling<128,128,8,8,8>", (256, 1), (128, 128, 8)),
     "vectorized": ("6_kernel_vectorize", "sgemmVectorize<128,128,8,8,8>", (256, 1), (128, 128, 8)),
+    "linearize": (
+        "7_kernel_resolve_bank_conflicts", "sgemmResolveBankConflicts<128,128,8,8,8>", (256, 1), (128, 128, 8)
+    ),
+    "offset": ("8_kernel_bank_extra_col", "sgemmResolveBankExtraCol<128,128,8,8,8>", (256, 1), (128, 128, 8)),
     "prefetched": (
         "10_kernel_warptiling", "sgemmWarptiling<128,128,16,64,64,4,8,4,128>", (128, 1), (128, 128, 16)
     ),

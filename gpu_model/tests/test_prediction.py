@@ -112,14 +112,24 @@ def test_matrix_units_that_are_asked_once_a_block_count_too():
 
 
 def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
-    side, grid = (32, 64, 8), (16, 8)  # 512 x 512
+    counts, grid = made_up(side=(32, 64, 8)), (16, 8)  # 512 x 512
     few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
-    assert fetched(side, grid, False, 16, 2**30, 512, 512, 512) == (few, few, most)
+    assert fetched(counts, grid, False, 16, True, 512, 512, 512) == (few, few, most)
     # Two rows of eight blocks side by side: 64 rows of A and all 512 columns of B, eight times.
     shared = 4 * (8 * (64 + 512) * 512 + 512 * 512)
-    assert fetched(side, grid, False, 16, 0, 512, 512, 512) == (few, shared, most)
+    assert fetched(counts, grid, False, 16, False, 512, 512, 512) == (few, shared, most)
     # A column of sixteen blocks: all 512 rows of A and 64 columns of B.
-    assert fetched(side, grid, True, 16, 0, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
+    assert fetched(counts, grid, True, 16, False, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
+
+
+def test_numbers_of_two_bytes_move_half_of_the_bytes_of_a_and_b_and_fit_where_others_do_not():
+    halves = made_up(side=(32, 64, 8), item=2)
+    few, shared, most = fetched(halves, (16, 8), False, 16, False, 512, 512, 512)
+    of_c = 4 * 512 * 512
+    assert (few - of_c, shared - of_c, most - of_c) == (2 * 2 * 512 * 512, 2 * 8 * 576 * 512, 2 * 128 * 96 * 512)
+    gpu = dataclasses.replace(A6000, l2_size=2 * 2 * 512 * 512)
+    once = predict(halves, gpu, 512, 512, 512).bytes
+    assert once[0] == once[1] < predict(made_up(side=(32, 64, 8)), gpu, 512, 512, 512).bytes[1]
 
 
 @pytest.mark.parametrize(

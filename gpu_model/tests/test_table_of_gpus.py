@@ -22,6 +22,8 @@ from gpu_model import GPUS, gpu, occupancy
         ("NVIDIA A100-SXM4-80GB", "A100"),  # nvidia-smi's names
         ("Tesla V100-SXM2-16GB", "V100"),
         ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "RTX 3070 Ti Laptop"),
+        ("Jetson AGX Orin", "Jetson AGX Orin"),
     ],
 )
 def test_a_gpu_is_called_as_people_write_it(written, name):
@@ -88,17 +90,27 @@ def test_rates_of_matrix_units_are_those_of_the_data_sheets():
     said = {"T4": 65, "V100": 125, "A100": 312, "RTX 3070": 40.6, "RTX 3090": 71, "A6000": 154.8, "A10": 125}
     said |= {"L4": 121, "RTX 4080": 97.5, "RTX 4090": 165.2}
     tensor = {name: {of: 2 * many * gpu.sms * gpu.clock / 1e12 for of, many in gpu.matrix.items()}
-              for name, gpu in GPUS.items()}  # fmt: skip
+              for name, gpu in GPUS.items() if gpu.matrix}  # fmt: skip
     assert {name: tensor[name]["float16"] for name in said} == pytest.approx(said, rel=0.01)
     said = {"A100": 156, "RTX 3090": 35.6, "A6000": 77.4, "A10": 62.5, "L4": 60, "RTX 4090": 82.6}
     assert {name: tensor[name]["tf32"] for name in said} == pytest.approx(said, rel=0.02)
     for name in ("H100", "H200"):  # at 1.83 GHz; a warp's own products reach 62.9 % of it
         gpu = GPUS[name]
         assert 2 * gpu.matrix["float16"] / 0.629 * gpu.sms * 1.83e9 == pytest.approx(989e12, rel=0.01)
-    assert all(gpu.matrix.get("bfloat16", gpu.matrix["float16"]) == gpu.matrix["float16"] for gpu in GPUS.values())
+    assert all(of.get("bfloat16", of["float16"]) == of["float16"] for of in (gpu.matrix for gpu in GPUS.values()) if of)
 
 
 def test_peaks_are_those_of_the_data_sheets():
     said = {"T4": 8.1, "V100": 15.7, "A100": 19.5, "RTX 3090": 35.6, "A6000": 38.7, "A10": 31.2, "L4": 30.3}
     said |= {"RTX 3070": 20.3, "RTX 4080": 48.7, "RTX 4090": 82.6, "H100": 67, "H200": 67}
+    said |= {"RTX 3060": 12.7, "RTX 3070 Ti Laptop": 16.6, "A2000": 8.0, "Jetson AGX Orin": 5.3, "RTX 4060": 15.1}
+    said |= {"RTX 4070": 29.1, "RTX 4070 Ti": 40.1, "L40S": 91.6, "RTX 5090": 104.8, "RTX 5080": 56.3}
+    said |= {"RTX 5050": 13.2, "B200": 75}
     assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
+
+
+def test_a_card_that_is_like_another_has_its_words_but_what_was_measured_of_the_whole_card():
+    small, large = GPUS["RTX 4060"], GPUS["RTX 4090"]
+    assert (small.fma_lanes, small.latency, small.matrix) == (large.fma_lanes, large.latency, large.matrix)
+    assert small.l2_size < large.l2_size and large.sustained and small.sustained is None
+    assert GPUS["RTX 5080"].latency == GPUS["RTX 5090"].latency == 936  # which is like a third

@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..instruments import gpu_like, predict
 from ..judge.report import Report
 from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
+from ..launch import cuda_kernel
 from ..launch.given import takes
 from ..sandbox import Finding
 
@@ -45,6 +47,12 @@ def tiles_down(M, N, K, cores):
     """Tiles of `packed`, 32 columns wide, that lie below each other: four for each core, if they are worth it."""
     wanted, worth = ceil_div(TILES_A_CORE * cores, ceil_div(N, 32)), M * min(N, 32) * K // SMALLEST_PACKED
     return max(ceil_div(M, 1026), min(wanted, worth))
+
+
+def on_my_card(sms, clock):
+    """GFLOP/s that the model predicts for `tiled` on a card like an RTX 4090."""
+    mine = gpu_like("RTX 4090", sms=sms, clock=clock)
+    return predict(cuda_kernel("tiled", TILE=32), mine, 2048, 2048, 2048).gflops
 
 
 def draw_tiles(dice):
@@ -130,6 +138,12 @@ ANSWERS = {
         lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
         [(100, 100, 1), (2816, 466, 1), (300, 100, 2)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 8)),
+    ),
+    # 08: GFLOP/s of a card that is like another
+    "on_my_card": Question(
+        on_my_card,
+        [(24, 2.46e9), (128, 2.52e9), (70, 1e9)],
+        lambda dice: (size(dice, 200), round(dice.uniform(1e9, 3e9))),
     ),
     # 11: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": Question(

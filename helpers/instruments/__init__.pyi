@@ -12,6 +12,8 @@ from .gpus import GPUS as GPUS
 from .gpus import gpu_here as gpu_here
 from .gpus import gpu_like as gpu_like
 from .gpus import occupancy as occupancy
+from .limits import Limits as Limits
+from .limits import limits_tested as limits_tested
 from .loads import Traffic as Traffic
 from .loads import predicted_traffic as predicted_traffic
 from .loads import traffic as traffic

@@ -155,12 +155,9 @@ def predict_triton(
     """Predict a Triton product on a GPU that need not be there, as `predict` does. Returns `Prediction`.
 
     The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
-    counted. Raises what `run_triton` and `predict` raise; ValueError for float16, since the model moves numbers of 4
-    bytes; KernelError where NVIDIA's compiler is missing.
+    counted. Raises what `run_triton` and `predict` raise; KernelError where NVIDIA's compiler is missing.
     """
     gpu = known(gpu)
-    if numbers == "float16":
-        raise ValueError("the model moves A and B in numbers of 4 bytes, and those of float16 have 2.")
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
     if "BK" not in constants:
         raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
@@ -170,12 +167,13 @@ def predict_triton(
     )  # the lines of the source; those of the PTX take their place
 
     def one_block(K):
-        return launched(made, (1, 1), warps, np.ones((rows, K), np.float32), np.ones((K, wide), np.float32))
+        return launched(made, (1, 1), warps, np.ones((rows, K), kept), np.ones((K, wide), kept))
 
-    wide = max(columns, SHORT)
+    wide, kept = max(columns, SHORT), np.dtype("float16" if numbers == "float16" else "float32")
     name = title(function, numbers, warps, stages, gpu.arch, constants)
-    counts = count_text(name, made.ptx, gpu.arch, (ptx_machine.WARP * warps, 1), side, one_block)
-    counts = replace(counts, registers=made.registers, shared_bytes=made.shared_bytes)
+    target = re.search(r"\.target (\w+)", made.ptx)[1]  # Triton writes for sm_90a where it is asked for sm_90
+    counts = count_text(name, made.ptx, target, (ptx_machine.WARP * warps, 1), side, one_block)
+    counts = replace(counts, registers=made.registers, shared_bytes=made.shared_bytes, item=kept.itemsize)
     return gpu_model.predict(counts, gpu, M, N, K)
 
 

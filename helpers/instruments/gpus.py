@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import gpu_model
 from gpu_model import GPU, GPUS, Occupancy
+from gpu_model.published import STANDS_FOR
 
 from .. import devices
 from ..launch.given import takes
@@ -16,10 +17,10 @@ def in_words(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-ARCHS = {  # those that NVIDIA's compiler still writes code for, and their GPUs
+ARCHS = {  # those whose code is counted, and their GPUs
     arch: in_words([gpu.name for gpu in GPUS.values() if gpu.arch == arch])
     for arch in dict.fromkeys(gpu.arch for gpu in GPUS.values())
-    if arch != "sm_70"
+    if arch not in STANDS_FOR
 }
 
 
@@ -39,7 +40,8 @@ def gpu_here() -> GPU | None:
     """
     device = devices.cuda_device()
     same = [gpu for gpu in GPUS.values() if re.search(rf"\b{gpu.name}\b", device.name) and gpu.sms == device.units]
-    return same[0] if same and device.kind == "GPU" else None
+    # An RTX 3070 Ti of a laptop has the name, and as many multiprocessors, of an RTX 3070, and more of a name.
+    return max(same, key=lambda gpu: len(gpu.name), default=None) if device.kind == "GPU" else None
 
 
 def known_arch(name: str) -> str:

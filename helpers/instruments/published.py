@@ -3,6 +3,7 @@
 That one, and what a GPU's counters said of these kernels, is in counters.toml.
 """
 
+import itertools
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +76,40 @@ class Comparison:
             clock = f"{row.at_clock.gflops / row.published:.2f}" if row.at_clock else ""
             about = f"{gpu:9} {row.step:12} {row.published:8,.0f} {p.gflops:9,.0f} {row.ratio:5.2f} {clock:>12}"
             lines.append(f"{about} {row.ours.gflops:7,.0f}  {p.limit}{note if gpu else ''}")
-        return "\n".join([*lines, f"half of the {len(self.rows)} ratios are within {self.error:.0%} of 1"])
+        return "\n".join([*lines, f"half of the {len(self.rows)} ratios are within {self.error:.0%} of 1", self.table])
+
+    @property
+    def table(self) -> str:
+        """How far off the model is by each way of holding it against ladders, and by those it was not fitted to."""
+        counted = [row for row in self.rows if row.ladder.counted]
+        ways = {
+            "the code that ran, the data sheet's clock": [(row, row.prediction) for row in counted],
+            "the code that ran, the ladder's own clock": [
+                (row, row.at_clock) for row in counted if row.at_clock and row.step != "naive"
+            ],
+            "our kernels of that name, the data sheet's clock": [(row, row.ours) for row in self.rows],
+        }
+        lines = [f"{'':52} rungs median worst wrong order  in 10%  in a third"]
+        for way, pairs in ways.items():
+            unseen = [pair for pair in pairs if not pair[0].ladder.fitted]
+            lines += [told(way, pairs), told("  of these, ladders that LOSSES was not chosen by", unseen)]
+        return "\n".join(filter(None, lines))
+
+
+def told(way, pairs):
+    """A line about (`Row`, `Prediction`) of many rungs: how far off, and how many pairs are out of order."""
+    if not pairs:
+        return ""
+    off = np.array([abs(p.gflops / row.published - 1) for row, p in pairs])
+    order = [
+        (a.published - b.published) * (p.gflops - q.gflops) < 0
+        for (a, p), (b, q) in itertools.combinations(pairs, 2)
+        if a.ladder is b.ladder
+    ]
+    return (
+        f"{way:52} {len(pairs):5} {np.median(off):6.1%} {off.max():5.0%} {sum(order):4} of {len(order):3} "
+        f"{(off <= 0.1).mean():7.0%} {(off <= 1 / 3).mean():7.0%}"
+    )
 
 
 @takes

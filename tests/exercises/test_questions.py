@@ -1,5 +1,6 @@
 """Exercises whose answer is a function of numbers: slips are caught every time, other styles are right."""
 
+import dataclasses
 import itertools
 import math
 import random
@@ -10,11 +11,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers import cuda_kernel
 from helpers.exercises import check_answer
 from helpers.exercises.questions import ANSWERS
+from helpers.instruments import GPUS, gpu_like, predict
 from helpers.ladder import ceil_div
 
 TIMES = 20  # verdicts on each wrong answer, and on each right one
+
+
+def tiled_on(gpu, size=2048, step="tiled", **parameters):
+    return predict(cuda_kernel(step, **parameters or {"TILE": 32}), gpu, size, size, size)
+
+
+def on_a_card(gpu, **product):
+    return tiled_on(gpu, **product).gflops
 
 
 def count_in_loops(M, N, K):
@@ -112,6 +123,11 @@ RIGHT = {
         lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
         lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks),
         lambda work, wait, blocks: (1 - work / (work + wait)) ** blocks,
+    ],
+    "on_my_card": [
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=sms, clock=clock)),
+        lambda sms, clock: on_a_card(dataclasses.replace(GPUS["RTX 4090"], sms=sms, clock=clock)),
+        lambda sms, clock: 2 * 2048**3 / 1e9 / tiled_on(gpu_like("4090", clock=clock, sms=sms)).seconds,
     ],
     "fits": [
         fits_in_steps,
@@ -288,6 +304,20 @@ WRONG = {
         lambda work, wait, blocks: blocks * wait / (work + wait),
         lambda work, wait, blocks: wait / (blocks * work + wait),
         lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
+    ],
+    "on_my_card": [
+        lambda sms, clock: on_a_card(GPUS["RTX 4090"]),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=sms)),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", clock=clock)),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4080", sms=sms, clock=clock)),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=sms, clock=clock), size=4096),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=sms, clock=clock), TILE=16),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=sms, clock=clock), step="coalesced", BM=32, BN=32),
+        lambda sms, clock: on_a_card(gpu_like("RTX 4090", sms=clock, clock=sms)),
+        lambda sms, clock: tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)).seconds,
+        lambda sms, clock: tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)),
+        lambda sms, clock: on_a_card(GPUS["RTX 4090"]) * sms / 128 * clock / 2.52e9,
+        lambda sms, clock: gpu_like("RTX 4090", sms=sms, clock=clock).flops_per_s / 1e9,
     ],
     "fits": [
         lambda BM, BN, BK, TM, TN: TM * TN <= 64 and fits_in_steps(BM, BN, BK, TM, TN),  # a rule that nobody gave

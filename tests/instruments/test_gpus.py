@@ -2,19 +2,21 @@
 
 import pytest
 
+from gpu_model.published import STANDS_FOR
 from helpers.instruments.gpus import GPUS, known_arch, occupancy
 
 
 def test_an_architecture_is_known_by_its_name_and_by_its_gpus():
     assert [known_arch(name) for name in ("sm_75", "T4", "RTX 4090", "H100")] == ["sm_75", "sm_75", "sm_89", "sm_90"]
-    known = [gpu for gpu in GPUS.values() if gpu.arch != "sm_70"]
+    known = [gpu for gpu in GPUS.values() if gpu.arch not in STANDS_FOR]
     assert all(occupancy(gpu.name, 96, 40, 9000) == occupancy(gpu.arch, 96, 40, 9000) for gpu in known)
-    for name in ("sm_70", "H1000", ""):
+    for name in ("sm_70", "sm_120", "H1000", ""):
         with pytest.raises(ValueError, match="none of the arch") as refused:
             known_arch(name)
         assert str(refused.value) == (
             f"{name!r} is none of the architectures whose limits the course knows: sm_75 (T4), sm_80 (A100), "
-            "sm_86 (RTX 3070, RTX 3090, A6000 and A10), sm_89 (L4, RTX 4080 and RTX 4090), sm_90 (H100 and H200)."
+            "sm_86 (RTX 3070, RTX 3090, A6000, A10, RTX 3060, RTX 3070 Ti Laptop and A2000), "
+            "sm_89 (L4, RTX 4080, RTX 4090, RTX 4060, RTX 4070, RTX 4070 Ti and L40S), sm_90 (H100 and H200)."
         )
 
 

@@ -1,0 +1,37 @@
+"""The limits that the model names, beside counters and changes that were measured."""
+
+import dataclasses
+
+import pytest
+
+from helpers.instruments import limits, limits_tested
+
+
+def test_the_model_agrees_so_often_and_each_miss_is_told():
+    found = limits_tested()
+    asked = {}
+    for one in found.tests:
+        asked.setdefault(one.question.partition(":")[0], []).append(one.agrees)
+    assert {question: (sum(said), len(said)) for question, said in asked.items()} == {
+        "limits by a GPU's counters, our kernels": (18, 21),
+        "limits by others' counters": (3, 3),
+        "starts of instructions, by others' counters": (5, 6),
+        "bank conflicts taken away": (9, 10),
+        "other sizes of our kernels": (18, 21),
+    }
+    lines = repr(found).splitlines()
+    assert len(lines) == len(asked) + sum(not one.agrees for one in found.tests)
+    assert "      ✗ A6000, prefetched: measured 66%, predicted 77%" in lines
+
+
+@pytest.mark.parametrize(
+    "measured, predicted, same", [(1.1, 1.3, True), (0.9, 0.5, True), (1.1, 0.9, False), (0.99, 1.01, False)]
+)
+def test_a_change_is_foretold_where_its_sign_is(measured, predicted, same):
+    assert limits.sign("?", "T4", "a change", measured, predicted).agrees is same
+
+
+def test_a_miss_is_printed_and_an_agreement_is_counted():
+    hit = limits.sign("faster?", "T4", "a", 2, 3)
+    missed = dataclasses.replace(limits.sign("faster?", "T4", "b", 2, 0.5))
+    assert repr(limits.Limits((hit, missed))) == " 1 of  2  faster?\n      ✗ T4, b: measured x 2.00, predicted x 0.50"

@@ -25,16 +25,16 @@ PLAIN = (type, type(None), bool, int, float, str, tuple)  # defaults that are sh
 COLUMNS = re.compile(r"^\w[\w, ]*?  +\S.*(?:\n.*)*", re.M)  # a paragraph that names an argument, then says what it is
 WORDS = {
     "en": dict(
-        title="Reference: what the pages import, and the commands",
-        about="Every function, class and module that a page imports, by the question that it answers. "
+        title="Reference",
+        about="What the pages import, by the question that it answers, and the commands. "
         "The words are those of `help(name)` in Python.",
         first="First used on",
         commands="Commands",
         typed="Type a command in the course's folder, with the Python of its `.venv`.",
     ),
     "zh_CN": dict(
-        title="参考：各页导入的名字，以及命令",
-        about="各页导入的所有函数、类和模块，按它们回答的问题排列。说明就是 Python 里 `help(名字)` 给出的英文文档。",
+        title="参考",
+        about="各页导入的名字，按它们回答的问题排列；最后是命令。说明就是 Python 里 `help(名字)` 给出的英文文档。",
         first="第一次用到的页：",
         commands="命令",
         typed="在课程的文件夹里输入命令，用 `.venv` 里的 Python。",
@@ -71,9 +71,9 @@ class Entry:
 def loaded(path):
     """What stands under that dotted name: an attribute of a module, or a module."""
     module, _, name = path.rpartition(".")
-    with contextlib.suppress(ImportError):
-        return importlib.import_module(path)
-    return getattr(importlib.import_module(module), name)
+    with contextlib.suppress(AttributeError):
+        return getattr(importlib.import_module(module), name)
+    return importlib.import_module(path)
 
 
 def trees(notebook):
@@ -125,7 +125,8 @@ def entries():
 
 def links(path):
     """{name: its place on the reference page} of what the notebook at that path imports."""
-    return {name: entries()[name].path for name in imported(read(path))}
+    mine = [entries()[name] for name in imported(read(path))]
+    return {entry.name: "module-" * inspect.ismodule(entry.value) + entry.path for entry in mine}
 
 
 def signature(value):
@@ -165,7 +166,12 @@ def described(entry, language, titles):
     if entry.example:
         lines += ["```python", entry.example, "```", ""]
     lines += [f"{WORDS[language]['first']} [{titles[entry.page]}]({entry.page}.ipynb)"]
-    return "\n".join([f"````{{py:{kind(entry.value)}}} {entry.path}{signature(entry.value)}", *lines, "````", ""])
+    module, _, name = entry.path.rpartition(".")
+    if kind(entry.value) == "module":
+        head = [f"````{{py:module}} {entry.path}", "````", "", f"**{entry.path}**", ""]  # Sphinx shows no name of one
+        return "\n".join([*head, *lines, ""])
+    head = [f"````{{py:{kind(entry.value)}}} {name}{signature(entry.value)}", f":module: {module}", ""]
+    return "\n".join([*head, *lines, "````", ""])
 
 
 def help_of(name):
@@ -193,5 +199,5 @@ def page(language, titles):
         parts += [described(entry, language, titles) for entry in rooms[room]]
     parts += [f"## {say['commands']}", say["typed"]]
     for name in commands.COMMANDS:
-        parts += [f"### python -m helpers {name}", f"```text\n{help_of(name)}\n```"]
+        parts += [f"### {name}", f"```text\n{help_of(name)}\n```"]
     return "\n\n".join(parts) + "\n"

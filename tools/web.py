@@ -180,7 +180,7 @@ def make_sources(language):
     about = dict(
         language=language,
         repository=repository(),
-        both=[*texts, "search", "genindex", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
+        both=[*texts, "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
         home=web_pages.site(),
         names={path.stem: reference.links(path) for path in here},
     )

@@ -26,6 +26,7 @@ WORDS = {
         meet="The terms stand under the page where you meet them first. That page links its first use of each term to here.",
         filter="Show the terms with",
         met="Page {number}",
+        verdict="{0} (verdict)",
         later="On no page",
         install="Install the course",
         address="The repository is [{0}]({0}).",
@@ -34,11 +35,12 @@ WORDS = {
     ),
     "zh_CN": dict(
         course="课程",
-        beside="参考",
+        beside="附录",
         glossary="术语表",
         meet="术语列在第一次出现的那一页下面。那一页上，术语第一次出现的地方链接到这里。",
         filter="只显示含有这些字的术语",
         met="第 {number} 页",
+        verdict="{0}（判定）",
         later="没有用到的",
         install="安装课程",
         address="仓库在 [{0}]({0})。",
@@ -124,7 +126,7 @@ def glossary(language, folder):
     if left := [row for row in words() if row[0] not in used]:
         parts += [f"## {say['later']}", terms(left, column)]
     heading, about, table = re.split(r"\n\n+", GLOSSARY.read_text("utf-8").partition("\n## ")[2].rstrip(), maxsplit=2)
-    parts += [f"## {one_of(heading, column, ' · ')}", re.split(r"(?<=\.) ", about)[column], verdicts(table, column)]
+    parts += [f"## {heading.split(' · ')[column]}", re.split(r"(?<=\.) ", about)[column], verdicts(table, language)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -146,17 +148,17 @@ def terms(some, column):
     return "\n".join([*lines, "```"])
 
 
-def one_of(both, column, between):
-    """What stands before the sign, or behind it."""
-    return both.split(between)[column]
-
-
-def verdicts(table, column):
-    """The table of verdicts with the column of that language: 0 English, 1 Chinese."""
-    cells = [line.strip("| ").split(" | ") for line in table.splitlines() if not line.startswith("|---")]
-    cells[0][0] = one_of(cells[0][0], column, " · ")
-    lines = [f"| {row[0]} | {row[1 + column]} |" for row in cells]
-    return "\n".join([lines[0], "|---|---|", *lines[1:]])
+def verdicts(table, language):
+    """Sphinx's glossary of the verdicts. One that is a term, too, says which of the two it is."""
+    known = {name.lower() for _, names, *_ in words() for name in names}
+    lines = ["```{glossary}"]
+    for line in table.splitlines()[2:]:
+        verdict, meaning, chinese = line.strip("| ").split(" | ")
+        name, _, sense = chinese.partition("：")
+        names, said = ((verdict,), meaning) if language == "en" else ((verdict, name), sense)
+        lines += [WORDS[language]["verdict"].format(one) if one.lower() in known else one for one in names]
+        lines += [f"  {said}", ""]
+    return "\n".join([*lines, "```"])
 
 
 def lost():

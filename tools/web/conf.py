@@ -38,6 +38,7 @@ copybutton_only_copy_prompt_lines = False
 python_maximum_signature_line_length = 90
 html_last_updated_fmt = "%Y-%m-%d"
 html_search_scorer = str(HERE / "scorer.js")
+html_use_index = html_domain_indices = False  # the search finds what they would list
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 SearchChinese.language_name = "English"  # whose stemmer it takes; Sphinx 9.0 looks for one that there is not
 html_search_language = "zh" if chinese else "en"

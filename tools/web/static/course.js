@@ -39,10 +39,10 @@ if (typeof Search !== "undefined") {
   Search.htmlToText = (html, anchor) => {
     const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
     if (!article) return plain(html, anchor);
-    article.querySelectorAll(".no-search").forEach((part) => part.remove());
-    let meaning = anchor && article.querySelector(`dt${anchor}`);
-    while (meaning?.tagName === "DT") meaning = meaning.nextElementSibling;
-    return meaning ? meaning.textContent : plain(`<div role="main">${article.innerHTML}</div>`, anchor);
+    article.querySelectorAll(".no-search, .headerlink").forEach((part) => part.remove());
+    const term = anchor && article.querySelector(`dt[id="${anchor.slice(1)}"]`), said = [term?.textContent];
+    for (let part = term?.nextElementSibling; part; part = part.tagName === "DT" && part.nextElementSibling) said.push(part.textContent);
+    return term ? said.join(" · ") : plain(`<div role="main">${article.innerHTML}</div>`, anchor);
   };
 }
 // What runs on the reader's GPU is fetched only where a page has a place for it; and never for a page that is a file.

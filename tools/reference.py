@@ -143,12 +143,10 @@ def signature(value):
 
 def words(entry):
     """Its docstring as Markdown. Raises ValueError where it has none."""
-    said = DATA.get(entry.name) or inspect.getdoc(entry.value)
+    said = DATA.get(entry.name) if kind(entry.value) == "data" else inspect.getdoc(entry.value)
     if not said:
         raise ValueError(f"{entry.path} has no docstring: write one, or a line of DATA in tools/reference.py")
-    return "\n\n".join(
-        f"```text\n{part}\n```" if COLUMNS.fullmatch(part) else part for part in said.split("\n\n")
-    )
+    return "\n\n".join(f"```text\n{part}\n```" if COLUMNS.fullmatch(part) else part for part in said.split("\n\n"))
 
 
 def kind(value):
@@ -177,7 +175,11 @@ def described(entry, language, titles):
 def help_of(name):
     """What python -m helpers NAME --help prints, 100 columns wide."""
     said = io.StringIO()
-    with mock.patch.dict("os.environ", COLUMNS="100"), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+    with (
+        mock.patch.dict("os.environ", COLUMNS="100"),
+        contextlib.redirect_stdout(said),
+        contextlib.suppress(SystemExit),
+    ):
         commands.obey([name, "--help"])
     return said.getvalue().rstrip()
 

@@ -31,17 +31,17 @@ LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}
 LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
 WORDS = {
     "en": dict(
-        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}.",
+        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}. {file}.",
         machine="on your machine",
-        file="as a notebook",
+        file="Download the page as a notebook",
         between=", ",
         setup="The set-up cell",
         hide="Hide the set-up cell",
     ),
     "zh_CN": dict(
-        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。",
+        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。{file}。",
         machine="在你的机器上",
-        file="下载 notebook",
+        file="下载这一页的 notebook",
         between="、",
         setup="准备单元",
         hide="收起准备单元",
@@ -74,7 +74,7 @@ def web_link(match, here, base):
     elif file in homes:
         page, language = homes[file]
         own = "zh_CN" if here and here[0].parent.name == "zh_CN" else "en"
-        address = f"{ {'en': '../', 'zh_CN': 'zh_CN/'}[language] if language != own else ''}{page}.html{anchor}"
+        address = f"{ {'en': '../', 'zh_CN': 'zh_CN/'}[language] if language != own else '' }{page}.html{anchor}"
     elif repository():
         address = f"{repository()}/blob/main/{file}{anchor}"
     else:
@@ -107,7 +107,7 @@ def web_output(output, file):
         output.data = {
             "text/html": f'<a class="picture" href="_static/{file.name}"><img src="_static/{file.name}" '
             f'alt="{escape("".join(data["text/plain"]))}" loading="lazy" '
-            f'width="{shown}" height="{shown * height // width}"></a>'
+            f'width="{shown}" height="{shown * height // width}" style="--wide: {shown}px"></a>'
         }
 
 
@@ -118,8 +118,8 @@ def where_it_runs(stem, language):
         binder, colab = launchers(f"zh_CN/{stem}" if language == "zh_CN" else stem)
         places = [f'<a href="{binder}">Binder</a>', f'<a href="{colab}">Colab</a>']
     places.append(f'<a href="install.html">{words["machine"]}</a>')
-    places.append(f'<a href="_static/{stem}.ipynb" download>{words["file"]}</a>')
-    line = words["here"].format(places=words["between"].join(places))
+    file = f'<a href="_static/{stem}.ipynb" download>{words["file"]}</a>'
+    line = words["here"].format(places=words["between"].join(places), file=file)
     return f"```{{container}} where no-search\n{line}\n```"
 
 
@@ -152,6 +152,23 @@ def web_page(path, here, figures, language):
     return as_text(nbformat.from_dict(notebook))
 
 
+def pages_beside(language, folder, here):
+    """{name: text} of the pages that are no notebooks, as Sphinx is given them."""
+    titles = {path.stem: web_pages.title(read(path)) for path in [*pages(FOLDER), *here]}
+    texts = {  # each with the folder in which its links begin
+        "index": (web_pages.front(language, folder), ROOT),
+        gpu_page.PAGE: (gpu_page.page(language), folder),
+        "glossary": (web_pages.glossary(language, folder), folder),
+        "install": (web_pages.install(language), ROOT),
+        "teach": (web_pages.teach(language), ROOT / "teaching"),
+        "changelog": (web_pages.changelog(language), ROOT),
+    }
+    if language == "en":  # a server has one such page, for both
+        texts["404"] = (web_pages.lost(), ROOT)
+    texts = {name: web_prose(text, here, base) for name, (text, base) in texts.items()}
+    return texts | {"reference": reference.page(language, titles)}  # its links are Sphinx's own
+
+
 def make_sources(language):
     """Write build/web/LANGUAGE, what Sphinx is given. Returns that folder."""
     folder = LANGUAGES[language]
@@ -162,18 +179,7 @@ def make_sources(language):
         (source / path.name).write_text(web_page(path, here, source / "figures", language), encoding="utf-8")
         shutil.copy(path, source / "figures")
     gpu_page.copy_to(source / "figures" / "gpu", language)
-    titles = {path.stem: web_pages.title(read(path)) for path in [*pages(FOLDER), *here]}
-    texts = {
-        "index": web_prose(web_pages.front(language, folder), here, ROOT),
-        gpu_page.PAGE: web_prose(gpu_page.page(language), here),
-        "reference": web_prose(reference.page(language, titles), here),
-        "glossary": web_prose(web_pages.glossary(language, folder), here),
-        "install": web_prose(web_pages.install(language), here, ROOT),
-        "teach": web_prose(web_pages.as_it_is("teach", language), here, ROOT / "teaching"),
-        "changelog": web_prose(web_pages.as_it_is("changelog", language), here, ROOT),
-    }
-    if language == "en":  # a server has one such page, for both
-        texts["404"] = web_pages.lost()
+    texts = pages_beside(language, folder, here)
     for name, text in texts.items():
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "terms.txt").write_text("\n".join(f"{term} 10000" for term in terms(CHINESE)), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""The pages of the web book that are no notebooks: the first one, the glossary, and what the READMEs say, a page each."""
+"""The pages of the web book that are no notebooks: the first one, the glossary, and parts of the READMEs."""
 
 import functools
 import re
+import tomllib
 from html import escape
 
 import gpu_page
@@ -23,7 +24,7 @@ WORDS = {
         course="The course",
         beside="Beside it",
         glossary="Glossary",
-        meet="The terms stand under the page where you meet them first. That page links its first use of each term to here.",
+        meet="A term stands under the page where you meet it first. Pages link their first use of a term to here.",
         filter="Show the terms with",
         met="Page {number}",
         verdict="{0} (verdict)",
@@ -31,7 +32,7 @@ WORDS = {
         install="Install the course",
         address="The repository is [{0}]({0}).",
         ends=("Start", "Run it on your GPU"),
-        english="",
+        changelog="# Changes",
     ),
     "zh_CN": dict(
         course="课程",
@@ -45,7 +46,7 @@ WORDS = {
         install="安装课程",
         address="仓库在 [{0}]({0})。",
         ends=("开始", "在你的 GPU 上运行"),
-        english="更新记录只有英文。\n\n",
+        changelog="# 更新记录\n\n更新记录只有英文。",
     ),
 }
 
@@ -104,12 +105,15 @@ def install(language):
     return f"# {say['install']}\n\n{where}\n\n{first}{text.split(first)[1].split(last)[0]}"
 
 
-def as_it_is(page, language):
-    """The file that the page shows, without the line that leads to the other language."""
-    text = (ROOT / FILES[page][language]).read_text("utf-8")
-    text = re.sub(r"^\[(?:English|简体中文)\]\([^)]*\)\n", "", text, flags=re.M)
-    heading, rest = text.split("\n", 1)
-    return f"{heading}\n\n{WORDS[language]['english'] if page == 'changelog' else ''}{rest}"
+def teach(language):
+    """What teachers read, without the line that leads to the other language."""
+    text = (ROOT / FILES["teach"][language]).read_text("utf-8")
+    return re.sub(r"^\[(?:English|简体中文)\]\([^)]*\)\n", "", text, count=1, flags=re.M)
+
+
+def changelog(language):
+    """What is new in each version, in English."""
+    return WORDS[language]["changelog"] + (ROOT / "CHANGELOG.md").read_text("utf-8").removeprefix("# Changes")
 
 
 def glossary(language, folder):
@@ -117,9 +121,10 @@ def glossary(language, folder):
     say, column = WORDS[language], (CHINESE if language == "zh_CN" else ENGLISH).column
     used, parts = set(), [f"# {say['glossary']}", say["meet"], FILTER.format(words=escape(say["filter"]))]
     for path in notebook_paths():
-        new = [row for row in words() if row[0] in anchors(read(path)) and row[0] not in used]
+        here = set(anchors(read(path))) - used
+        new = [row for row in words() if row[0] in here]
         if new:
-            used |= {anchor for anchor, *_ in new}
+            used |= here
             shown = read(folder / path.name if (folder / path.name).exists() else path)
             parts += [f"## {say['met'].format(number=path.stem[:2])}", f"[{title(shown)}]({path.name})"]
             parts += [terms(new, column)]
@@ -164,6 +169,12 @@ def verdicts(table, language):
 def lost():
     """The page that a server shows for an address that there is not, in both languages, wherever it was asked for."""
     return (HERE / "404.md").read_text("utf-8")
+
+
+def version():
+    """The course's, as pyproject.toml has it."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["project"]["version"]
 
 
 def site():

@@ -35,7 +35,6 @@ html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
 copybutton_prompt_text, copybutton_prompt_is_regexp = r" *\d+ \| ?", True  # the numbers of `show`
 copybutton_only_copy_prompt_lines = False
-python_maximum_signature_line_length = 90
 html_last_updated_fmt = "%Y-%m-%d"
 html_search_scorer = str(HERE / "scorer.js")
 html_use_index = html_domain_indices = False  # the search finds what they would list
@@ -75,7 +74,11 @@ def with_links(body, names):
 
 def finish(app, page, template, context, doctree):
     """Say in a page's head what it is, and where it is in the other language; link its code to the reference."""
-    first = next((one for one in doctree.findall(nodes.paragraph) if one.parent.tagname == "section"), None) if doctree else None
+    first = (
+        next((one for one in doctree.findall(nodes.paragraph) if one.parent.tagname == "section"), None)
+        if doctree
+        else None
+    )
     head = ""
     if first:
         said = " ".join(first.astext().split())

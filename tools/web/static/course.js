@@ -33,13 +33,15 @@ filter?.addEventListener("input", ({ target }) => {
     entry.forEach((part) => { part.hidden = hidden; });
   }
 });
+// The theme calls some things by another name than the one that is written on them.
+for (const named of document.querySelectorAll(".search-button-field, article summary")) named.removeAttribute("aria-label");
 // The search shows what a page says, and neither what the theme puts around it nor what is folded; of a term, its meaning.
 if (typeof Search !== "undefined") {
   const plain = Search.htmlToText;
   Search.htmlToText = (html, anchor) => {
     const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
     if (!article) return plain(html, anchor);
-    article.querySelectorAll(".no-search, .headerlink").forEach((part) => part.remove());
+    article.querySelectorAll(".no-search, .headerlink, details.above-input").forEach((part) => part.remove());
     const term = anchor && article.querySelector(`dt[id="${anchor.slice(1)}"]`), said = [term?.textContent];
     for (let part = term?.nextElementSibling; part; part = part.tagName === "DT" && part.nextElementSibling) said.push(part.textContent);
     return term ? said.join(" · ") : plain(`<div role="main">${article.innerHTML}</div>`, anchor);

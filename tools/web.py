@@ -186,7 +186,7 @@ def make_sources(language):
     about = dict(
         language=language,
         repository=repository(),
-        both=[*texts, "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
+        both=[*(set(texts) - {"404"}), "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
         home=web_pages.site(),
         names={path.stem: reference.links(path) for path in here},
     )

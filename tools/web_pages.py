@@ -2,7 +2,6 @@
 
 import functools
 import re
-import tomllib
 from html import escape
 
 import gpu_page
@@ -169,12 +168,6 @@ def verdicts(table, language):
 def lost():
     """The page that a server shows for an address that there is not, in both languages, wherever it was asked for."""
     return (HERE / "404.md").read_text("utf-8")
-
-
-def version():
-    """The course's, as pyproject.toml has it."""
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        return tomllib.load(file)["project"]["version"]
 
 
 def site():

@@ -86,7 +86,7 @@ def finish(app, page, template, context, doctree):
         head += f'<meta name="description" content="{escape(said)}">\n'
     if page in course["both"]:
         for code, place in (("en", "../"), ("zh-CN", "")) if chinese else (("en", ""), ("zh-CN", "zh_CN/")):
-            head += f'<link rel="alternate" hreflang="{code}" href="{context["pathto"](f"{place}{page}.html", 1)}">\n'
+            head += f'<link rel="alternate" hreflang="{code}" href="{place}{page}.html">\n'
     if page == "404":  # it is shown at any address, so its links begin at the site's
         head = f'<base href="{course["home"]}">\n{head}'
     context["metatags"] = head + context.get("metatags", "")

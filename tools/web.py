@@ -74,7 +74,9 @@ def web_link(match, here, base):
     elif file in homes:
         page, language = homes[file]
         own = "zh_CN" if here and here[0].parent.name == "zh_CN" else "en"
-        address = f"{ {'en': '../', 'zh_CN': 'zh_CN/'}[language] if language != own else '' }{page}.html{anchor}"
+        there = "" if language == own else {"en": "../", "zh_CN": "zh_CN/"}[language]
+        address = f"{there}{page}.html{anchor}"
+        text = web_pages.WORDS[own]["install"] if text == "README.md" else text  # the web has no such file
     elif repository():
         address = f"{repository()}/blob/main/{file}{anchor}"
     else:

@@ -175,6 +175,10 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
     assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places] == [True, True] * bool(address)
 
 
+def test_a_link_named_after_the_readme_is_named_after_its_page():
+    assert web.web_prose("[README.md](README.md)", HERE, web.ROOT) == '<a href="install.html">Install the course</a>'
+
+
 @pytest.mark.parametrize(
     "address, said",
     [

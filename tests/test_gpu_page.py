@@ -612,7 +612,7 @@ def test_in_the_book_everybody_can_read_each_state_on_a_phone_and_a_screen(opene
 @pytest.mark.parametrize("folder", ["", "zh_CN/"])
 def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folder):  # noqa: F811
     page = opened(site[1] + folder + "index.html")
-    page.locator(".door a").nth(1).click()
+    page.locator(".ways a").nth(1).click()
     page.wait_for_url(re.compile(f"/{folder}your_gpu.html$"))
     for about in gpu_page.steps()["steps"]:
         if not (site[0] / folder / f"{about['page']}.html").exists():

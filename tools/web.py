@@ -19,30 +19,29 @@ from pathlib import Path
 
 import gpu_page
 import nbformat
-from glossary import CHINESE, GLOSSARY, terms
+import reference
+import web_pages
+from glossary import CHINESE, terms
 from latex2mathml.converter import convert
 from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, read, repository, without_badges
 from PIL import Image
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
-LANGUAGES = {"en": (FOLDER, "README.md"), "zh_CN": (FOLDER / "zh_CN", "README.zh-CN.md")}
+LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}
 LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
-DOOR = re.compile(r"^\*\*\[[^\n]*\)\*\*$", re.MULTILINE)  # the README's line of three links
-TYPED = re.compile(r"\A(.*?)^```sh\n.*?^```\n\n", re.MULTILINE | re.DOTALL)  # what the README has one type first
-PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)\n\n.*\n", re.MULTILINE)  # and its words
 WORDS = {
     "en": dict(
-        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}.",
+        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}. {file}.",
         machine="on your machine",
-        start="start",
+        file="Download the page as a notebook",
         between=", ",
         setup="The set-up cell",
         hide="Hide the set-up cell",
     ),
     "zh_CN": dict(
-        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。",
+        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。{file}。",
         machine="在你的机器上",
-        start="开始",
+        file="下载这一页的 notebook",
         between="、",
         setup="准备单元",
         hide="收起准备单元",
@@ -58,17 +57,28 @@ def pages(folder):
     return [folder / path.name for path in notebook_paths() if (folder / path.name).exists()]
 
 
-def web_link(match, here):
-    """A link to a file of the repository as a link to its page of the web edition, or to the repository."""
-    text, place, _, anchor, title, _ = match.groups()
+def web_link(match, here, base):
+    """A link to a file of the repository as a link to its page of the web edition, or to the repository.
+
+    `here`: the pages of this language. `base`: the folder in which the text with the link lies.
+    """
+    text, place, ending, anchor, title, _ = match.groups()
     title = f' title="{escape(title)}"' if title else ""
-    stem = Path(place).name
+    stem, anchor = Path(place).name, anchor or ""
+    file = Path(os.path.relpath(base / f"{place}{ending or ''}", ROOT)).as_posix()
+    homes = {name: (page, language) for page, files in web_pages.FILES.items() for language, name in files.items()}
     if stem in {path.stem for path in here} | {"glossary"}:
-        address = f"{stem}.html{anchor or ''}"
+        address = f"{stem}.html{anchor}"
     elif (FOLDER / f"{stem}.ipynb").exists():  # not translated yet
         address = f"../{stem}.html"
+    elif file in homes:
+        page, language = homes[file]
+        own = "zh_CN" if here and here[0].parent.name == "zh_CN" else "en"
+        there = "" if language == own else {"en": "../", "zh_CN": "zh_CN/"}[language]
+        address = f"{there}{page}.html{anchor}"
+        text = web_pages.WORDS[own]["install"] if text == "README.md" else text  # the web has no such file
     elif repository():
-        address = f"{repository()}/blob/main/{match[2]}{match[3] or ''}"
+        address = f"{repository()}/blob/main/{file}{anchor}"
     else:
         return text  # a file beside the pages, which the web has not
     return f'<a href="{address}"{title}>{text}</a>'
@@ -79,10 +89,10 @@ def web_formula(match):
     return convert(match[1] or match[2], display="block" if match[1] else "inline")
 
 
-def web_prose(text, here):
-    """Markdown as Sphinx is given it. `here`: the pages of this language."""
+def web_prose(text, here, base=FOLDER):
+    """Markdown as Sphinx is given it. `here`: the pages of this language. `base`: the folder in which it lies."""
     # What begins first is taken whole: a link may have code in its words, and code may have what looks like a link.
-    text = LINK_OR_CODE.sub(lambda match: match[0] if match["code"] else web_link(match, here), text)
+    text = LINK_OR_CODE.sub(lambda match: match[0] if match["code"] else web_link(match, here, base), text)
     return FORMULA_OR_CODE.sub(lambda match: match[0] if match["code"] else web_formula(match), text)
 
 
@@ -99,7 +109,7 @@ def web_output(output, file):
         output.data = {
             "text/html": f'<a class="picture" href="_static/{file.name}"><img src="_static/{file.name}" '
             f'alt="{escape("".join(data["text/plain"]))}" loading="lazy" '
-            f'width="{shown}" height="{shown * height // width}"></a>'
+            f'width="{shown}" height="{shown * height // width}" style="--wide: {shown}px"></a>'
         }
 
 
@@ -109,8 +119,10 @@ def where_it_runs(stem, language):
     if repository():
         binder, colab = launchers(f"zh_CN/{stem}" if language == "zh_CN" else stem)
         places = [f'<a href="{binder}">Binder</a>', f'<a href="{colab}">Colab</a>']
-    places.append(f'<a href="index.html#{words["start"]}">{words["machine"]}</a>')
-    return f'<p class="where">{words["here"].format(places=words["between"].join(places))}</p>'
+    places.append(f'<a href="install.html">{words["machine"]}</a>')
+    file = f'<a href="_static/{stem}.ipynb" download>{words["file"]}</a>'
+    line = words["here"].format(places=words["between"].join(places), file=file)
+    return f"```{{container}} where no-search\n{line}\n```"
 
 
 def web_title(source, stem, language):
@@ -130,7 +142,7 @@ def web_page(path, here, figures, language):
         cells.append(cell)
         if cell.cell_type == "markdown":
             text = cell.source if number else web_title(cell.source, path.stem, language)
-            cell.source = web_prose(text, here)
+            cell.source = web_prose(text, here, path.parent)
         else:
             if cell.metadata.get("jupyter", {}).get("source_hidden") or cell.metadata.get("cellView") == "form":
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
@@ -142,65 +154,43 @@ def web_page(path, here, figures, language):
     return as_text(nbformat.from_dict(notebook))
 
 
-def buttons(line):
-    """The README's line of links as buttons; the second leads to the page that runs on the reader's GPU."""
-    (read, first), (run, _), install = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", line[0])
-    places = ((read, f"{Path(first).stem}.html"), (run, f"{gpu_page.PAGE}.html"), install)
-    links = "".join(f'<a href="{address}">{text}</a>' for text, address in places)
-    return f'<p class="door">{links}</p>'
-
-
-def rungs(picture):
-    """The README's picture as a table of its rates; the names of rungs lead to their pages."""
-    pages_of = {gpu_page.rung_of(path): path.stem for path in gpu_page.rung_pages()}
-    linked = {name: f'<a href="{page}.html">{name}</a>' for name, page in pages_of.items()}
-    rates = {name: float(rate.replace(",", "")) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", picture[1])}
-    rows = "".join(
-        f'<tr><th scope="row">{linked.get(name, name)}</th><td>'
-        f'<i style="width: {100 * rate / max(rates.values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
-        for name, rate in rates.items()
-    )
-    return f'<table class="rungs"><caption>GFLOP/s, NVIDIA H200, 4096 × 4096</caption><tbody>{rows}</tbody></table>\n'
-
-
-def front(readme, here):
-    """The first page: the README as far as what a reader of the web needs, its links as buttons, its ladder drawn.
-
-    It ends where the README says how the web book is made. What Sphinx lists stands below it.
-    """
-    text = re.sub(r"^\[(?:English|简体中文)\].*\n", "", (ROOT / readme).read_text("utf-8"), flags=re.MULTILINE)
-    text = re.split(r"^## (?:Run it on your GPU|在你的 GPU 上运行)\n", text, maxsplit=1, flags=re.MULTILINE)[0]
-    listed = "\n".join([path.stem for path in here] + [gpu_page.PAGE, "glossary"])
-    text = PICTURE.sub(rungs, TYPED.sub(r"\1", DOOR.sub(buttons, text)))
-    return f"{web_prose(text, here)}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+def pages_beside(language, folder, here):
+    """{name: text} of the pages that are no notebooks, as Sphinx is given them."""
+    titles = {path.stem: web_pages.title(read(path)) for path in [*pages(FOLDER), *here]}
+    texts = {  # each with the folder in which its links begin
+        "index": (web_pages.front(language, folder), ROOT),
+        gpu_page.PAGE: (gpu_page.page(language), folder),
+        "glossary": (web_pages.glossary(language, folder), folder),
+        "install": (web_pages.install(language), ROOT),
+        "teach": (web_pages.teach(language), ROOT / "teaching"),
+        "changelog": (web_pages.changelog(language), ROOT),
+    }
+    if language == "en":  # a server has one such page, for both
+        texts["404"] = (web_pages.lost(), ROOT)
+    texts = {name: web_prose(text, here, base) for name, (text, base) in texts.items()}
+    return texts | {"reference": reference.page(language, titles)}  # its links are Sphinx's own
 
 
 def make_sources(language):
     """Write build/web/LANGUAGE, what Sphinx is given. Returns that folder."""
-    folder, readme = LANGUAGES[language]
+    folder = LANGUAGES[language]
     source, here = SOURCES / language, pages(folder)
     shutil.rmtree(source, ignore_errors=True)
     (source / "figures").mkdir(parents=True)
     for path in here:
         (source / path.name).write_text(web_page(path, here, source / "figures", language), encoding="utf-8")
-    (source / f"{gpu_page.PAGE}.md").write_text(web_prose(gpu_page.page(language), here), encoding="utf-8")
+        shutil.copy(path, source / "figures")
     gpu_page.copy_to(source / "figures" / "gpu", language)
-    (source / "glossary.md").write_text(GLOSSARY.read_text("utf-8"), encoding="utf-8")
-    (source / "index.md").write_text(front(readme, here), encoding="utf-8")
+    texts = pages_beside(language, folder, here)
+    for name, text in texts.items():
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "terms.txt").write_text("\n".join(f"{term} 10000" for term in terms(CHINESE)), encoding="utf-8")
-    both = [
-        "index",
-        "glossary",
-        gpu_page.PAGE,
-        "search",
-        "genindex",
-        *(path.stem for path in pages(LANGUAGES["zh_CN"][0])),
-    ]
     about = dict(
         language=language,
-        folder=str(folder.relative_to(ROOT)),
         repository=repository(),
-        both=both,
+        both=[*(set(texts) - {"404"}), "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
+        home=web_pages.site(),
+        names={path.stem: reference.links(path) for path in here},
     )
     (source / "course.json").write_text(json.dumps(about), encoding="utf-8")
     return source

@@ -1,13 +1,19 @@
 """What Sphinx is given for the web edition, piece by piece. (tests/test_web.py opens what it makes of that.)"""
 
 import base64
+import functools
 import io
 import re
+import tomllib
 
+import glossary
 import nbformat
 import notebooks
 import pytest
+import reference
 import web
+import web_pages
+import yaml
 from PIL import Image
 
 HERE = web.pages(web.FOLDER)
@@ -23,7 +29,7 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
     assert (tmp_path / "a.png").read_bytes() == png.getvalue()
     assert output.data == {
         "text/html": '<a class="picture" href="_static/a.png"><img src="_static/a.png" alt="1 &lt; 2" loading="lazy" '
-        'width="{}" height="{}"></a>'.format(*sides)
+        'width="{0}" height="{1}" style="--wide: {0}px"></a>'.format(*sides)
     }
 
 
@@ -33,6 +39,8 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
         ("[a](glossary.md#warp)", "glossary.html#warp"),
         ("[a](04_tiling.ipynb#heading)", "04_tiling.html#heading"),
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
+        ("[a](../README.md#start)", "install.html#start"),
+        ("[a](../teaching/README.zh-CN.md)", "zh_CN/teach.html"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -43,24 +51,36 @@ def test_a_link_with_code_in_its_words_is_a_link(monkeypatch):
     text = "[`results/`](results) and `[a](results)`, `$1$` and [`04`](04_tiling.ipynb)"
     at = '`results/` and `[a](results)`, `$1$` and <a href="04_tiling.html">`04`</a>'
     monkeypatch.setattr(web, "repository", lambda: "")
-    assert web.web_prose(text, HERE) == at
+    assert web.web_prose(text, HERE, web.ROOT) == at
     monkeypatch.setattr(web, "repository", lambda: "https://x.y/z")
     at = at.replace("`results/`", '<a href="https://x.y/z/blob/main/results">`results/`</a>')
-    assert web.web_prose(text, HERE) == at
+    assert web.web_prose(text, HERE, web.ROOT) == at
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_no_link_of_the_readme_is_left_to_sphinx_which_knows_no_file_of_the_repository(readme):
-    assert not re.findall(
-        r"\]\((?!https?:|#)[^)]*\)", re.sub(r"```.*?```", "", web.front(readme, HERE), flags=re.DOTALL)
-    )
+LANGUAGES = pytest.mark.parametrize("language", ["en", "zh_CN"])
 
 
-@pytest.mark.parametrize("readme, start", [("README.md", "start"), ("README.zh-CN.md", "开始")])
-def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(readme, start):
-    first = web.front(readme, HERE)
-    [door] = re.findall('<p class="door">(.*)</p>', first)
-    assert re.findall('href="([^"]*)"', door) == ["00_start_here.html", "your_gpu.html", f"#{start}"]
+@functools.cache
+def beside(language):
+    """{name: text} of the pages that are no notebooks, as Sphinx is given them."""
+    folder = web.LANGUAGES[language]
+    return web.pages_beside(language, folder, web.pages(folder))
+
+
+@LANGUAGES
+def test_no_link_is_left_to_sphinx_which_knows_no_file_of_the_repository(language):
+    for name, text in beside(language).items():
+        assert "make web" not in text, name  # it is read in the web book already
+        said = re.sub(r"```(?:sh|powershell|toml|text|python)\n.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+        known = {"index.md", *(path.name for path in HERE)} if name in ("404", "reference") else set()
+        assert set(re.findall(r"\]\((?!https?:|#)([^)]*)\)", said)) <= known, name
+
+
+@LANGUAGES
+def test_the_first_page_has_four_ways_on_a_ladder_whose_rungs_are_links_and_a_film(language):
+    first = beside(language)["index"]
+    [ways] = re.findall('<div class="ways">(.*?)</div>', first, re.DOTALL)
+    assert re.findall('href="([^"]*)"', ways) == ["00_start_here.html", "your_gpu.html", "install.html", "teach.html"]
     [chart] = re.findall('<table class="rungs">(.*)</table>', first)
     assert re.findall(r'href="([^"]*)">(\w+)<', chart)[::6] == [
         ("02_naive.html", "naive"),
@@ -68,9 +88,78 @@ def test_the_first_page_has_three_buttons_and_a_ladder_whose_rungs_are_links(rea
     ]
     widths = [float(width) for width in re.findall(r"width: ([\d.]+)%", chart)]
     assert len(widths) == 8 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.0, 100)
-    assert '<th scope="row">cuBLAS</th>' in chart
-    assert "make web" not in first and "```sh\nmake lab" in first  # it is read in the web book already
-    assert first.index('class="door"') < first.index('class="rungs"') < first.index("```sh")
+    assert '<th scope="row">cuBLAS</th>' in chart and first.count("<figure") == 1
+    readme = (web.ROOT / web_pages.READMES[language]).read_text("utf-8")
+    assert set(re.findall(r"\b\d+,\d{3}\b", first)) <= set(re.findall(r"\b\d+,\d{3}\b", readme))
+    assert len(re.findall(r"^\| <a ", first, re.MULTILINE)) == len(HERE)
+
+
+IMPORTS = re.compile(r"^ *from (helpers[\w.]*) import \(?([^()]*?)(?:\)| *#.*|)$", re.MULTILINE)
+
+
+def imported(path):
+    """What the page imports from `helpers`, read line by line."""
+    code = "\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "code")
+    return {name.split(" as ")[0].strip() for _, names in IMPORTS.findall(code) for name in names.split(",")} - {""}
+
+
+@LANGUAGES
+def test_each_name_that_a_page_imports_has_an_entry_with_words_and_a_page(language):
+    entries = re.split(r"\n(?=````\{py:)", beside(language)["reference"])[1:]
+    named = {re.match(r"````\{py:\w+\} (?:[\w.]*\.)?(\w+)", entry)[1]: entry for entry in entries}
+    asked = set().union(*map(imported, HERE))
+    assert len(asked) > 80 and asked - set(named) == set()
+    first = {"en": "First used on [", "zh_CN": "第一次用到的页： ["}[language]
+    assert [name for name, entry in named.items() if first not in entry or len(entry) < 100] == []
+    assert len(named) == len(entries) and "/work/" not in "".join(entries) and " at 0x" not in "".join(entries)
+
+
+def test_a_name_without_words_is_refused(monkeypatch):
+    monkeypatch.setattr(reference, "DATA", {})
+    with pytest.raises(ValueError, match=r"helpers.instruments.GPUS has no docstring: .* DATA in tools/reference.py"):
+        reference.words(reference.entries()["GPUS"])
+
+
+def test_an_example_is_no_solution_and_short():
+    told = [entry.example for entry in reference.entries().values()]
+    assert sum(map(bool, told)) > 80 and max(example.count("\n") for example in told) < 4
+    solutions = [cell.source for path in HERE for cell in notebooks.read(path).cells if "# @title" in cell.source]
+    assert len(solutions) > 30
+    pages = "\n".join(
+        cell.source for path in HERE for cell in notebooks.read(path).cells if "# @title" not in cell.source
+    )
+    assert [example for example in told if example not in pages] == []
+
+
+def test_a_command_says_what_may_be_written_behind_it():
+    said = beside("en")["reference"]
+    assert re.findall(r"^### (\w+)\n\n```text\nusage: python -m helpers (\w+) ", said, re.MULTILINE) == [
+        (name, name) for name in ("doctor", "bench", "tune", "record", "predict", "progress", "board")
+    ]
+
+
+@LANGUAGES
+def test_the_glossary_has_each_term_once_under_its_page_in_one_language(language):
+    text = beside(language)["glossary"]
+    places = re.findall(r'<a id="([\w-]+)"></a>(.*)', text)
+    assert sorted(anchor for anchor, _ in places) == sorted(anchor for anchor, *_ in glossary.rows())
+    chinese = re.compile("[\u4e00-\u9fff]")
+    assert {bool(chinese.search(meaning)) for _, meaning in places} == {language == "zh_CN"}
+    assert language == "zh_CN" or not chinese.search(text)
+    heads = re.findall(r'^## (?:Page|第) (\d\d)(?: 页)?\n\n<a href="(\d\d)_\w+\.html">', text, re.MULTILINE)
+    assert len(heads) > 10 and all(number == page for number, page in heads)
+    [under] = re.findall(r"^## (?:Page|第) 03.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    assert 'id="coalescing"' in under and 'id="barrier"' not in under
+
+
+def test_a_citation_names_this_version():
+    said = yaml.safe_load((web.ROOT / "CITATION.cff").read_text("utf-8"))
+    project = tomllib.loads((web.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert (said["version"], said["license"]) == (project["version"], project["license"])
+    assert not {"doi", "identifiers", "url"} & set(said) and said["authors"]
+    assert said["abstract"] == project["description"]
+    newest = re.search(r"^## ([\d.]+)", (web.ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
+    assert project["version"].startswith(newest)
 
 
 @pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])
@@ -79,10 +168,15 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
     for module in (web, notebooks):
         monkeypatch.setattr(module, "repository", lambda: address)
     title = web.web_title("# 04 · Tiles\n\nA sentence.", "04_tiling", language)
-    assert title.startswith("# 04 · Tiles\n\n<p ") and title.endswith("</p>\n\nA sentence.")
-    places = re.findall('href="([^"]*)"', title)
-    assert places[-1] == {"en": "index.html#start", "zh_CN": "index.html#开始"}[language]
-    assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places[:-1]] == [True, True] * bool(address)
+    head = "# 04 · Tiles\n\n```{container} where no-search\n"
+    assert title.startswith(head) and title.endswith("\n```\n\nA sentence.")
+    *places, machine, file = re.findall('href="([^"]*)"', title)
+    assert (machine, file) == ("install.html", "_static/04_tiling.ipynb")
+    assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places] == [True, True] * bool(address)
+
+
+def test_a_link_named_after_the_readme_is_named_after_its_page():
+    assert web.web_prose("[README.md](README.md)", HERE, web.ROOT) == '<a href="install.html">Install the course</a>'
 
 
 @pytest.mark.parametrize(
@@ -91,7 +185,7 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
         ("", "a"),
         (
             "https://github.com/somebody/course",
-            '<a href="https://github.com/somebody/course/blob/main/../results/README.md">a</a>',
+            '<a href="https://github.com/somebody/course/blob/main/results/README.md">a</a>',
         ),
     ],
 )

@@ -15,12 +15,36 @@ addEventListener("afterprint", () => { root.dataset.theme = theme; });
 const gap = /\S(?: {3,}|\t| *[|│] *)\S/;
 for (const words of document.querySelectorAll("article :is(.cell_output, .highlight-default) pre"))
   if (!/^[✓✗…]/.test(words.textContent) && words.textContent.split("\n").filter((line) => gap.test(line)).length > 1) words.classList.add("table");
-// The search shows what a page says, and not what the theme puts around it.
+// Code keeps its shape on a phone: a line that is folded goes on below its own first letter.
+for (const code of document.querySelectorAll("article :is(.cell_input, .highlight-python) pre")) {
+  const indents = code.textContent.split("\n").map((line) => line.search(/\S|$/));
+  code.innerHTML = code.innerHTML.replace(/\n$/, "").split("\n")
+    .map((line, at) => `<span class="line" style="--indent: ${indents[at]}ch">${line}\n</span>`).join("");
+}
+// The glossary shows the terms that one asks for.
+const filter = document.querySelector(".filter");
+if (filter) filter.hidden = false;
+filter?.addEventListener("input", ({ target }) => {
+  const asked = target.value.trim().toLowerCase();
+  for (const meaning of document.querySelectorAll("article dl.glossary dd")) {
+    const entry = [meaning];
+    while (entry[0].previousElementSibling?.tagName === "DT") entry.unshift(entry[0].previousElementSibling);
+    const hidden = !entry.some((part) => part.textContent.toLowerCase().includes(asked));
+    entry.forEach((part) => { part.hidden = hidden; });
+  }
+});
+// The theme calls some things by another name than the one that is written on them.
+for (const named of document.querySelectorAll(".search-button-field, article summary")) named.removeAttribute("aria-label");
+// The search shows what a page says, and neither what the theme puts around it nor what is folded; of a term, its meaning.
 if (typeof Search !== "undefined") {
   const plain = Search.htmlToText;
   Search.htmlToText = (html, anchor) => {
     const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
-    return plain(article ? `<div role="main">${article.innerHTML}</div>` : html, anchor);
+    if (!article) return plain(html, anchor);
+    article.querySelectorAll(".no-search, .headerlink, details.above-input").forEach((part) => part.remove());
+    const term = anchor && article.querySelector(`dt[id="${anchor.slice(1)}"]`), said = [term?.textContent];
+    for (let part = term?.nextElementSibling; part; part = part.tagName === "DT" && part.nextElementSibling) said.push(part.textContent);
+    return term ? said.join(" · ") : plain(`<div role="main">${article.innerHTML}</div>`, anchor);
   };
 }
 // What runs on the reader's GPU is fetched only where a page has a place for it; and never for a page that is a file.

@@ -81,7 +81,7 @@ def doctor(command: Command) -> int:
 def bench(command: Command) -> None:
     """Time the ladder beside NumPy, as a table."""
     from . import ladder
-    from .launch.given import BOUNDS, sizes, whole
+    from .launch.given import MOST_ROUNDS, sizes, whole
     from .launch.operands import refuse_beyond_host
 
     command.add_argument(
@@ -107,7 +107,7 @@ def bench(command: Command) -> None:
     steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
     saved = given.save is not None
     rounds = (
-        (3 if given.peers or saved else 1) if given.rounds is None else whole("rounds", given.rounds, *BOUNDS["rounds"])
+        (3 if given.peers or saved else 1) if given.rounds is None else whole("rounds", given.rounds, 1, MOST_ROUNDS)
     )
     # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
     if given.json:
@@ -151,7 +151,7 @@ def bench(command: Command) -> None:
 def tune(command: Command) -> None:
     """Search for the best parameters of some steps on this machine, and keep them."""
     from . import ladder
-    from .launch.given import number, sizes
+    from .launch.given import DAY, number, sizes
     from .launch.operands import refuse_beyond_host
 
     take_steps(command, "steps")
@@ -164,7 +164,7 @@ def tune(command: Command) -> None:
     size = given.size if given.size is None else sizes(given.size)
     if size:
         refuse_beyond_host(*size)
-    seconds = number("seconds", given.seconds) / len(steps)
+    seconds = number("seconds", given.seconds, DAY) / len(steps)
     from . import clock
 
     problems = []

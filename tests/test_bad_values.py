@@ -187,10 +187,8 @@ def table():
         ),
         "bank_conflicts": (helpers.bank_conflicts, traced),
         "coalescing": (helpers.coalescing, traced),
-        "trace": (instruments.trace, traced),
         "traffic": (helpers.traffic, traced),
         "predicted_traffic": (helpers.predicted_traffic, traced),
-        "cells": (instruments.cells, {"accesses": (np.zeros(0, [("index", "i4")]), NOTHING), "columns": (4, NOTHING)}),
         "compiler_report": (helpers.compiler_report, {"k": ("tiled", {"naive"}), "arch": ("sm_80", NOTHING)}),
         "run_ptx": (
             instruments.run_ptx,
@@ -226,9 +224,12 @@ def table():
             pictures.picture_units,
             {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
         ),
-        "print_requests": (pictures.print_requests, {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)}),
+        "print_requests": (
+            instruments.print_requests,
+            {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)},
+        ),
         "predict_beside": (
-            pictures.predict_beside,
+            instruments.predict_beside,
             {
                 "mine": (cuda_kernel("tiled"), KERNEL),
                 "rung": ("tiled", {"naive"}),
@@ -253,14 +254,9 @@ def table():
         ),
         "picture_addresses": (pictures.picture_addresses, traced),
         "picture_owners": (pictures.picture_owners, {name: right for name, right in traced.items() if name != "K"}),
-        "picture_warps": (pictures.picture_warps, traced),
         "picture_order": (
             pictures.picture_order,
             traced | {"thread": (0, {"0"}), "after": (None, KERNEL | MAY_BE_LEFT_OUT)},
-        ),
-        "picture_reads": (
-            pictures.picture_reads,
-            traced | {"k": (NAIVE, KERNEL), "lanes": (4, NOTHING), "step": (2, {"0"})},
         ),
         "picture_share": (
             pictures.picture_share,
@@ -288,10 +284,6 @@ def table():
             many.bytes_moved,
             SIZED | {"p": (1, NOTHING), "q": (1, NOTHING), "i": (0, {"0"}), "j": (0, {"0"})},
         ),
-        "predicted_seconds": (
-            many.predicted_seconds,
-            SIZED | {"ranks": (1, NOTHING), "flops": (1e9, NUMBER), "network": (NETWORK, NOTHING)},
-        ),
         "cluster": (many.cluster, {"workers": (1, NOTHING)}),
         "from_file": (many.from_file, {"path": ("nowhere.npy", FOLDER), "chunks": ((2, 2), SEQUENCES)}),
         "have": (lambda engine: many.have(engine), {"engine": ("MPI", NOTHING)}),
@@ -306,16 +298,16 @@ def table():
 
 
 # Public names that take nothing of a user's: records, which hold what they are given; what runs in a kernel, in a rank
-# or a worker.
+# or a worker; and what other rooms call, where no page does.
 EXCUSED = {
     "launch": "Contestant CudaKernel DIALECTS Kernel KernelError NotYet OpenCLKernel WebGPUKernel load4 store4 "
     "mma_bfloat16 mma_float16 mma_tf32 word_bfloat16 word_float16 word_tf32",
     "exercises": "wgsl_frame",
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Limits Prediction Trace Traffic",
+    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Limits Prediction Trace Traffic cells trace",
     "pictures": "Film Picture",
-    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product bytes_received peak_bytes "
+    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product peak_bytes predicted_seconds "
     "rank summa this_machine",
     "classroom": "Board ClassTable EXERCISES NotEntered",
 }
@@ -425,7 +417,6 @@ def minutes():
         "a picture of a million cells": (lambda: pictures.picture_product(1000, 1000, 1000), "such as 64 x 64"),
         "a picture of a long row": (lambda: pictures.picture_product(1, 1, 1000, 0, 0), "at 128 a side"),
         "numbers of 32,400 threads": (lambda: pictures.picture_owners(CL, 180, 180), "such as 64 x 64"),
-        "patches of 32,400 elements": (lambda: pictures.picture_warps(CL, 180, 180, 1), "such as 64 x 64"),
         "a film of 32,400 elements": (lambda: pictures.film(CL, 180, 180, 1).html(), "such as 64 x 64"),
         "a map of 40,000 points": (
             lambda: pictures.picture_landscape({(x, y): 1.0 for x in range(200) for y in range(200)}, "x", "y"),

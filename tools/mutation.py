@@ -2,6 +2,7 @@
 
     python tools/mutation.py judge                       a room: helpers/judge, by tests/judge
     python tools/mutation.py judge/reference.py          one file of it
+    python tools/mutation.py gpu_model                   a package beside helpers, by the tests in its folder
     python tools/mutation.py judge/stores.py tests/judge/test_stores.py   by these tests only, which is quicker
     python tools/mutation.py --draw 50 --seed 1 judge    fifty of its faults, drawn at random: a room has thousands
 
@@ -30,18 +31,20 @@ for name in sys.argv[1:]:
     cli(["show", name], standalone_mode=False)"""
 
 
-def chosen(room: str) -> tuple[str, str]:
-    """(what of helpers/ is changed, as mutmut wants it; the tests of that room). ValueError: there is no such room."""
-    rooms = sorted(
-        at.parent.name for at in ROOT.glob("helpers/*/__init__.py") if (ROOT / "tests" / at.parent.name).exists()
-    )
+def chosen(room: str) -> tuple[list[str], str]:
+    """(the files that are changed; the tests of that room or package). ValueError: there is none of that name."""
+    homes = {at.parent.name: (at.parent, ROOT / "tests" / at.parent.name) for at in ROOT.glob("helpers/*/__init__.py")}
+    homes |= {at.parent.name: (at.parent, at) for at in ROOT.glob("*/tests")}
+    homes = {name: home for name, home in sorted(homes.items()) if home[1].exists()}
     name, _, file = room.rstrip("/").partition("/")
-    if name not in rooms or not (ROOT / "helpers" / name / file).exists():
-        raise ValueError(f"there is no {room!r} with tests of its own; name one of {', '.join(rooms)}, or a file of it")
-    return f"helpers/{name}/{file or '*'}", f"tests/{name}"
+    code, tests = homes.get(name, (ROOT, ROOT))
+    files = sorted(code.glob(file or "*.py")) if name in homes else []
+    if not files:
+        raise ValueError(f"there is no {room!r} with tests of its own; name one of {', '.join(homes)}, or a file of it")
+    return [str(one.relative_to(ROOT)) for one in files], str(tests.relative_to(ROOT))
 
 
-def copy(change: str, tests: list[str]) -> None:
+def copy(change: list[str], tests: list[str]) -> None:
     """Make the copy of what git knows and of what it does not ignore, with settings for these files and tests."""
     shutil.rmtree(COPY, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -51,7 +54,7 @@ def copy(change: str, tests: list[str]) -> None:
             shutil.copy2(ROOT / name, COPY / name)
             if name.startswith("helpers/") and name.endswith(".py"):
                 (COPY / name).write_text(undecorated((COPY / name).read_text("utf-8")), "utf-8")
-    settings = f"only_mutate = {json.dumps([change])}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
+    settings = f"only_mutate = {json.dumps(change)}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
     text = (COPY / "pyproject.toml").read_text("utf-8")
     (COPY / "pyproject.toml").write_text(text.replace("[tool.mutmut]\n", f"[tool.mutmut]\n{settings}"), "utf-8")
 
@@ -80,7 +83,7 @@ def verdicts(said: str) -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line says. Returns the exit status: not 0 where the tests fail without any fault."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("room", help="a folder of helpers/, or a file in it, such as judge or judge/reference.py")
+    parser.add_argument("room", help="a room, such as judge, a package beside helpers/, or a file in one")
     parser.add_argument("tests", nargs="*", help="the tests to run; those of the room by default")
     parser.add_argument("--draw", type=int, help="how many faults to try, drawn at random; all by default")
     parser.add_argument("--seed", type=int, default=0, help="which of them are drawn (0)")
@@ -105,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     print(python("-c", SHOW, *(name for name, verdict in found.items() if verdict in UNSEEN)).stdout)
     counts = ", ".join(f"{list(found.values()).count(verdict)} {verdict}" for verdict in dict.fromkeys(found.values()))
-    print(f"{len(found)} faults tried in {change}: {counts}")
+    print(f"{len(found)} faults tried in {options.room}: {counts}")
     return 0
 
 

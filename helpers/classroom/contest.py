@@ -23,7 +23,7 @@ from ..instruments import traffic
 from ..judge import Report, check
 from ..judge.reference import launched, wrong_for
 from ..launch import DIALECTS, Kernel, KernelError, draw
-from ..launch.given import takes, told
+from ..launch.given import Folder, takes, told
 from ..sandbox import Finding
 from ..terminal import columns, padded
 
@@ -71,7 +71,7 @@ class Entry:
 
 
 @takes
-def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
+def enter(k: Kernel, name: str, folder: Folder = ".") -> Path:
     """Check a kernel of your own, count and time it, and write it down as entry-NAME.json. Returns the file's path.
 
     `name`: yours, as the board shall show it; your next entry takes the place of this one. `folder`: where the file is
@@ -215,7 +215,7 @@ def place(entry: Entry, entries: list[Entry]) -> str:
 
 
 @takes
-def board(folder: Path | str) -> Board:
+def board(folder: Folder) -> Board:
     """The board of the entry-*.json files in a folder and those below; nothing in them runs.
 
     Only entries that came from the same rung on the same machine are ranked together. Raises FileNotFoundError where

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from .. import files
-from ..launch.given import takes
+from ..launch.given import Folder, takes
 from ..terminal import columns, padded
 from .exercises import EXERCISES
 
@@ -97,7 +97,7 @@ def shorten(verdict):
 
 
 @takes
-def progress(folder: Path | str) -> ClassTable:
+def progress(folder: Folder) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.

@@ -13,7 +13,7 @@ import numpy as np
 from .. import ladder
 from ..launch import Contestant, HostKernel, sizes
 from ..launch.dialects import dialects as dialects_called
-from ..launch.given import some, takes
+from ..launch.given import Rounds, Size, some, takes
 from ..launch.host import contestant
 from ..sandbox import ProgressBar
 from . import timing
@@ -64,7 +64,7 @@ def verdict_on(ratios: Sequence[float]) -> str:
 
 @takes
 def contest(
-    kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
+    kernels: list, size: Size = 1024, rounds: Rounds = 5, each: Callable[[Contestant], None] = lambda k: None
 ) -> list[list[Timing]]:
     """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
@@ -87,7 +87,7 @@ def contest(
 
 @takes
 def compare(
-    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = ROUNDS
+    first: Contestant | Callable, second: Contestant | Callable, size: Size = 1024, rounds: Rounds = ROUNDS
 ) -> Comparison:
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
@@ -114,7 +114,7 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 @takes
 def measure_ladder(
     upto: str | None = None,
-    size: int | tuple | None = None,
+    size: Size | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     parameters: str | None = None,

@@ -19,21 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyopencl as cl
 from numba import cuda
 from threadpoolctl import ThreadpoolController
 
 from .. import devices
 from ..judge import right_within_bound
-from ..launch import Contestant, draw, operands
-from ..launch.contestant import Work
-from ..launch.cuda import CudaArrays
+from ..launch import Contestant, draw
+from ..launch.contestant import Backend
+from ..launch.cuda import CudaBackend
 from ..launch.dialects import dialects as dialects_called
 from ..launch.given import takes
-from ..launch.host import HostWork
 from ..launch.kernel import refuse_beyond_memory
-from ..launch.opencl import OpenCLBuffers, refuse_beyond_buffer
+from ..launch.opencl import OpenCLBackend, refuse_beyond_buffer
 
 # The argument types of the libraries' calls in C.
 INT, SIZE, FLOAT, POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_float, ctypes.c_void_p
@@ -53,7 +51,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Library:
-    """A row of `LIBRARIES`. `starts`: the row -> a device or None, a version, and what a `Peer` calls `work_of`.
+    """A row of `LIBRARIES`. `starts`: the row -> a device or None, a version, a backend and a launcher.
 
     `files`: patterns, below where conda and pip put shared libraries. `names`: what the system may know it by.
     `adds`: () -> the remedy where it is not here.
@@ -76,10 +74,10 @@ class Absent(Exception):
 
 
 class Peer(Contestant):
-    """A library. `work_of`: (A, B, fill) -> its `Work`."""
+    """A library. `launcher`: `Work` -> what asks it once for the product."""
 
-    def __init__(self, name, dialect, device, version, work_of):
-        self.name, self.dialect, self.device, self.work_of = name, dialect, device, work_of
+    def __init__(self, name, dialect, device, version, backend, launcher):
+        self.name, self.dialect, self.device, self.backend, self.launcher = name, dialect, device, backend, launcher
         self.parameters = {"version": version} if version else {}
         # CLBlast builds its kernels in the first call of their kind, and does not say how long that takes.
         self.build_seconds = None if dialect == "OpenCL" else 0.0
@@ -90,10 +88,6 @@ class Peer(Contestant):
             refuse_beyond_memory(self.device, M, N, K)
         if self.dialect == "OpenCL":
             refuse_beyond_buffer(self.device, M, N, K)
-
-    def upload(self, A, B, fill=np.nan):
-        """Put A (M, K) and B (K, N) where the library multiplies, beside a C full of `fill`."""
-        return self.work_of(*operands.pair_for(A, B, self.device), fill)
 
 
 @takes
@@ -107,8 +101,7 @@ def find(name: str) -> Peer | Missing:
     """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
     library, dialect = LIBRARIES[name], LIBRARIES[name].dialect
     try:
-        device, version, work_of = library.starts(library)
-        k = Peer(name, dialect, device, version, work_of)
+        k = Peer(name, dialect, *library.starts(library))
         if right_within_bound(k, *draw(5, 7, 3)):
             return k
         remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
@@ -150,38 +143,18 @@ def load(remedy, *names, mode=ctypes.DEFAULT_MODE):
 # ---------------------------------------------------------------------------------------------- host
 
 
-class HostPeerWork(HostWork):
-    """A, B, and a C that is made once with canaries behind it, as on a device. function(A, B, C) stores A @ B in C."""
-
-    def __init__(self, function: Callable, A, B, fill):
-        super().__init__(function, A, B)
-        M, N = A.shape[0], B.shape[1]
-        C, self.guard = np.split(np.full(M * N + operands.GUARD, operands.CANARY), [M * N])
-        self.C = C.reshape(M, N)
-        self.C[:] = fill
-
-    def multiply(self):
-        """Call the library once."""
-        self.function(self.A, self.B, self.C)
-
-    def download(self):
-        """C as a new array. Raises KernelError if the library wrote past its end."""
-        operands.refuse_past_the_end(self.guard)
-        return self.C.copy()
-
-
 def pytorch(_):
     """Whatever PyTorch's CPU build multiplies with."""
     try:
         import torch  # only now: it takes seconds
     except ModuleNotFoundError:
         raise Absent("to add it: pip install torch") from None
-    tensor = torch.from_numpy  # shares NumPy's memory, and costs about a microsecond
 
-    def multiply(A, B, C):
-        torch.matmul(tensor(A), tensor(B), out=tensor(C))
+    def launcher(work):
+        A, B, C = map(torch.from_numpy, work.matrices())  # which shares NumPy's memory
+        return functools.partial(torch.matmul, A, B, out=C)
 
-    return None, str(torch.__version__), functools.partial(HostPeerWork, multiply)
+    return None, str(torch.__version__), Backend, launcher
 
 
 def cblas(library, mode=ctypes.DEFAULT_MODE, all_cores=False):
@@ -195,45 +168,30 @@ def cblas(library, mode=ctypes.DEFAULT_MODE, all_cores=False):
         if all_cores:
             loaded.set_num_threads(devices.usable_cores())
 
-    def multiply(A, B, C):
-        (M, K), N = A.shape, B.shape[1]
-        gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A.ctypes.data, K, B.ctypes.data, N, 0, C.ctypes.data, N)
+    def launcher(work):
+        (M, N, K), (A, B, C) = work.sizes, (X.ctypes.data for X in work.matrices())
+        return functools.partial(gemm, ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, A, K, B, N, 0, C, N)
 
-    return None, version, functools.partial(HostPeerWork, multiply)
+    return None, version, Backend, launcher
 
 
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-class CLBlastWork(OpenCLBuffers, Work):
-    """A, B and C on the OpenCL device."""
+class CLBlastBackend(OpenCLBackend):
+    """An OpenCL device that tells of a product only when the last of its one to five kernels ends: of its event."""
 
-    def __init__(self, gemm, device, A, B, fill):
-        super().__init__(device, A, B, fill)
-        self.gemm = gemm
-
-    def timed(self, launches):
+    def timed(self, multiply, launches):
         """Multiply so many times. Returns seconds a launch: a GPU's own, from a marker on; on a CPU the wall's."""
         marker = cl.enqueue_marker(self.queue)
         marker.wait()
         start = time.perf_counter()
         for _ in range(launches):
-            event = self.multiply()
+            event = multiply()
         event.wait()
         if self.device.kind == "GPU":
             return (event.profile.end - marker.profile.end) * 1e-9 / launches
         return (time.perf_counter() - start) / launches
-
-    def multiply(self):
-        """Ask CLBlast for the product. Returns the event of its last kernel; raises RuntimeError when it refuses."""
-        (M, N, K), queue, event = self.sizes, POINTER(self.queue.int_ptr), POINTER()
-        A, B, C = ((X.int_ptr, 0) for X in (self.d_A, self.d_B, self.d_C))  # each from its first element on
-        events = ctypes.byref(queue), ctypes.byref(event)
-        status = self.gemm(ROW_MAJOR, PLAIN, PLAIN, M, N, K, 1, *A, K, *B, N, 0, *C, N, *events)
-        if status:
-            raise RuntimeError(f"CLBlastSgemm returned {status}")
-        # The event of the last of one to five kernels: its end is theirs, its start is not. Hence the marker.
-        return cl.Event.from_int_ptr(event.value, retain=False)
 
 
 def clblast(library):
@@ -244,7 +202,20 @@ def clblast(library):
     gemm = loaded.CLBlastSgemm
     gemm.restype = INT
     gemm.argtypes = (*[INT] * 3, *[SIZE] * 3, FLOAT, *matrix, *matrix, FLOAT, *matrix, POINTER, POINTER)
-    return device, version and version[1], functools.partial(CLBlastWork, gemm, device)
+
+    def launcher(work):
+        (M, N, K), queue, event = work.sizes, POINTER(work.on.queue.int_ptr), POINTER()
+        A, B, C = ((X.int_ptr, 0) for X in (work.A, work.B, work.C))  # each from its first element on
+        asked = M, N, K, 1, *A, K, *B, N, 0, *C, N, ctypes.byref(queue), ctypes.byref(event)
+
+        def multiply():
+            if status := gemm(ROW_MAJOR, PLAIN, PLAIN, *asked):
+                raise RuntimeError(f"CLBlastSgemm returned {status}")
+            return cl.Event.from_int_ptr(event.value, retain=False)
+
+        return multiply
+
+    return device, version and version[1], CLBlastBackend, launcher
 
 
 # ---------------------------------------------------------------------------------------------- CUDA
@@ -255,32 +226,26 @@ def address(X):
     return X.__cuda_array_interface__["data"][0]
 
 
-class CuBLASWork(CudaArrays):
-    """A, B and C on the NVIDIA GPU."""
-
-    def __init__(self, gemm, handle, device, A, B, fill):
-        super().__init__(device, A, B, fill)
-        self.gemm, self.handle = gemm, handle
-
-    def multiply(self):
-        """Ask cuBLAS for the product. Raises RuntimeError with its status when it refuses."""
-        (M, N), K = self.shape, self.d_A.shape[1]
-        A, B, C = map(address, (self.d_A, self.d_B, self.d_C))
-        one, zero = FLOAT(1), FLOAT(0)
-        # cuBLAS stores by columns, so that our arrays are A^T, B^T and C^T to it: C^T = B^T A^T. A new handle works
-        # in the null stream, as Numba's events do.
-        status = self.gemm(self.handle, 0, 0, N, M, K, ctypes.byref(one), B, N, A, K, ctypes.byref(zero), C, N)
-        if status:
-            raise RuntimeError(f"cublasSgemm returned {status}")
-
-
 def cublas(_):
     """NVIDIA's own."""
     device = devices.cuda_device()
     if device.kind != "GPU":
         raise Absent("needs an NVIDIA GPU")
     gemm, handle, version = started_cublas()
-    return device, version, functools.partial(CuBLASWork, gemm, handle, device)
+
+    def launcher(work):
+        (M, N, K), (A, B, C), one, zero = work.sizes, map(address, work.matrices()), FLOAT(1), FLOAT(0)
+        # cuBLAS stores by columns, so that our arrays are A^T, B^T and C^T to it: C^T = B^T A^T. A new handle works
+        # in the null stream, as Numba's events do.
+        asked = handle, 0, 0, N, M, K, ctypes.byref(one), B, N, A, K, ctypes.byref(zero), C, N
+
+        def multiply():
+            if status := gemm(*asked):
+                raise RuntimeError(f"cublasSgemm returned {status}")
+
+        return multiply
+
+    return device, version, CudaBackend, launcher
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
 from ..launch.dialects import usual
-from ..launch.given import takes
+from ..launch.given import Folder, takes
 from .results import key, made_now, prepare, readable, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
@@ -44,7 +44,7 @@ PLANS = {
 
 
 @takes
-def record(folder: str | Path, say: Callable = print) -> Path:
+def record(folder: Folder, say: Callable = print) -> Path:
     """Check, tune and measure this machine. Writes its file into that folder after each size, and returns its path.
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. Takes half an hour or so.

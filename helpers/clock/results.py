@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import devices, files
 from ..launch.dialects import dialects
-from ..launch.given import sizes, takes
+from ..launch.given import Folder, sizes, takes
 from .scoreboards import Scoreboard
 from .timing import Timing
 
@@ -49,7 +49,7 @@ class MachineResults:
 
 
 @takes
-def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: str = "", **about: object) -> Path:
+def write_results(boards: list[Scoreboard], folder: Folder = RESULTS, run: str = "", **about: object) -> Path:
     """Write scoreboards into the machine's file in that folder, over older ones of the same sizes and dialects.
 
     Returns its path. `run`: what measured them. `about`: what else to say of the machine. The file names devices,
@@ -199,6 +199,6 @@ def read_file(path: Path) -> MachineResults:
 
 
 @takes
-def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:
+def read_results(folder: Folder = RESULTS) -> list[MachineResults]:
     """All machines recorded in that folder, a list of `MachineResults`; an empty one where there are none."""
     return [read_file(path) for path in sorted(Path(folder).glob("*.json"))]

@@ -9,7 +9,7 @@ import numpy as np
 from .. import devices, ladder
 from ..judge.reference import launched, wrong_for
 from ..launch import Contestant, draw, sizes
-from ..launch.given import takes
+from ..launch.given import Rounds, Size, takes
 from ..launch.host import contestant
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
 from .libraries import Missing, peers
@@ -91,11 +91,11 @@ class Scoreboard:
 
 @takes
 def scoreboard(
-    size: int | tuple | None = None,
+    size: Size | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     libraries: bool = True,
-    rounds: int = 3,
+    rounds: Rounds = 3,
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
     mine: list | tuple = (),

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..launch import Contestant, Kernel, draw, sizes
 from ..launch.contestant import Work
-from ..launch.given import takes
+from ..launch.given import Seconds, Size, takes
 from ..launch.host import contestant
 from ..launch.operands import refuse_beyond_host
 
@@ -107,8 +107,8 @@ def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
 @takes
 def measure(
     k: Contestant | Callable,
-    size: int | tuple[int, int, int] = 1024,
-    seconds: float | None = None,
+    size: Size = 1024,
+    seconds: Seconds | None = None,
     idle: bool = True,
 ) -> Timing:
     """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
@@ -149,7 +149,7 @@ def measure(
         spread=float((high - low) / median),
         build_seconds=k.build_seconds,
         transfer_seconds=transfer if k.device else 0.0,
-        launching=work.launching,
+        launching=work.on.launching,
         **about,
     )
 

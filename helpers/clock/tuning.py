@@ -16,7 +16,7 @@ from .. import ladder
 from ..judge.reference import wrong_for
 from ..launch import dialect as dialect_called
 from ..launch import draw, kept, sizes
-from ..launch.given import takes
+from ..launch.given import Seconds, Size, takes
 from ..sandbox import ProgressBar
 from . import timing
 from .contests import Comparison, compare
@@ -102,8 +102,8 @@ class Tuning:
 def tune(
     step: str,
     dialect: str = "OpenCL",
-    size: int | tuple | None = None,
-    seconds: float = 60,
+    size: Size | None = None,
+    seconds: Seconds = 60,
     space: dict | None = None,
     again: bool = False,
 ) -> Tuning:

@@ -19,7 +19,9 @@ from .loads import predicted_traffic as predicted_traffic
 from .loads import traffic as traffic
 from .prediction import Prediction as Prediction
 from .prediction import predict as predict
+from .prediction import predict_beside as predict_beside
 from .prediction import predicted_ladder as predicted_ladder
+from .prediction import print_requests as print_requests
 from .ptx_run import CompiledRun as CompiledRun
 from .ptx_run import run_ptx as run_ptx
 from .published import against_published as against_published

@@ -22,7 +22,7 @@ from .. import devices, ladder, needs
 from ..ladder import ceil_div
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
-from ..launch.given import takes, told
+from ..launch.given import Count, takes, told
 from ..launch.on_ptx import refuse_long
 from .counts import SHORT, count_text
 from .gpus import known_arch, occupancy
@@ -100,9 +100,9 @@ class BlockRun(CompiledRun):
 @takes
 def run_triton(
     kernel: Callable | str,
-    M: int,
-    N: int,
-    K: int,
+    M: Count,
+    N: Count,
+    K: Count,
     numbers: str = "float32",
     warps: int = 4,
     stages: int = 3,
@@ -144,9 +144,9 @@ def run_triton(
 def predict_triton(
     kernel: Callable | str,
     gpu: GPU | str,
-    M: int,
-    N: int,
-    K: int,
+    M: Count,
+    N: Count,
+    K: Count,
     numbers: str = "float32",
     warps: int = 4,
     stages: int = 3,

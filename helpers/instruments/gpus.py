@@ -9,7 +9,7 @@ from gpu_model import GPU, GPUS, Occupancy
 from gpu_model.published import STANDS_FOR
 
 from .. import devices
-from ..launch.given import takes
+from ..launch.given import Count, Natural, takes
 
 
 def in_words(names: list[str]) -> str:
@@ -57,7 +57,7 @@ def known_arch(name: str) -> str:
 
 
 @takes
-def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def occupancy(arch: str, threads: Count, registers: Count, shared_bytes: Natural) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
     Raises ValueError for an architecture that is not in `ARCHS`.

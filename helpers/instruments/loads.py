@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .. import devices, ladder
 from ..launch import Kernel, KernelError, draw, sizes
-from ..launch.given import takes
+from ..launch.given import Count, takes
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
 from .compiled import run_watched
 
@@ -46,7 +46,7 @@ class Traffic:
 
 
 @takes
-def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
+def traffic(k: Kernel, M: Count, N: Count, K: Count) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
     A CUDA kernel runs compiled, on the PTX machine; an OpenCL kernel runs in a child process, in Oclgrind. Raises
@@ -105,7 +105,7 @@ def count(job: Job, M: int, N: int, K: int) -> list | None:
 
 
 @takes
-def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
+def predicted_traffic(k: Kernel, M: Count, N: Count, K: Count) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     k = k.fitted(M, N, K)
     step = ladder.step(k.step)

@@ -17,23 +17,22 @@ def noted_launch(k: Kernel, A: np.ndarray, B: np.ndarray, **most: int) -> tuple[
     """
     work = k.upload(A, B)
     lengths = (A.size, B.size, A.shape[0] * B.shape[1])
-    arrays = [buffer.get_sub_region(0, 4 * n) for buffer, n in zip(work.arguments[3:], lengths, strict=True)]
-    arguments = [*work.arguments[:3], *arrays]
+    arrays = [buffer.get_sub_region(0, 4 * n) for buffer, n in zip((work.A, work.B, work.C), lengths, strict=True)]
+    arguments, global_size = [*map(np.int32, work.sizes), *arrays], k.global_size(A.shape[0], B.shape[1])
     try:
-        run = opencl_trace.trace(k.queue, k.source, work.global_size, k.block, arguments, k.parameters, **most)
+        run = opencl_trace.trace(k.queue, k.source, global_size, k.block, arguments, k.parameters, **most)
     except opencl_trace.TraceError as error:
         raise KernelError(str(error)) from None
     local = dict(list(run.arrays.items())[3:])
     if set(local) & set("ABC"):
         raise KernelError("one of its local arrays is called A, B or C")
     touches = rename_fields(run.touches, {"group": "block", "item": "thread"})
-    site = dict(zip(("memory", "line", "reads", "writes", "width"), fields(run), strict=True))
-    return records_of(touches, site, [*"ABC", *local], touches["array"], touches["index"], run.groups[0]), local
+    return records_of(touches, sites(run), [*"ABC", *local], touches["array"], touches["index"], run.groups[0]), local
 
 
-def fields(run):
-    """What `records_of` wants of the site of each access, in its order."""
-    at = run.touches["site"]
-    yield np.array([{"global": "global", "local": "shared"}[one.space] for one in run.sites], "U6")[at]
-    for name, kind in (("line", int), ("reads", bool), ("writes", bool), ("width", int)):
-        yield np.array([getattr(one, name) for one in run.sites], kind)[at]
+def sites(run):
+    """What `records_of` wants of the site of each access."""
+    kinds = {"space": "U6", "line": int, "reads": bool, "writes": bool, "width": int}
+    found = {name: np.array([getattr(one, name) for one in run.sites], kind) for name, kind in kinds.items()}
+    found["memory"] = np.where(found.pop("space") == "local", "shared", "global")
+    return {name: values[run.touches["site"]] for name, values in found.items()}

@@ -6,13 +6,13 @@ from gpu_model.gpus import known
 from gpu_model.published import arch_of
 
 from .. import ladder
-from ..launch import Kernel, cuda_kernel
-from ..launch.given import sizes, takes
+from ..launch import Kernel, KernelError, cuda_kernel
+from ..launch.given import Count, Size, sizes, takes
 from .counts import counts_of
 
 
 @takes
-def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
+def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Prediction:
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
@@ -37,6 +37,48 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
 
 
 @takes
-def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
+def predicted_ladder(gpu: GPU | str, size: Size = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
     """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
     return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
+
+
+@takes
+def print_requests(k: Kernel, arch: str = "sm_86") -> None:
+    """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
+
+    k     a CUDA kernel
+    arch  for which GPUs it is compiled: sm_86 is the A6000's kind
+    Requests that bring each thread four numbers, 16 bytes, are told apart from those that bring it one.
+    Where NVIDIA's compiler is missing, and the course has not counted that kernel, it prints what adds it.
+    """
+    try:
+        tile = counts_of(k, arch).tile
+    except KernelError as error:
+        print(f"not counted: {error}")
+        return
+    asked = {"one": 0.0, "four": 0.0}
+    for (memory, _, size), many in tile.requests.items():
+        if memory == "shared":
+            asked["four" if size == 32 * 16 else "one"] += many / tile.fma
+    print(
+        f"{k.step:12} {asked['one']:.3f} requests for one number, {asked['four']:.3f} for four; "
+        f"{tile.instructions / tile.fma:.2f} instructions"
+    )
+
+
+@takes
+def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Size = 4096) -> None:
+    """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
+
+    mine  a CUDA kernel, with sizes for a GPU
+    rung  the name of a step, which has a GPU's parameters
+    gpu   a name of `GPUS`
+    Where NVIDIA's compiler is missing, it prints what adds it.
+    """
+    try:
+        found = {"this kernel": predict(mine, gpu, size, size, size), rung: predict(rung, gpu, size, size, size)}
+    except KernelError as error:
+        print(f"no prediction: {error}")
+        return
+    for name, p in found.items():
+        print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")

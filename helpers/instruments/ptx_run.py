@@ -8,7 +8,7 @@ import ptx_machine
 
 from .. import ladder
 from ..launch import Kernel, draw
-from ..launch.given import takes
+from ..launch.given import Count, takes
 from ..launch.on_ptx import refuse_long, run_arrays
 from .compiler import for_gpu, ptx_of
 
@@ -62,7 +62,7 @@ class CompiledRun(ptx_machine.Run):
 
 
 @takes
-def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
+def run_ptx(k: Kernel | str, M: Count, N: Count, K: Count, arch: str = "sm_80") -> CompiledRun:
     """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B

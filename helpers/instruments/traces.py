@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import devices
 from ..launch import Kernel, KernelError, draw
-from ..launch.given import takes, told
+from ..launch.given import told
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
@@ -46,7 +46,6 @@ class Trace:
         return self.accesses[chosen]
 
 
-@takes
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
@@ -64,7 +63,6 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     return run
 
 
-@takes
 def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
     """The (row, column) of each access, for an array of so many columns."""
     if "index" not in (accesses.dtype.names or ()):

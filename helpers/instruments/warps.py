@@ -13,7 +13,7 @@ import numpy as np
 from ptx_machine import WARP, bank_rounds, sectors
 
 from ..launch import Kernel
-from ..launch.given import takes
+from ..launch.given import Count, takes
 from .accesses import grouped, turns
 from .traces import trace
 
@@ -60,13 +60,13 @@ class Table:
 
 
 @takes
-def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
+def coalescing(k: Kernel, M: Count, N: Count, K: Count) -> Table:
     """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
     return table(k, (M, N, K), "global", "sectors", lambda words: sectors(words, 4))
 
 
 @takes
-def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
+def bank_conflicts(k: Kernel, M: Count, N: Count, K: Count) -> Table:
     """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
 
     Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a

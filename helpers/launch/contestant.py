@@ -5,50 +5,103 @@ A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates t
 """
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
+from ..devices import Device
+from . import operands
 from .operands import OnDevice, validate
 
 CALLED = "Call it as C = k(A, B): C is a new array, and its sizes follow from A and B."
 
 
+class Backend:
+    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device.
+
+    launching  True where a GPU has no clock of its own, so that `timed` holds what asking for launches takes
+    """
+
+    launching = False
+
+    def __init__(self, device: Device | None = None):
+        self.device = device
+
+    def hold(self, size: int, behind: float, X: np.ndarray | None = None) -> object:
+        """A buffer of so many float32, those of X if it is given, and behind them a guard full of `behind`."""
+        buffer, guard = self.empty(size + operands.GUARD), np.full(operands.GUARD, behind, np.float32)
+        if X is not None:
+            self.write(buffer, X)
+        if guard.size:
+            self.write(buffer, guard, size)
+        return buffer
+
+    def empty(self, size: int) -> object:
+        """A buffer of so many float32. Raises MemoryError where there is no room."""
+        return np.empty(size, np.float32)
+
+    def write(self, buffer: object, X: np.ndarray, start: int = 0) -> None:
+        """Copy X, C-contiguous float32, into the buffer, from that element on."""
+        buffer[start : start + X.size] = X.ravel()
+
+    def read(self, buffer: object, start: int = 0, end: int | None = None) -> np.ndarray:
+        """What lies in the buffer between two elements, or from one to its end, as a new array."""
+        return buffer[start:end].copy()
+
+    def timed(self, multiply: Callable, launches: int) -> float:
+        """Multiply so many times, and wait for the last C. Returns seconds a launch."""
+        start = time.perf_counter()
+        for _ in range(launches):
+            multiply()
+        return (time.perf_counter() - start) / launches
+
+
 class Work:
-    """A, B and C where they are multiplied, ready to be multiplied again and again. A subclass fills in the rest."""
+    """A, B and C where they are multiplied, each with a guard behind it, ready to be multiplied again and again.
 
-    untimed = False
-    launching = False  # True where a GPU has no clock of its own, so that `timed` holds what asking for launches takes
+    `launcher`: Work -> what multiplies once, or asks for it, as its backend's `timed` takes it.
+    """
 
-    def launch(self) -> float | None:
+    on = Backend()
+
+    def __init__(
+        self, on: Backend, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None, launcher: Callable
+    ):
+        self.on, self.sizes = on, (A.shape[0], B.shape[1], A.shape[1])
+        self.A, self.B = (X.memory if isinstance(X, OnDevice) else on.hold(X.size, np.nan, X) for X in (A, B))
+        M, N, _ = self.sizes
+        self.C = on.hold(M * N, operands.CANARY, None if fill is None else np.full(M * N, fill, np.float32))
+        self.multiply = launcher(self)
+
+    def launch(self) -> float:
         """Multiply once, and wait for C. Returns what `timed` does."""
         return self.timed(1)
 
-    def timed(self, launches: int) -> float | None:
-        """Multiply so many times, and wait for the last C. Returns seconds a launch; None on the PTX machine.
+    def timed(self, launches: int) -> float:
+        """Multiply so many times, and wait for the last C. Returns seconds a launch.
 
-        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
-        between two of its events around all of them, WebGPU between two timestamps, or by the wall where it has none.
+        The host, the PTX machine and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each
+        launch, a CUDA GPU between two of its events around all of them, WebGPU between two timestamps, or by the wall
+        where it has none.
         """
-        start = time.perf_counter()
-        for _ in range(launches):
-            self.multiply()
-        return None if self.untimed else (time.perf_counter() - start) / launches
-
-    def multiply(self) -> object:
-        """Multiply once, or ask for it where a clock of the device says when it is done."""
-        raise NotImplementedError
+        return self.on.timed(self.multiply, launches)
 
     def download(self) -> np.ndarray:
         """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
-        raise NotImplementedError
+        M, N, _ = self.sizes
+        operands.refuse_past_the_end(self.on.read(self.C, M * N))
+        return self.on.read(self.C, 0, M * N).reshape(M, N)
 
-    def left_alone(self, A: np.ndarray, B: np.ndarray) -> bool:
-        """Whether A and B, which were uploaded, and what lies behind them are as they were, bit by bit."""
-        raise NotImplementedError
+    def matrices(self) -> list:
+        """A, B and C with their shapes, where buffers are arrays: NumPy's or Numba's."""
+        M, N, K = self.sizes
+        shapes = (M, K), (K, N), (M, N)
+        return [X[: m * n].reshape(m, n) for X, (m, n) in zip((self.A, self.B, self.C), shapes, strict=True)]
 
     def memory(self) -> dict:
         """The bytes of each of its buffers, guards included, by what tells one buffer from another."""
-        raise NotImplementedError
+        M, N, K = self.sizes
+        return {id(X): 4 * (n + operands.GUARD) for X, n in ((self.A, M * K), (self.B, K * N), (self.C, M * N))}
 
 
 class Contestant:
@@ -72,6 +125,7 @@ class Contestant:
     own = False
     build_seconds: float | None = 0.0
     inputs = "float32"
+    backend: type[Backend] = Backend  # where its work is done
     multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
     def __call__(self, A: np.ndarray, B: np.ndarray | None = None, *others: object) -> np.ndarray:
@@ -102,6 +156,11 @@ class Contestant:
 
         With fill=None, C is left as it is found.
         """
+        A, B = operands.pair_for(A, B, self.device)
+        return Work(self.backend(self.device), A, B, fill, self.fitted(A.shape[0], B.shape[1], A.shape[1]).launcher)
+
+    def launcher(self, work: Work) -> Callable:
+        """What multiplies that work once, or asks for it, as its backend's `timed` takes it."""
         raise NotImplementedError
 
     def refuse(self, M: int, N: int, K: int) -> None:

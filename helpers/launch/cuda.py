@@ -1,5 +1,6 @@
 """CUDA kernels: on a GPU, or on the PTX machine where there is none."""
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,14 +11,13 @@ import numpy as np
 from numba import cuda, float32
 
 from .. import devices
-from . import operands
-from .contestant import Work
+from ..devices import Device
+from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
 from .errors import DeviceLost, KernelError
 from .given import told
 from .kernel import Kernel, no_room
-from .on_ptx import CompiledKernel
-from .operands import OnDevice
+from .on_ptx import refuse_long
 from .resolve import Dialect
 
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
@@ -31,7 +31,7 @@ def cuda_kernel(
     like: str | None = None,
     parameters: str | None = None,
     **given: int | str,
-) -> "CudaKernel | CompiledKernel":
+) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
@@ -47,8 +47,7 @@ def cuda_kernel(
         function, source = from_text(step, asked["parameters"]), step
     else:
         function, source = from_function(step)
-    kind = CompiledKernel if asked["device"] is devices.PTX_MACHINE else CudaKernel
-    return kind(function, source=source, **asked)
+    return CudaKernel(function, source=source, **asked)
 
 
 def only_device(step, name):
@@ -81,55 +80,6 @@ CUDA = Dialect(
 )
 
 
-class CudaKernel(Kernel):
-    """A `@cuda.jit` function with the step's block and grid."""
-
-    dialect, build_seconds = "CUDA", None
-
-    def __init__(self, function: Any, **asked: object):
-        super().__init__(**asked)
-        self.function = function
-        if not self.own:  # of a learner's, a check says what is wrong with it, better than the GPU's compiler
-            self.compile()
-
-    def compile(self) -> None:
-        """Compile it for the GPU, if that has not been done. Raises KernelError for what does not compile."""
-        if self.build_seconds is not None:
-            return
-        start = time.perf_counter()
-        try:
-            self.function.compile(SIGNATURE)
-        except Exception as error:  # Numba raises many kinds; the learner needs its words
-            raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
-        self.build_seconds = time.perf_counter() - start
-
-    def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size, a grid that CUDA does not launch included."""
-        super().refuse_size(M, N, K)
-        blocks = self.grid(M, N)[1]
-        if blocks > MOST_BLOCKS_DOWN:
-            raise ValueError(
-                f"{self} needs {blocks} blocks along y for a C of {M} x {N}; CUDA allows {MOST_BLOCKS_DOWN}. "
-                f"Multiply a part at a time, or choose larger tiles."
-            )
-
-    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "CudaWork":
-        """Copy A (M, K) and B (K, N) to the GPU, beside a C full of `fill`."""
-        self.compile()
-        return CudaWork(self, *operands.pair_for(A, B, self.device), fill)
-
-    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X to the device, over another matrix of that shape, or into memory of its own."""
-        X = operands.as_placed("X", X)
-        with told_plainly():
-            if over is None:
-                return OnDevice(X.shape, guarded(X)[0], self.device)
-            operands.refuse_another_shape(X, over)
-            over.memory.copy_to_device(X, stream=stream())
-            wait(stream())
-            return over
-
-
 # What the driver says, after which it refuses whatever this process asks next; and what that means.
 STOPPED = {
     "ILLEGAL_ADDRESS": "it read or wrote outside the memory that it was given, such as past the end of an array",
@@ -144,11 +94,16 @@ STOPPED = {
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
-    """Within it, an error after which the GPU is lost to this process is raised as `DeviceLost`, in plain words."""
+def told_plainly(device: Device | None = None) -> Iterator[None]:
+    """Within it, an error after which the GPU is lost to this process is raised as `DeviceLost`, in plain words.
+
+    Where the driver finds no room on that device, MemoryError is raised.
+    """
     try:
         yield
     except Exception as error:
+        if device and "OUT_OF_MEMORY" in str(error):
+            raise no_room(device) from None
         for name, what in STOPPED.items():
             if f"CUDA_ERROR_{name}" in str(error):
                 raise DeviceLost(
@@ -171,44 +126,37 @@ def stream():
     return STREAMS.own
 
 
-def wait(on):
-    """Wait for what was asked on that stream; on the default one nobody need."""
-    if on:
-        on.synchronize()
+class CudaBackend(Backend):
+    """The GPU that Numba computes on, through this thread's stream. A buffer is a device array."""
 
+    def __init__(self, device: Device):
+        super().__init__(device)
+        self.stream = stream()
 
-class CudaArrays(Work):
-    """A, B and C on the device that Numba computes on, each with a guard behind it."""
+    def empty(self, size):
+        """A device array of so many float32. Raises MemoryError where there is no room."""
+        with told_plainly(self.device):
+            return cuda.device_array(size, np.float32)
 
-    def __init__(self, device, A, B, fill):
-        self.shape, self.stream = (A.shape[0], B.shape[1]), stream()
-        try:
-            with told_plainly():
-                pair = ((X.memory, None) if isinstance(X, OnDevice) else guarded(X) for X in (A, B))
-                (self.d_A, self.d_B), self.behind = zip(*pair, strict=True)
-                self.d_C, self.d_guard = guarded(operands.filled(self.shape, fill), behind=operands.CANARY)
-        except Exception as error:
-            if "OUT_OF_MEMORY" not in str(error):
-                raise
-            raise no_room(device) from None
+    def write(self, buffer, X, start=0):
+        """Copy X there, and wait."""
+        with told_plainly(self.device):
+            buffer[start : start + X.size].copy_to_device(X.ravel(), stream=self.stream)
+            self.wait()
 
-    def download(self):
-        """C as a new NumPy array. Raises KernelError if something wrote past its end, or if the GPU is lost."""
+    def read(self, buffer, start=0, end=None):
+        """What lies there, as a new array. Raises DeviceLost if the GPU is lost."""
         with told_plainly():
-            guard, C = (d_X.copy_to_host(stream=self.stream) for d_X in (self.d_guard, self.d_C))
-            wait(self.stream)
-            operands.refuse_past_the_end(guard)
-            return C
+            found = buffer[start:end].copy_to_host(stream=self.stream)
+            self.wait()
+            return found
 
-    def left_alone(self, A, B):
-        """Whether A and B, and the NaN behind them, are as they were uploaded."""
-        with told_plainly():
-            found = [d_X.copy_to_host(stream=self.stream) for d_X in (self.d_A, self.d_B, *self.behind)]
-            wait(self.stream)
-        behind = np.full(operands.GUARD, np.nan, np.float32)
-        return all(map(operands.same_bits, found, (A, B, behind, behind)))
+    def wait(self) -> None:
+        """Wait for what was asked on this stream; on the default one nobody need."""
+        if self.stream:
+            self.stream.synchronize()
 
-    def timed(self, launches):
+    def timed(self, multiply, launches):
         """Multiply so many times between two events of the GPU. Returns seconds a launch.
 
         A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
@@ -217,37 +165,49 @@ class CudaArrays(Work):
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record(self.stream)
             for _ in range(launches):
-                self.multiply()
+                multiply()
             stop.record(self.stream)
             stop.synchronize()
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
-    def memory(self):
-        """Bytes of each array and its guard, by the array."""
-        guard = 4 * operands.GUARD
-        return {id(d_X): d_X.nbytes + guard for d_X in (self.d_A, self.d_B, self.d_C)}
 
+class CudaKernel(Kernel):
+    """A `@cuda.jit` function with the step's block and grid. Where there is no GPU, `no_gpu` stands for it."""
 
-class CudaWork(CudaArrays):
-    """A, B and C on the device, ready for a kernel to be launched again and again."""
+    dialect, backend, build_seconds = "CUDA", CudaBackend, None
 
-    def __init__(self, k, A, B, fill):
-        super().__init__(k.device, A, B, fill)
-        self.configured = k.function[k.grid(*self.shape), k.block, self.stream]
+    def __init__(self, function: Any, **asked: object):
+        super().__init__(**asked)
+        self.function = function
+        # Of a learner's, a check says what is wrong with it, better than the GPU's compiler.
+        if not self.own and not self.untimed:
+            self.compile()
 
-    def multiply(self):
-        """Ask for the kernel once."""
-        self.configured(self.d_A, self.d_B, self.d_C)
+    def compile(self) -> None:
+        """Compile it, if that has not been done. Raises KernelError for what does not compile."""
+        if self.build_seconds is not None:
+            return
+        start = time.perf_counter()
+        try:
+            self.function.compile(SIGNATURE)
+        except Exception as error:  # Numba raises many kinds; the learner needs its words
+            raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
+        self.build_seconds = time.perf_counter() - start
 
+    def refuse_size(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size: a grid that CUDA does not launch, minutes on the PTX machine."""
+        if self.untimed:
+            return refuse_long(M, N, K)
+        super().refuse_size(M, N, K)
+        blocks = self.grid(M, N)[1]
+        if blocks > MOST_BLOCKS_DOWN:
+            raise ValueError(
+                f"{self} needs {blocks} blocks along y for a C of {M} x {N}; CUDA allows {MOST_BLOCKS_DOWN}. "
+                f"Multiply a part at a time, or choose larger tiles."
+            )
 
-def guarded(X, behind=np.nan):
-    """X on the device, or room for it where X is only a shape, and the guard behind it, full of `behind`."""
-    guard, size = operands.GUARD, X.nbytes // 4
-    d_all = cuda.device_array(size + guard, np.float32)
-    d_X, d_guard = d_all[:size], d_all[size:]
-    if isinstance(X, np.ndarray):
-        d_X.copy_to_device(X.ravel(), stream=stream())
-    if guard:
-        d_guard.copy_to_device(np.full(guard, behind, np.float32), stream=stream())
-    wait(stream())
-    return d_X.reshape(*X.shape), d_guard
+    def launcher(self, work: Work) -> Callable:
+        """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
+        self.compile()
+        M, N, _ = work.sizes
+        return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())

@@ -1,8 +1,8 @@
 """What users give: taken where it is what a function asks for, refused with the value and the remedy where it is not.
 
-`@takes` above a public function is all that it needs. What an argument must be follows from its annotation, and the
-bounds of a number from its name, which means the same everywhere (`BOUNDS`). Objects of a wrong kind are a TypeError,
-numbers and texts that will not do a ValueError, both before anything has run.
+`@takes` above a function that pages, commands and guides call is all that it needs: what an argument must be is its
+annotation, a type or one of the kinds below. Objects of a wrong kind are a TypeError, numbers and texts that will not
+do a ValueError, both before anything has run.
 """
 
 import contextlib
@@ -21,11 +21,7 @@ import numpy as np
 
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
 DAY = 24 * 3600  # seconds
-# The least and the most that a whole number of that name may be; one of another name is at most MOST.
-BOUNDS = dict.fromkeys(("M", "N", "K", "threads", "registers", "columns", "p", "q"), (1, MOST))
-BOUNDS |= dict.fromkeys(("shared_bytes", "i", "j"), (0, MOST))
-BOUNDS |= {"ranks": (1, 2**20), "rounds": (1, 1000), "workers": (1, 1024)}
-LONGEST = {"seconds": DAY, "limit": DAY}  # and the most of a number with a fraction
+MOST_ROUNDS = 1000
 MADE_BY = {  # what makes an object of that class
     "Kernel": "cuda_kernel(...) or opencl_kernel(...)",
     "Device": "devices.opencl_device(...)",
@@ -71,7 +67,7 @@ def index(value: object) -> int:
     return value.__index__()
 
 
-def whole(name: str, value: object, least: int, most: int) -> int:
+def whole(name: str, value: object, least: int = -MOST, most: int = MOST) -> int:
     """The whole number of that name, as an int. Raises ValueError for what is none, and for one out of bounds."""
     try:
         n = index(value)
@@ -83,9 +79,8 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     return n
 
 
-def number(name: str, value: object) -> float:
-    """The number of that name, above 0, as it is. Raises ValueError for what is none."""
-    most = LONGEST.get(name, 1e300)
+def number(name: str, value: object, most: float = 1e300) -> float:
+    """The number of that name, above 0, as it is. Raises ValueError for what is none, and for more than the most."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value <= most:
         raise ValueError(f"{name}={told(value)} does not do; give a number above 0, up to {most:g}.")
     return value
@@ -104,11 +99,36 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     return M, N, K
 
 
+def a_size(name: str, value: object) -> object:
+    """The value, if it is an int or (M, N, K), as `sizes` has it. Raises ValueError for others."""
+    sizes(value)
+    return value
+
+
+def a_path(name: str, value: object) -> object:
+    """The value, if it is a path or text that is not empty. Raises TypeError or ValueError for others."""
+    if isinstance(value, str) and not value:
+        raise ValueError(f"{name}='' names none; give a path, such as '.' for the folder where you are.")
+    if not isinstance(value, str | Path):
+        raise TypeError(f"{name}={told(value)} does not do; give {words(Path | str)}.")
+    return value
+
+
+# What a type does not say of an argument: the bounds of a number, or what takes (name, value).
+Count = typing.Annotated[int, 1, MOST]
+Natural = typing.Annotated[int, 0, MOST]
+Ranks = typing.Annotated[int, 1, 2**20]
+Rounds = typing.Annotated[int, 1, MOST_ROUNDS]
+Workers = typing.Annotated[int, 1, 1024]
+Seconds = typing.Annotated[float, DAY]
+Size = typing.Annotated[int | tuple, a_size]
+Folder = typing.Annotated[str | Path, a_path]
+
 F = typing.TypeVar("F", bound=Callable)
 
 
 def takes(function: F) -> F:
-    """Let a function refuse, before it runs, arguments that its annotations and their names do not allow.
+    """Let a function refuse, before it runs, arguments that its annotations do not allow.
 
     Whole numbers reach it as Python's own, and a default as it is. Whether a function can be a contestant, and an array
     an operand, `contestant` and `validate` say.
@@ -134,17 +154,15 @@ def takes(function: F) -> F:
 
 def taken(name: str, value: object, kind: object) -> object:
     """The argument, as its function gets it. Raises TypeError or ValueError for what it cannot be."""
-    if name in ("size", "shape") and not (value is None and type(None) in typing.get_args(kind)):
-        sizes(value)
+    kinds = [kind] if origin_of(kind) is not types.UnionType else typing.get_args(kind)
+    if kind is inspect.Parameter.empty or (value is None and type(None) in kinds):
         return value
-    if kind is inspect.Parameter.empty or (name in ("folder", "path") and isinstance(value, Path)):
-        return value
-    if name in ("folder", "path") and isinstance(value, str) and not value:
-        raise ValueError(f"{name}='' names none; give a path, such as '.' for the folder where you are.")
-    if kind is int:
-        return whole(name, value, *BOUNDS.get(name, (-MOST, MOST)))
-    if kind is float or (kind == float | None and value is not None):
-        return number(name, value)
+    if not kinds[1:] or kinds[1:] == (type(None),):
+        rule = getattr(kinds[0], "__metadata__", ())
+        if take := {int: whole, float: number}.get(getattr(kinds[0], "__origin__", kinds[0])):
+            return take(name, value, *rule)
+        if rule:
+            return rule[0](name, value)
     with contextlib.suppress(Unfit):
         return fitting(value, kind)
     if getattr(kind, "__name__", "") == "Kernel":
@@ -155,7 +173,7 @@ def taken(name: str, value: object, kind: object) -> object:
 def origin_of(kind):
     """What the kind is without its [...]. A sequence is given as a list, a mapping as a dict."""
     origin = typing.get_origin(kind) or kind
-    return {Sequence: list, Mapping: dict}.get(origin, origin)
+    return {Sequence: list, Mapping: dict, typing.Union: types.UnionType}.get(origin, origin)
 
 
 def fitting(value, kind):

@@ -9,7 +9,7 @@ from ..devices import Device
 from .contestant import Contestant
 from .errors import KernelError
 from .given import sizes, some, told
-from .operands import GUARD, OnDevice, refuse_beyond_host
+from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 
@@ -43,7 +43,12 @@ class Kernel(Contestant):
 
         `over`: a matrix of the same shape, placed before, whose memory X takes.
         """
-        raise NotImplementedError
+        X, on = as_placed("X", X), self.backend(self.device)
+        if over is None:
+            return OnDevice(X.shape, on.hold(X.size, np.nan, X), self.device)
+        refuse_another_shape(X, over)
+        on.write(over.memory, X)
+        return over
 
     def binary(self) -> dict:
         """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
@@ -59,7 +64,8 @@ class Kernel(Contestant):
         return f"{self.step} ({self.dialect}{f', {self.inputs}' * (self.inputs != 'float32')})"
 
     def __repr__(self):
-        return f"<{self}: {ladder.spell(self.parameters)}{', or less, by the shape' * self.by_shape}>"
+        more = ", or less, by the shape" * self.by_shape + "; compiled, and run on the PTX machine" * self.untimed
+        return f"<{self}: {ladder.spell(self.parameters)}{more}>"
 
 
 def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:

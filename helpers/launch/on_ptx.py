@@ -1,19 +1,13 @@
 """Compiled CUDA kernels on the PTX machine, with no GPU."""
 
-import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 import ptx_machine
 
-from .. import ladder
-from . import numba_internals, operands
-from .contestant import Work
+from . import numba_internals
 from .errors import KernelError
-from .kernel import Kernel
-from .operands import OnDevice
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
@@ -74,70 +68,3 @@ def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool 
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words
         raise KernelError(f"the kernel does not compile:\n{str(error).strip()}") from None
-
-
-class PTXWork(Work):
-    """A, B and C, ready for compiled code to be run on them again and again. `run`: what came of the last time."""
-
-    untimed = True
-
-    def __init__(self, ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, fill: float | None):
-        self.ptx, self.block, self.grid, self.A, self.B = ptx, block, grid, A, B
-        self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
-
-    def multiply(self):
-        """Run the code once."""
-        self.run = run_arrays(self.ptx, self.block, self.grid, self.A, self.B, self.C)
-        self.C = self.run.arrays[2]
-
-    def download(self):
-        """C, a new array. Raises KernelError for what no GPU would do, such as a store outside every array."""
-        found = [finding for finding in self.run.findings if finding.kind in CERTAIN]
-        if found:
-            raise KernelError(f"{found[0].kind}: {found[0].message}")
-        return self.C.copy()
-
-    def left_alone(self, A, B):
-        """Whether A and B are as they were: a store to them is a finding, and is not done."""
-        return not any(finding.kind == "writes to an input" for finding in self.run.findings)
-
-    def memory(self):
-        """Bytes of each array."""
-        return {id(X): X.nbytes for X in (self.A, self.B, self.C)}
-
-
-class CompiledKernel(Kernel):
-    """A CUDA kernel that runs compiled, on the PTX machine."""
-
-    dialect = "CUDA"
-
-    def __init__(self, function: Any, **asked: object):
-        super().__init__(**asked)
-        self.function = function
-
-    @functools.cached_property
-    def ptx(self) -> str:
-        """The code that runs: it keeps each access of the source to arrays. Raises KernelError for no such kernel."""
-        return ptx_of(self.function)
-
-    def refuse_size(self, M, N, K):
-        """Raise ValueError for a size that the PTX machine would take minutes for."""
-        refuse_long(M, N, K)
-
-    def upload(self, A, B, fill=np.nan):
-        """A (M, K) and B (K, N) for the PTX machine, beside a C full of `fill`."""
-        A, B = (X.memory if isinstance(X, OnDevice) else X for X in operands.pair_for(A, B, self.device))
-        self.refuse_size(A.shape[0], B.shape[1], A.shape[1])
-        return PTXWork(self.ptx, self.block, self.grid(A.shape[0], B.shape[1]), A, B, fill)
-
-    def place(self, X, over=None):
-        """X for the PTX machine, in memory of its own, or over another matrix of that shape."""
-        X = operands.as_placed("X", X)
-        if over is None:
-            return OnDevice(X.shape, X.copy(), self.device)
-        operands.refuse_another_shape(X, over)
-        over.memory[:] = X
-        return over
-
-    def __repr__(self):
-        return f"<{self}: {ladder.spell(self.parameters)}; compiled, and run on the PTX machine>"

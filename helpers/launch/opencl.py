@@ -6,6 +6,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyopencl as cl
@@ -14,11 +15,10 @@ from pyopencl.characterize import has_src_build_cache
 from .. import devices, ladder
 from ..devices import Device
 from . import operands
-from .contestant import Work
+from .contestant import Backend, Work
 from .errors import KernelError, quoted
-from .given import takes, told
+from .given import Count, takes, told
 from .kernel import Kernel, no_room
-from .operands import OnDevice
 from .resolve import Dialect
 
 
@@ -110,6 +110,66 @@ def context_and_queue(device: Device):
     return context, mine[device]
 
 
+class OpenCLBackend(Backend):
+    """An OpenCL device, through this thread's queue."""
+
+    def __init__(self, device: Device):
+        super().__init__(device)
+        self.context, self.queue = context_and_queue(device)
+
+    def empty(self, size):
+        """A buffer of so many float32. Raises MemoryError where there is no room."""
+        flags, nbytes = cl.mem_flags.READ_WRITE, 4 * size
+        with told_of_room(self.device):
+            if self.device.kind == "GPU":
+                return cl.Buffer(self.context, flags, size=nbytes)
+            # In NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do.
+            return cl.Buffer(self.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=aligned(nbytes))
+
+    def write(self, buffer, X, start=0):
+        """Copy X there, and wait. Raises MemoryError where there is no room."""
+        with told_of_room(self.device):
+            cl.enqueue_copy(self.queue, buffer, X, dst_offset=4 * start)
+
+    def read(self, buffer, start=0, end=None):
+        """What lies there, as a new array."""
+        found = np.empty((buffer.size // 4 if end is None else end) - start, np.float32)
+        if found.size:
+            cl.enqueue_copy(self.queue, found, buffer, src_offset=4 * start)
+        return found
+
+    def timed(self, multiply, launches):
+        """Multiply so many times. Returns seconds a launch: by a GPU's profile of each, on a CPU by the wall."""
+        start = time.perf_counter()
+        events = [multiply() for _ in range(launches)]
+        events[-1].wait()  # the queue runs them in order
+        if self.device.kind == "GPU":
+            return sum(event.profile.end - event.profile.start for event in events) * 1e-9 / launches
+        return (time.perf_counter() - start) / launches
+
+    def __del__(self):
+        # What is still queued would write to memory that NumPy has given to others by then.
+        with contextlib.suppress(cl.Error):
+            self.queue.finish()
+
+
+@contextlib.contextmanager
+def told_of_room(device: Device) -> Iterator[None]:
+    """Within it, the driver's word for no room is raised as MemoryError, with the device's name and a remedy."""
+    try:
+        yield
+    except cl.MemoryError:
+        raise no_room(device) from None
+
+
+def aligned(nbytes):
+    """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
+    page = 1 << 21 if nbytes >= 1 << 21 else 1 << 12  # bytes
+    memory = np.empty(nbytes + page, np.uint8)
+    start = -memory.ctypes.data % page
+    return memory[start : start + nbytes]
+
+
 TRIED = set()  # what has been built in a child: (source, step, device, parameters)
 first_build = None  # builds a learner's source there, in `sandbox`: helpers/__init__.py sets it, which knows both
 BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
@@ -131,7 +191,7 @@ SIX = "int M, int N, int K, and global float pointers A, B, C"
 class OpenCLKernel(Kernel):
     """A built `__kernel` with the step's work-group and global size."""
 
-    dialect = "OpenCL"
+    dialect, backend = "OpenCL", OpenCLBackend
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
@@ -215,7 +275,7 @@ class OpenCLKernel(Kernel):
         refuse_beyond_buffer(self.device, M, N, K)
 
     @takes
-    def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
+    def fitted(self, M: Count, N: Count, K: Count) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
         if not self.by_shape:
             return self
@@ -233,24 +293,17 @@ class OpenCLKernel(Kernel):
         self.variants[key].checked = self.checked
         return self.variants[key]
 
-    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "OpenCLWork":
-        """Copy A (M, K) and B (K, N) to the device, beside a C full of `fill`."""
-        A, B = operands.pair_for(A, B, self.device)
-        return OpenCLWork(self.fitted(A.shape[0], B.shape[1], A.shape[1]), A, B, fill)
+    def launcher(self, work: Work) -> Callable:
+        """What asks for the kernel once, and returns its event."""
+        # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
+        function, queue = cl.Kernel(self.program, self.function.function_name), work.on.queue
+        function.set_args(*map(np.int32, work.sizes), work.A, work.B, work.C)
+        M, N, _ = work.sizes
+        return functools.partial(cl.enqueue_nd_range_kernel, queue, function, self.global_size(M, N), self.block)
 
-    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X to the device, over another matrix of that shape, or into memory of its own."""
-        X, (_, queue) = operands.as_placed("X", X), context_and_queue(self.device)
-        if over is not None:
-            operands.refuse_another_shape(X, over)
-            cl.enqueue_copy(queue, over.memory, X)
-            return over
-        try:
-            placed = OnDevice(X.shape, guarded(self.device, X), self.device)
-        except cl.MemoryError:
-            raise no_room(self.device) from None
-        queue.finish()  # another thread's queue may use it
-        return placed
+    def global_size(self, M: int, N: int) -> tuple[int, int]:
+        """Work-items along (x, y) for a C of M x N."""
+        return tuple(n * items for n, items in zip(self.grid(M, N), self.block, strict=True))
 
 
 def macros(parameters: dict) -> list[str]:
@@ -267,95 +320,6 @@ def refuse_beyond_buffer(device, M, N, K):
             f"one matrix of {largest - operands.GUARD} elements is more than {device.name} holds in one buffer "
             f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
         )
-
-
-class OpenCLBuffers:
-    """A, B and C in buffers of an OpenCL device, each with a guard behind it."""
-
-    def __init__(self, device, A, B, fill):
-        self.device, self.shape = device, (A.shape[0], B.shape[1])
-        self.context, self.queue = context_and_queue(device)
-        self.sizes = (*self.shape, A.shape[1])
-        try:
-            self.d_A, self.d_B = (X.memory if isinstance(X, OnDevice) else guarded(device, X) for X in (A, B))
-            self.d_C = guarded(device, operands.filled(self.shape, fill), operands.CANARY)
-        except cl.MemoryError:
-            raise no_room(device) from None
-
-    def download(self):
-        """C as a new NumPy array. Raises KernelError if something wrote past its end."""
-        C, guard = np.empty(self.shape, np.float32), np.empty(operands.GUARD, np.float32)
-        cl.enqueue_copy(self.queue, C, self.d_C)
-        if guard.size:
-            cl.enqueue_copy(self.queue, guard, self.d_C, src_offset=C.nbytes)
-        operands.refuse_past_the_end(guard)
-        return C
-
-    def left_alone(self, A, B):
-        """Whether A and B, and the NaN behind them, are as they were uploaded."""
-        behind = np.full(operands.GUARD, np.nan, np.float32)
-        for d_X, X in ((self.d_A, A), (self.d_B, B)):
-            found = np.empty(d_X.size // 4, np.float32)
-            cl.enqueue_copy(self.queue, found, d_X)
-            if not operands.same_bits(found, np.concatenate([X.ravel(), behind])):
-                return False
-        return True
-
-    def __del__(self):
-        # What is still queued would write to memory that NumPy has given to others by then.
-        with contextlib.suppress(cl.Error):
-            self.queue.finish()
-
-
-def guarded(device, X, behind=np.nan):
-    """A buffer with X, or with room for it where X is only a `Room`, and a guard behind it, full of `behind`."""
-    (context, queue), flags, guard = context_and_queue(device), cl.mem_flags.READ_WRITE, 4 * operands.GUARD
-    if device.kind == "GPU":
-        buffer = cl.Buffer(context, flags, size=X.nbytes + guard)
-    else:  # in NumPy's memory, which comes in large pages where the system has them, as NumPy's own operands do
-        buffer = cl.Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=aligned(X.nbytes + guard))
-    if isinstance(X, np.ndarray):
-        cl.enqueue_copy(queue, buffer, X)
-    if guard:
-        cl.enqueue_fill_buffer(queue, buffer, np.float32(behind), X.nbytes, guard)
-    return buffer
-
-
-def aligned(nbytes):
-    """So many bytes of NumPy's memory, as an array that begins at a large page if it fills one, else at a small one."""
-    page = 1 << 21 if nbytes >= 1 << 21 else 1 << 12  # bytes
-    memory = np.empty(nbytes + page, np.uint8)
-    start = -memory.ctypes.data % page
-    return memory[start : start + nbytes]
-
-
-class OpenCLWork(OpenCLBuffers, Work):
-    """A, B and C on the device, ready for a kernel to be launched again and again."""
-
-    def __init__(self, k, A, B, fill):
-        super().__init__(k.device, A, B, fill)
-        self.local_size = k.block
-        # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
-        self.function = cl.Kernel(k.program, k.function.function_name)
-        self.arguments = (*map(np.int32, self.sizes), self.d_A, self.d_B, self.d_C)
-        self.function.set_args(*self.arguments)
-        self.global_size = tuple(n * items for n, items in zip(k.grid(*self.shape), k.block, strict=True))
-
-    def timed(self, launches):
-        """Run the kernel so many times. Returns seconds a launch: by a GPU's profile of each, on a CPU by the wall."""
-        start = time.perf_counter()
-        events = [
-            cl.enqueue_nd_range_kernel(self.queue, self.function, self.global_size, self.local_size)
-            for _ in range(launches)
-        ]
-        events[-1].wait()  # the queue runs them in order
-        if self.device.kind == "GPU":
-            return sum(event.profile.end - event.profile.start for event in events) * 1e-9 / launches
-        return (time.perf_counter() - start) / launches
-
-    def memory(self):
-        """Bytes of each buffer, by its address."""
-        return {buffer.int_ptr: buffer.size for buffer in (self.d_A, self.d_B, self.d_C)}
 
 
 def compiler_says(log, source):

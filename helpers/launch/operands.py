@@ -1,15 +1,13 @@
 """What may be multiplied: sizes, operands, and the guards around them on a device."""
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import psutil
 
 from ..devices import Device
 from .errors import KernelError
-from .given import takes, told
+from .given import Count, takes, told
 
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
@@ -26,18 +24,6 @@ class OnDevice:
     shape: tuple[int, int]
     memory: object
     device: Device
-
-
-class Room(NamedTuple):
-    """Room for a float32 matrix, whatever lies in it."""
-
-    shape: tuple[int, int]
-    nbytes: int
-
-
-def filled(shape: tuple[int, int], fill: float | None) -> "np.ndarray | Room":
-    """What C is before a launch: a float32 array full of `fill`, or like it; for None only room, with no copy."""
-    return Room(shape, 4 * math.prod(shape)) if fill is None else np.full(shape, fill, np.float32)
 
 
 def leave_guards_out() -> None:
@@ -139,7 +125,7 @@ def refuse_beyond_host(M: int, N: int, K: int) -> None:
 
 
 @takes
-def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+def draw(M: Count, N: Count, K: Count) -> tuple[np.ndarray, np.ndarray]:
     """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1): never constant, never symmetric.
 
     Raises MemoryError where they and C are more than this machine's memory.
@@ -147,11 +133,6 @@ def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
     refuse_beyond_host(M, N, K)
     rng = np.random.default_rng()
     return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
-
-
-def same_bits(X: np.ndarray, Y: np.ndarray) -> bool:
-    """Whether two float32 arrays hold the same bits; a NaN is like another only if it carries the same."""
-    return bool(np.array_equal(X.view(np.uint32), Y.view(np.uint32)))
 
 
 def refuse_past_the_end(guard: np.ndarray) -> None:

@@ -1,18 +1,19 @@
 """WebGPU kernels, in WGSL: on the GPU that the graphics driver reaches, by Metal, Vulkan or Direct3D 12."""
 
+import functools
 import re
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import devices
 from ..devices import Device
 from . import operands
-from .contestant import Work
+from .contestant import Backend, Work
 from .errors import KernelError, quoted
 from .given import told
 from .kernel import Kernel
-from .operands import OnDevice
 from .resolve import Dialect
 from .webgpu_source import constants, line_of, without_comments, workgroup_bytes
 
@@ -76,10 +77,58 @@ BINDINGS = (
 )
 
 
+class WebGPUBackend(Backend):
+    """A GPU that the graphics driver reaches."""
+
+    def __init__(self, device: Device):
+        super().__init__(device)
+        self.gpu = device.handle
+        self.launching = "timestamp-query" not in self.gpu.features
+
+    def hold(self, size, behind, X=None):
+        """A buffer of so many float32, in fours, for kernels that load fours; the guard reaches to its end."""
+        whole = np.full((size + operands.GUARD + 3) // 4 * 4, behind, np.float32)
+        if X is not None:
+            whole[:size] = X.ravel()
+        return self.gpu.create_buffer_with_data(data=whole, usage=READ)
+
+    def write(self, buffer, X, start=0):
+        """Copy X there."""
+        self.gpu.queue.write_buffer(buffer, 4 * start, X)
+
+    def read(self, buffer, start=0, end=None):
+        """What lies there, as a new array."""
+        size = None if end is None else 4 * (end - start)
+        return np.frombuffer(self.gpu.queue.read_buffer(buffer, 4 * start, size), np.float32).copy()
+
+    def timed(self, multiply, launches):
+        """Multiply so many times, and wait. Returns seconds a launch: by the GPU's clock if it has one, or by the wall.
+
+        The GPU's clock stands around all launches, and holds none of what it takes to ask for them; the wall does.
+        """
+        encoder, stamps = self.gpu.create_command_encoder(), None
+        if not self.launching:
+            stamps = self.gpu.create_query_set(type="timestamp", count=2)
+            written = {"query_set": stamps, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
+        compute = encoder.begin_compute_pass(timestamp_writes=None if self.launching else written)
+        ask = multiply(compute)
+        for _ in range(launches):
+            ask()
+        compute.end()
+        d_times = self.gpu.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
+        if not self.launching:
+            encoder.resolve_query_set(stamps, 0, 2, d_times, 0)
+        start = time.perf_counter()
+        self.gpu.queue.submit([encoder.finish()])
+        times = np.frombuffer(self.gpu.queue.read_buffer(d_times), np.uint64)  # waits
+        wall = time.perf_counter() - start
+        return (wall if self.launching else int(times[1] - times[0]) * 1e-9) / launches
+
+
 class WebGPUKernel(Kernel):
     """A WGSL entry point with the step's workgroup and grid."""
 
-    dialect = "WebGPU"
+    dialect, backend = "WebGPU", WebGPUBackend
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
@@ -141,18 +190,22 @@ class WebGPUKernel(Kernel):
                 f"{most}. Multiply a part at a time, or choose larger tiles."
             )
 
-    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "WebGPUWork":
-        """Copy A (M, K) and B (K, N) to the GPU, beside a C full of `fill`."""
-        return WebGPUWork(self, *operands.pair_for(A, B, self.device), fill)
+    def launcher(self, work: Work) -> Callable:
+        """A function of a compute pass, which binds the work there, and returns what asks for it once."""
+        M, N, K = work.sizes
+        sizes = np.array([M, N, K, 0], np.uint32)  # uniforms come in 16 bytes
+        d_sizes = self.device.handle.create_buffer_with_data(data=sizes, usage="UNIFORM")
+        bound = enumerate((work.A, work.B, work.C, d_sizes))
+        entries = [{"binding": n, "resource": {"buffer": d_X, "size": d_X.size}} for n, d_X in bound]
+        layout = self.pipeline.get_bind_group_layout(0)
+        group = self.device.handle.create_bind_group(layout=layout, entries=entries)
 
-    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X to the GPU, over another matrix of that shape, or into memory of its own."""
-        X = operands.as_placed("X", X)
-        if over is None:
-            return OnDevice(X.shape, guarded(self.device, X), self.device)
-        operands.refuse_another_shape(X, over)
-        self.device.handle.queue.write_buffer(over.memory, 0, X)
-        return over
+        def begin(compute):
+            compute.set_pipeline(self.pipeline)
+            compute.set_bind_group(0, group)
+            return functools.partial(compute.dispatch_workgroups, *self.grid(M, N))
+
+        return begin
 
 
 def layout_on(gpu):
@@ -160,73 +213,6 @@ def layout_on(gpu):
     kinds = ("read-only-storage", "read-only-storage", "storage", "uniform")
     entries = [{"binding": n, "visibility": "COMPUTE", "buffer": {"type": kind}} for n, kind in enumerate(kinds)]
     return gpu.create_pipeline_layout(bind_group_layouts=[gpu.create_bind_group_layout(entries=entries)])
-
-
-class WebGPUWork(Work):
-    """A, B and C on the GPU, each with a guard behind it, ready for a kernel to be launched again and again."""
-
-    def __init__(self, k, A, B, fill):
-        self.gpu, self.shape, self.pipeline = k.device.handle, (A.shape[0], B.shape[1]), k.pipeline
-        self.grid = k.grid(*self.shape)
-        self.d_A, self.d_B = (X.memory if isinstance(X, OnDevice) else guarded(k.device, X) for X in (A, B))
-        self.d_C = guarded(k.device, operands.filled(self.shape, fill), operands.CANARY)
-        sizes = np.array([*self.shape, A.shape[1], 0], np.uint32)  # uniforms come in 16 bytes
-        d_sizes = self.gpu.create_buffer_with_data(data=sizes, usage="UNIFORM")
-        bound = enumerate((self.d_A, self.d_B, self.d_C, d_sizes))
-        entries = [{"binding": n, "resource": {"buffer": d_X, "size": d_X.size}} for n, d_X in bound]
-        self.bound = self.gpu.create_bind_group(layout=self.pipeline.get_bind_group_layout(0), entries=entries)
-        self.launching = "timestamp-query" not in self.gpu.features
-
-    def timed(self, launches):
-        """Multiply so many times, and wait. Returns seconds a launch: by the GPU's clock if it has one, or by the wall.
-
-        The GPU's clock stands around all launches, and holds none of what it takes to ask for them; the wall does.
-        """
-        encoder, stamps = self.gpu.create_command_encoder(), None
-        if not self.launching:
-            stamps = self.gpu.create_query_set(type="timestamp", count=2)
-            written = {"query_set": stamps, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
-        compute = encoder.begin_compute_pass(timestamp_writes=None if self.launching else written)
-        compute.set_pipeline(self.pipeline)
-        compute.set_bind_group(0, self.bound)
-        for _ in range(launches):
-            compute.dispatch_workgroups(*self.grid)
-        compute.end()
-        d_times = self.gpu.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
-        if not self.launching:
-            encoder.resolve_query_set(stamps, 0, 2, d_times, 0)
-        start = time.perf_counter()
-        self.gpu.queue.submit([encoder.finish()])
-        times = np.frombuffer(self.gpu.queue.read_buffer(d_times), np.uint64)  # waits
-        wall = time.perf_counter() - start
-        return (wall if self.launching else int(times[1] - times[0]) * 1e-9) / launches
-
-    def download(self):
-        """C as a new NumPy array. Raises KernelError if something wrote past its end."""
-        found, size = self.found(self.d_C), self.shape[0] * self.shape[1]
-        operands.refuse_past_the_end(found[size:])  # where a clamped store lands, too
-        return found[:size].reshape(self.shape).copy()
-
-    def left_alone(self, A, B):
-        """True: WebGPU lets no kernel write to what it binds to read."""
-        return True
-
-    def memory(self):
-        """Bytes of each buffer, by the buffer."""
-        return {id(d_X): d_X.size for d_X in (self.d_A, self.d_B, self.d_C)}
-
-    def found(self, d_X):
-        """What lies in that buffer, float32."""
-        return np.frombuffer(self.gpu.queue.read_buffer(d_X), np.float32)
-
-
-def guarded(device, X, behind=np.nan):
-    """A buffer with X, or with room for it where X is only a `Room`, and a guard behind it, full of `behind`."""
-    size = X.nbytes // 4
-    whole = np.full((size + operands.GUARD + 3) // 4 * 4, behind, np.float32)  # in fours, for kernels that load fours
-    if isinstance(X, np.ndarray):
-        whole[:size] = X.ravel()
-    return device.handle.create_buffer_with_data(data=whole, usage=READ)
 
 
 def with_constants(source, parameters):

@@ -14,7 +14,6 @@ from .mpi import bytes_moved as bytes_moved
 from .mpi import mpirun as mpirun
 from .mpi import on_ranks as on_ranks
 from .on_dask import block_product as block_product
-from .on_dask import bytes_received as bytes_received
 from .on_dask import cluster as cluster
 from .on_dask import from_file as from_file
 from .sharing import Together as Together

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil, log2
 
-from ..launch.given import number, takes
+from ..launch.given import number
 from .mpi import bytes_moved, mpirun
 from .summa import WIDTH, choose_grid, edges
 
@@ -35,7 +35,6 @@ def this_machine() -> Network:
     return Network("this machine", seconds[1], LONG / (seconds[LONG] - seconds[1]))
 
 
-@takes
 def predicted_seconds(M: int, N: int, K: int, ranks: int, flops: float, network: Network) -> tuple[float, float]:
     """Seconds of SUMMA on so many ranks, as (computing, moving); a prediction. `flops`: a second, of each rank.
 

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 
 from .. import devices
-from ..launch.given import takes, whole
+from ..launch.given import Count, Natural, Ranks, Seconds, takes, whole
 from ..launch.operands import validate
 from . import summa
 from .engines import RunFailed, need
@@ -26,7 +26,7 @@ BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds n
 
 
 @takes
-def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
+def mpirun(ranks: Ranks, *command: str, limit: Seconds = LIMIT) -> str:
     """Run COMMAND on so many ranks, each as `python -m mpi4py COMMAND` does: what they print. All have ended then.
 
     On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
@@ -105,7 +105,7 @@ class Run:
 
 
 @takes
-def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
+def on_ranks(A: np.ndarray, B: np.ndarray, ranks: Ranks, limit: Seconds = LIMIT) -> Run:
     """C = A @ B by `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
@@ -135,7 +135,7 @@ def collected(folder: Path, ranks: int, size: tuple) -> Run:
 
 
 @takes
-def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple[int, int]:
+def bytes_moved(M: Count, N: Count, K: Count, p: Count, q: Count, i: Natural, j: Natural) -> tuple[int, int]:
     """What rank (i, j) of a grid of p x q receives and sends, in bytes, by the formula: nothing runs.
 
     It needs its rows of A and its columns of B whole, and has a part of each. What it has, all others of its row, or

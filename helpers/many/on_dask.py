@@ -4,20 +4,19 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import psutil
 
 from ..launch import sizes
-from ..launch.given import takes
+from ..launch.given import Folder, Workers, takes
 from .engines import need
 from .summa import local_product
 
 
 @takes
 @contextlib.contextmanager
-def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterator:
+def cluster(workers: Workers, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterator:
     """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
 
     On Linux each has one core, as `mpirun` gives it to a rank. `blocks`: the sizes (M, N, K) of the products of two
@@ -37,7 +36,7 @@ def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterat
 
 
 @takes
-def from_file(path: str | Path, chunks: tuple) -> object:
+def from_file(path: Folder, chunks: tuple) -> object:
     """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
     import dask.array as da
 
@@ -79,8 +78,3 @@ def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     from distributed import get_worker
 
     return kernel(str(get_worker().name))(np.ascontiguousarray(A), np.ascontiguousarray(B))
-
-
-def bytes_received(dask_worker: object) -> int:
-    """What that worker has received of others so far. `client.run(bytes_received)` asks all of them."""
-    return sum(message["total"] for message in dask_worker.transfer_incoming_log)

@@ -8,7 +8,7 @@ import numpy as np
 from ..clock import measure
 from ..launch import Contestant, Kernel
 from ..launch.contestant import Work
-from ..launch.given import some, takes
+from ..launch.given import Size, some, takes
 from ..launch.operands import pair_for
 
 
@@ -51,7 +51,7 @@ class Together(Contestant):
 
 
 @takes
-def together(kernels: list[Kernel], size: int | tuple = 512) -> Together:
+def together(kernels: list[Kernel], size: Size = 512) -> Together:
     """The kernels, each on a device of its own, as one: C = together([k, other])(A, B). Each is measured first.
 
     `size` of the product that they are measured at. Raises ValueError for no kernel, two on one device, no GPU.

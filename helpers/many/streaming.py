@@ -18,7 +18,7 @@ from .. import ladder
 from ..ladder import ceil_div
 from ..launch import Contestant, Kernel, operands
 from ..launch.contestant import Work
-from ..launch.given import takes
+from ..launch.given import Count, takes
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
@@ -92,7 +92,7 @@ def guards(tracks: int) -> int:
 
 
 @takes
-def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
+def plan(k: Kernel, M: Count, N: Count, K: Count, budget: float) -> Plan:
     """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
@@ -185,7 +185,7 @@ class StreamedWork(Work):
     """
 
     def __init__(self, streamed, A, B, fill):
-        self.kernel, self.untimed, self.A, self.B = streamed.kernel, streamed.untimed, A, B
+        self.kernel, self.A, self.B = streamed.kernel, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
         self.counting = threading.Lock()

@@ -17,8 +17,6 @@ from .many import picture_ranks as picture_ranks
 from .many import picture_summa as picture_summa
 from .many import prediction_chart as prediction_chart
 from .predicted import picture_units as picture_units
-from .predicted import predict_beside as predict_beside
-from .predicted import print_requests as print_requests
 from .predicted import published_chart as published_chart
 from .sources import show as show
 from .sources import show_changes as show_changes
@@ -28,7 +26,5 @@ from .traced import picture_order as picture_order
 from .traced import picture_owners as picture_owners
 from .traced import picture_product as picture_product
 from .traced import picture_program as picture_program
-from .traced import picture_reads as picture_reads
 from .traced import picture_share as picture_share
 from .traced import picture_stages as picture_stages
-from .traced import picture_warps as picture_warps

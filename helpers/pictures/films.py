@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, FigureBase
 
 from ..instruments import cells, trace
 from ..launch import Kernel
-from ..launch.given import takes
+from ..launch.given import Count, takes
 from ..sandbox import ProgressBar
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, look, panel, product_axes, tint
 
@@ -42,7 +42,7 @@ IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inl
 
 
 @takes
-def film(k: Kernel, M: int, N: int, K: int) -> "Film":
+def film(k: Kernel, M: Count, N: Count, K: Count) -> "Film":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
-from ..launch.given import some, takes
+from ..launch.given import Count, Size, some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, look, panel, plain_ticks, refuse_outside, tint
 from .films import Film
@@ -33,7 +33,7 @@ def picture_ranks(run: Run) -> Picture:
 
 @takes
 @look
-def picture_summa(p: int, q: int) -> Picture:
+def picture_summa(p: Count, q: Count) -> Picture:
     """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
     figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
     axes = figure.subplots(1, 3)
@@ -78,7 +78,7 @@ def film_panels(run: Run, rank: int = 0) -> Film:
 
 @takes
 @look
-def prediction_chart(runs: list[Run], flops: float, here: Network, size: tuple[int, int, int]) -> Picture:
+def prediction_chart(runs: list[Run], flops: float, here: Network, size: Size) -> Picture:
     """Draw seconds against ranks: measured and predicted here, and a prediction for a fast network and another size.
 
     `flops`: a second, of a rank. `here`: this machine's network. Both axes are logarithmic.

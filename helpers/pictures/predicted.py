@@ -1,12 +1,10 @@
-"""Charts and lines of the model: what a GPU's units take, and predictions beside a rung and what others published."""
+"""Charts of the model: what a GPU's units take, and predictions beside what others published."""
 
 from gpu_model import UNITS as ALL
 from gpu_model import Prediction
 from gpu_model.prediction import ON_TOP, REQUESTS
 
-from ..instruments import counts_of, predict
 from ..instruments.published import Comparison
-from ..launch import Kernel, KernelError
 from ..launch.given import takes
 from .charts import PEER, UNITS, bar_chart, hollow
 from .drawing import GRID, INK, Picture, look, plain_ticks
@@ -75,45 +73,3 @@ def published_chart(comparison: Comparison) -> Picture:
     ax.set_axisbelow(True)
     ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times")
     return Picture(figure, f"Pairs of bars, GFLOP/s: {'; '.join(said)}.")
-
-
-@takes
-def print_requests(k: Kernel, arch: str = "sm_86") -> None:
-    """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
-
-    k     a CUDA kernel
-    arch  for which GPUs it is compiled: sm_86 is the A6000's kind
-    Requests that bring each thread four numbers, 16 bytes, are told apart from those that bring it one.
-    Where NVIDIA's compiler is missing, and the course has not counted that kernel, it prints what adds it.
-    """
-    try:
-        tile = counts_of(k, arch).tile
-    except KernelError as error:
-        print(f"not counted: {error}")
-        return
-    asked = {"one": 0.0, "four": 0.0}
-    for (memory, _, size), many in tile.requests.items():
-        if memory == "shared":
-            asked["four" if size == 32 * 16 else "one"] += many / tile.fma
-    print(
-        f"{k.step:12} {asked['one']:.3f} requests for one number, {asked['four']:.3f} for four; "
-        f"{tile.instructions / tile.fma:.2f} instructions"
-    )
-
-
-@takes
-def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:
-    """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
-
-    mine  a CUDA kernel, with sizes for a GPU
-    rung  the name of a step, which has a GPU's parameters
-    gpu   a name of `instruments.GPUS`
-    Where NVIDIA's compiler is missing, it prints what adds it.
-    """
-    try:
-        found = {"this kernel": predict(mine, gpu, size, size, size), rung: predict(rung, gpu, size, size, size)}
-    except KernelError as error:
-        print(f"no prediction: {error}")
-        return
-    for name, p in found.items():
-        print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")

@@ -9,7 +9,7 @@ from ptx_machine import SECTOR, WARP
 from .. import ladder
 from ..instruments import cells, trace
 from ..launch import Kernel
-from ..launch.given import takes
+from ..launch.given import Count, takes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -24,7 +24,6 @@ from .drawing import (
     outline,
     panel,
     product_axes,
-    refuse_crowded,
     refuse_outside,
 )
 
@@ -33,7 +32,7 @@ WAIT = 4  # boxes wide: a wait in picture_order
 
 @takes
 @look
-def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int = 3) -> Picture:
+def picture_product(M: Count = 4, N: Count = 5, K: Count = 3, row: int = 1, col: int = 3) -> Picture:
     """One element of C, and the row of A and the column of B that make it.
 
     Raises ValueError for a row or column that C has none of.
@@ -51,7 +50,7 @@ def picture_product(M: int = 4, N: int = 5, K: int = 3, row: int = 1, col: int =
 @takes
 @look
 def picture_program(
-    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
+    M: Count, N: Count, K: Count, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
 ) -> Picture:
     """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
 
@@ -87,7 +86,7 @@ def picture_program(
 
 @takes
 @look
-def picture_owners(k: Kernel, M: int, N: int) -> Picture:
+def picture_owners(k: Kernel, M: Count, N: Count) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
@@ -117,37 +116,7 @@ def picture_owners(k: Kernel, M: int, N: int) -> Picture:
 
 @takes
 @look
-def picture_reads(k: Kernel, M: int, N: int, K: int, lanes: int = 8, step: int = 2) -> Picture:
-    """What the first `lanes` threads of the first block read at one step of their loop over k.
-
-    From a traced run of a kernel without tiles. Raises ValueError for a step beyond K, for more lanes than a block has
-    threads, and where they read nothing.
-    """
-    refuse_outside("lanes", lanes, k.block[0] * k.block[1], "threads of a block", first=1)
-    refuse_outside("step", step, K, "steps over k")
-    run, read = trace(k, M, N, K), {}
-    for name, width in (("A", K), ("B", N)):
-        now = run.where(array=name, block=(0, 0, 0), round=step)
-        read[name] = set(cells(now[now["thread"] < lanes], width))
-    if not any(read.values()):
-        raise ValueError(f"step={step}: there these threads of {k} read nothing of A and B; take naive or coalesced.")
-    touched = run.where(array="C", block=(0, 0, 0))
-    touched = touched[touched["thread"] < lanes]
-    owned = dict(zip(cells(touched, N), touched["thread"].tolist(), strict=True))
-    figure = Figure(figsize=(6.4, 5.6))
-    a, b, c = product_axes(figure, M, N, K)
-    panel(a, M, K, dict.fromkeys(read["A"], A_COLOUR), "A", A_COLOUR)
-    panel(b, K, N, dict.fromkeys(read["B"], B_COLOUR), "B", B_COLOUR)
-    labels = {cell: str(thread) for cell, thread in owned.items()}
-    panel(c, M, N, dict.fromkeys(owned, SHADES[1]), f"C: threads 0 to {lanes - 1}", C_COLOUR, labels)
-    counted = [f"{len(elements)} element{'s' * (len(elements) > 1)} of {name}" for name, elements in read.items()]
-    threads = f"{lanes} neighbouring threads of {k.step}"
-    return Picture(figure, f"At step k = {step}, {threads} read {' and '.join(counted)}.")
-
-
-@takes
-@look
-def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
+def picture_addresses(k: Kernel, M: Count, N: Count, K: Count) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
@@ -296,37 +265,7 @@ def owner(k, thread, products):
 
 @takes
 @look
-def picture_warps(k: Kernel, M: int, N: int, K: int = 1) -> Picture:
-    """Which warp of the first block stores what in C: a shade for each. From a traced run."""
-    refuse_crowded(M, N)
-    stores = trace(k, M, N, K).where(array="C", block=(0, 0, 0))
-    scale = 6.4 / N  # inches an element
-    figure = Figure(figsize=(6.9, scale * M + 0.8))
-    ax = figure.add_axes((0.03, 0.03, 0.94, 0.94 - 0.4 / figure.get_figheight()))
-    patches, sides = {}, set()
-    for (row, col), warp in zip(cells(stores, N), (stores["thread"] // WARP).tolist(), strict=True):
-        patches.setdefault(warp, set()).add((row, col))
-        ax.add_patch(Rectangle((col, row), 1, 1, facecolor=SHADES[warp % len(SHADES)], linewidth=0))
-    for warp, patch in patches.items():
-        rows, columns = len({row for row, _ in patch}), len({col for _, col in patch})
-        sides.add((rows, columns))
-        middle = np.mean(list(patch), axis=0) + 0.5
-        summed = f"warp {warp}: {rows} + {columns} = {rows + columns}"
-        white = dict(facecolor="white", edgecolor="none", pad=2, alpha=0.85)
-        ax.text(middle[1], middle[0], summed, ha="center", va="center", bbox=white)
-    ax.set(xlim=(0, N), ylim=(M, 0), aspect="equal")
-    ax.axis("off")
-    ax.set_title(f"C ({M} x {N}), {k.step}: rows + columns of a warp's patch", color=C_COLOUR)
-    said = " or ".join(
-        f"{rows} rows and {columns} columns, {rows + columns} different numbers of As and Bs a step"
-        for rows, columns in sides
-    )
-    return Picture(figure, f"{len(patches)} warps of {k.step}, each with a patch of {said}.")
-
-
-@takes
-@look
-def picture_order(k: Kernel, M: int, N: int, K: int, thread: int = 0, after: Kernel | None = None) -> Picture:
+def picture_order(k: Kernel, M: Count, N: Count, K: Count, thread: int = 0, after: Kernel | None = None) -> Picture:
     """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
 
     From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no

@@ -25,11 +25,6 @@ class Finding:
     message: str
     lines: tuple = ()
 
-    @property
-    def in_a_line(self) -> str:
-        """Its kind and its message in one line."""
-        return " ".join(f"{self.kind}: {self.message}".split())
-
 
 def source_line(k: Kernel, number: int) -> int:
     """A line of the running function as a line of k.source, which may begin at the function itself."""

@@ -197,7 +197,7 @@ def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatc
     monkeypatch.setattr(libraries.time, "perf_counter", lambda: 0.0)  # the wall stands still
     for kind, moves in (("CPU", False), ("GPU", True)):
         work = k.upload(A, B)
-        work.device = dataclasses.replace(k.device, kind=kind)
+        work.on.device = dataclasses.replace(k.device, kind=kind)
         assert (work.launch() > 0) == moves and (work.download() == 3).all()
 
 
@@ -213,10 +213,11 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
 
     monkeypatch.setattr(libraries, "time", wall)
     monkeypatch.setattr(libraries.cl, "enqueue_marker", lambda queue: event(5_000_000))
-    work = object.__new__(libraries.CLBlastWork)
-    work.queue, work.device = SimpleNamespace(finish=lambda: None), SimpleNamespace(kind=kind)
-    work.multiply = lambda: event(5_000_000 + 6_000_000 * len(called))
-    assert work.timed(2) == pytest.approx(seconds) and len(called) == 3
+    on = object.__new__(libraries.CLBlastBackend)
+    on.queue, on.device = SimpleNamespace(finish=lambda: None), SimpleNamespace(kind=kind)
+    assert (
+        on.timed(lambda: event(5_000_000 + 6_000_000 * len(called)), 2) == pytest.approx(seconds) and len(called) == 3
+    )
 
 
 def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):

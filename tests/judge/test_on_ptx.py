@@ -6,7 +6,7 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
 from helpers.judge.on_ptx import try_on_ptx, try_there
-from helpers.launch.on_ptx import CompiledKernel
+from helpers.launch import CudaKernel
 from helpers.sandbox import in_child
 
 
@@ -90,7 +90,7 @@ def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(group, label)
     assert there.value == try_on_ptx(k, [(5, 6, 7)]) and there.value.findings
 
 
-class OnGPU(CompiledKernel):
+class OnGPU(CudaKernel):
     """Stands for a kernel of a process with a GPU: a child tries it on the PTX machine before it runs here."""
 
     untimed = False

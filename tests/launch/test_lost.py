@@ -8,7 +8,8 @@ import pytest
 from helpers import cuda_kernel, devices
 from helpers.judge.examine import failure
 from helpers.launch import KernelError
-from helpers.launch.cuda import STOPPED, CudaWork, told_plainly
+from helpers.launch.contestant import Work
+from helpers.launch.cuda import STOPPED, CudaBackend, told_plainly
 
 A = np.ones((4, 4), np.float32)
 
@@ -34,18 +35,17 @@ def test_other_errors_stay_as_they_are():
 
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU's own arrays take no stand-ins")
 def test_launching_and_downloading_tell_it_plainly(monkeypatch):
-    k = cuda_kernel("naive")
-    work = CudaWork(k, A, A, 0)
+    on = CudaBackend(devices.cuda_device())
+    work = Work(on, A, A, 0, lambda work: refuses("ILLEGAL_ADDRESS"))
     monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda stream: None))
-    monkeypatch.setattr(work, "configured", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
         work.timed(3)
-    monkeypatch.setattr(type(work.d_C), "copy_to_host", refuses("ILLEGAL_ADDRESS"))
+    monkeypatch.setattr(type(work.C), "copy_to_host", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
         work.download()
     monkeypatch.setattr("helpers.launch.cuda.cuda.device_array", refuses("ILLEGAL_ADDRESS"))
     with pytest.raises(KernelError, match="restart the kernel"):
-        CudaWork(k, A, A, 0)
+        Work(on, A, A, 0, lambda work: None)
 
 
 def test_a_check_names_it_a_crash():

@@ -1,30 +1,12 @@
-"""Small rules of the room that other rooms lean on: bits, memory left alone, complaints, words of an error."""
+"""Small rules of the room that other rooms lean on: complaints, words of an error."""
 
 import numpy as np
-import pyopencl as cl
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
-from helpers.launch import KernelError, draw, operands
+from helpers.launch import KernelError, operands
 from helpers.launch.numba_internals import is_complaint
 from helpers.launch.opencl import device_for
-
-
-def test_bits_are_the_same_or_not_whatever_they_mean():
-    one, other = np.array([1.0, np.nan], np.float32), np.array([1.0, -np.nan], np.float32)
-    assert operands.same_bits(one, one.copy()) and not operands.same_bits(one, other)
-    assert not operands.same_bits(np.zeros(2, np.float32), -np.zeros(2, np.float32))
-
-
-@pytest.mark.parametrize("behind", [False, True], ids=["an element", "a guard"])
-def test_a_changed_operand_is_seen_and_one_left_alone_is_not(behind):
-    A, B = draw(5, 6, 7)
-    work = opencl_kernel("naive").upload(A, B)
-    work.launch()
-    assert work.left_alone(A, B)
-    at = 4 * A.size if behind else 8
-    cl.enqueue_copy(work.queue, work.d_A, np.float32([2.5]), dst_offset=at)
-    assert not work.left_alone(A, B)
 
 
 def test_numbas_errors_are_complaints_and_others_are_none():

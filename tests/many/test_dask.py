@@ -65,10 +65,9 @@ def test_a_file_is_read_block_by_block(client, operands, tmp_path):
     assert (dA.compute() == operands[0]).all()
 
 
-def test_workers_tell_their_memory_and_what_they_received(client, operands, tmp_path):
+def test_workers_tell_their_memory(client, operands, tmp_path):
     product(tmp_path, 40, many.block_product).compute()
     assert min(client.run(many.peak_bytes).values()) > 50e6
-    assert min(client.run(many.bytes_received).values()) >= 0 < sum(client.run(many.bytes_received).values())
 
 
 def dies_once(A, B, died):

@@ -51,8 +51,8 @@ def test_each_device_has_the_rows_that_its_rate_gives_it():
     A, B = draw(90, 20, 30)
     both = Together(kernels, [1, 2])
     work = both.upload(A, B)
-    assert [one.shape for one in work.works] == [(30, 20), (60, 20)]
-    assert [one.device for one in work.works] == [k.device for k in kernels]
+    assert [one.sizes for one in work.works] == [(30, 20, 30), (60, 20, 30)]
+    assert [one.on.device for one in work.works] == [k.device for k in kernels]
     assert not wrong_elements(both(A, B), A, B).any()
 
 

@@ -12,6 +12,7 @@ import pytest
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.judge import wrong_elements
 from helpers.launch import contestant, draw
+from helpers.launch.contestant import Work
 from helpers.launch.cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import streamed
@@ -116,11 +117,12 @@ def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
     """The first product waits until the other track has copied a block: that block came while it was multiplied."""
     k = streamed(opencl_kernel(**TILED), 2e6)
     A, B = draw(700, 300, 200)
-    work = type(k.kernel.upload(A[:1], B))
-    launch, copied, lock, launched = work.launch, threading.Event(), threading.Lock(), []
+    launch, copied, lock, launched = Work.launch, threading.Event(), threading.Lock(), []
     noted = StreamedWork.noted
 
     def waits(self):
+        if isinstance(self, StreamedWork):
+            return launch(self)
         with lock:
             launched.append(1)
             first = len(launched) == 1
@@ -136,7 +138,7 @@ def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
                 time.sleep(0.001)
         return noted(self, what, number)
 
-    monkeypatch.setattr(work, "launch", waits)
+    monkeypatch.setattr(Work, "launch", waits)
     monkeypatch.setattr(StreamedWork, "noted", late)
     k(A, B)
     order = k.last.order
@@ -265,13 +267,15 @@ def test_an_error_in_one_track_ends_both(monkeypatch):
     k = streamed(opencl_kernel(**TILED), 2e6)
     A, B = draw(3000, 100, 100)
     k(A, B)
-    work, launched = type(k.kernel.upload(A[:1], B)), []
+    launch, launched = Work.launch, []
 
     def fails(self):
+        if isinstance(self, StreamedWork):
+            return launch(self)
         launched.append(1)
         raise RuntimeError("no more")
 
-    monkeypatch.setattr(work, "launch", fails)
+    monkeypatch.setattr(Work, "launch", fails)
     with pytest.raises(RuntimeError, match="no more"):
         k(A, B)
     assert len(launched) <= 2

@@ -13,10 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from gpu_model.prediction import ON_TOP, UNITS
-from helpers import cuda_kernel, pictures
+from helpers import pictures
 from helpers.clock import Limits, Scoreboard, Timing, read_results
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
-from helpers.launch import KernelError
 from helpers.pictures import drawing
 from helpers.pictures.charts import PEER
 from ptx_machine import KINDS
@@ -126,31 +125,6 @@ def test_of_the_units_those_that_a_page_has_explained(drawn):
     assert "predicted" in pictures.picture_units(p, upto=[*UNITS][-1]).text
     waits = pictures.picture_units(predict("register_1d", "H100", 4096, 4096, 4096), upto="loads and stores").text
     assert "waiting" not in waits
-
-
-def test_requests_to_shared_memory_are_told_for_a_multiply_add(capsys):
-    pictures.print_requests(cuda_kernel("register_1d", BM=64, BN=32, BK=16, TM=8))
-    # One number of B for 8 products, 16 rounds of 96 staged for 2048; four rounds of A's joined by the compiler.
-    one = 1 / 8 + 16 * 96 / (16 * 2048) + 1 / 32
-    assert (
-        capsys.readouterr().out
-        == f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
-    )
-
-
-def test_a_prediction_stands_beside_the_rungs(capsys, monkeypatch):
-    mine = cuda_kernel("tiled", TILE=32)
-    pictures.predict_beside(mine, "tiled", "T4", 512)
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("this kernel") and f"{predict(mine, 'T4', 512, 512, 512).gflops:,.0f} GFLOP/s" in first
-    assert second.startswith("tiled ") and f"{predict('tiled', 'T4', 512, 512, 512).gflops:,.0f} GFLOP/s" in second
-
-    def lacks(*_):
-        raise KernelError("it is missing; add it")
-
-    monkeypatch.setattr("helpers.pictures.predicted.predict", lacks)
-    pictures.predict_beside(mine, "tiled")
-    assert capsys.readouterr().out == "no prediction: it is missing; add it\n"
 
 
 def test_published_and_predicted_rates_stand_in_pairs(drawn):

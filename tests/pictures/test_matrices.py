@@ -132,31 +132,6 @@ def test_each_cell_bears_the_number_of_the_thread_that_stored_it(drawn, step, nu
 
 
 @pytest.mark.parametrize(
-    "step, parameters, a, b, c",
-    [
-        # Eight threads of coalesced share a row of C, and so one element of A; each has its own of B.
-        (
-            "coalesced",
-            dict(BM=2, BN=8),
-            [(0, 2)],
-            [(2, n) for n in range(8)],
-            {(0, n): n for n in range(8)},
-        ),
-        # Eight of naive share a column of C, and so one element of B.
-        ("naive", dict(BM=8, BN=2), [(n, 2) for n in range(8)], [(2, 0)], {(n, 0): n for n in range(8)}),
-    ],
-)
-def test_what_eight_threads_read_at_one_step(drawn, step, parameters, a, b, c):
-    text = pictures.picture_reads(kernel(step, **parameters), 8, 10, 6, lanes=8, step=2).text
-    axes = drawn[0].axes
-    assert cells(axes[0]) == matrix(8, 6, dict.fromkeys(a, A)) and cells(axes[1]) == matrix(6, 10, dict.fromkeys(b, B))
-    assert cells(axes[2]) == matrix(8, 10, dict.fromkeys(c, GREENS[1]))
-    assert words(axes[2]) == {cell: str(n) for cell, n in c.items()} and axes[2].get_title() == "C: threads 0 to 7"
-    count = [f"{len(x)} element{'s' * (len(x) > 1)} of {name}" for x, name in ((a, "A"), (b, "B"))]
-    assert text == f"At step k = 2, 8 neighbouring threads of {step} read {count[0]} and {count[1]}."
-
-
-@pytest.mark.parametrize(
     "step, parameters, size, asked",
     [
         # A warp of naive has 32 rows of 8 floats, a sector each, of which it asks for the first float.
@@ -252,15 +227,6 @@ def test_who_stages_a_turned_tile_stands_as_in_A(drawn):
     assert cells(a) == matrix(8, 8, {(r, k): A for r in range(4) for k in range(8)})  # its rows, as long as the tile
     staged = [(x, y) for x, y, *_ in rectangles(a, filled=False)]
     assert len(set(staged)) == len(staged) == 16 and len({y for _, y in staged}) == 4  # four loads of four of a row
-
-
-def test_each_warps_patch_has_its_shade_and_its_sum(drawn):
-    pictures.picture_warps(kernel("coalesced", BM=8, BN=16), 8, 16)  # a warp is two rows of 16
-    (ax,) = drawn[0].axes
-    assert cells(ax) == {(r, c): GREENS[r // 2] for r in range(8) for c in range(16)}
-    assert sorted(texts(ax)) == [(8, 2 * w + 1, f"warp {w}: 2 + 16 = 18") for w in range(4)]
-    assert ax.get_xlim() == (0, 16) and ax.get_ylim() == (8, 0)
-    assert ax.get_title() == "C (8 x 16), coalesced: rows + columns of a warp's patch"
 
 
 def laid_out(work):
@@ -493,19 +459,6 @@ WRONG = {
     "row": (lambda: pictures.picture_product(row=4), "row=4 does not fit the 4 rows of C; give .* from 0 to 3"),
     "col": (lambda: pictures.picture_product(col=-1), "col=-1 does not fit the 5 columns of C; .* from 0 to 4"),
     "size": (lambda: pictures.picture_product(M=0), "M=0 does not do; give a whole number from 1"),
-    "lanes": (
-        lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, lanes=9),
-        "lanes=9 does not fit the 8 threads of a block; .* from 1 to 8",
-    ),
-    "no lanes": (lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, lanes=0), "lanes=0 does not fit"),
-    "a step beyond K": (
-        lambda: pictures.picture_reads(kernel("naive", BM=4, BN=2), 4, 4, 4, step=4),
-        "step=4 does not fit the 4 steps over k",
-    ),
-    "tiles": (
-        lambda: pictures.picture_reads(kernel("tiled", TILE=4), 4, 4, 12, step=5),
-        "step=5: there these threads of tiled .* read nothing of A and B; take naive or coalesced",
-    ),
     "no width": (lambda: pictures.picture_banks(0), "width=0: the warp stores 16 rows of A; give .* from there on"),
     "half a width": (lambda: pictures.picture_banks(64.5), "width=64.5"),
     "x": (
@@ -555,11 +508,9 @@ def test_what_cannot_be_drawn_is_named(drawn, name):
     "draw",
     [
         lambda k: pictures.picture_owners(k, 4, 4),
-        lambda k: pictures.picture_reads(k, 4, 4, 4),
         lambda k: pictures.picture_addresses(k, 4, 4, 4),
         pictures.picture_share,
         pictures.picture_stages,
-        lambda k: pictures.picture_warps(k, 4, 4),
         lambda k: pictures.picture_order(k, 4, 4, 4),
     ],
 )

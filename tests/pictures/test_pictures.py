@@ -41,7 +41,6 @@ def board(M):
 FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
 TRACED = {  # drawn from a run, the same in both dialects
     "owners": lambda build: pictures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
-    "reads": lambda build: pictures.picture_reads(build("coalesced", BM=2, BN=8), 8, 10, 6),
     "addresses": lambda build: pictures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
     "stages": lambda build: pictures.picture_stages(build("tiled", TILE=4), thread=(2, 1)),
@@ -54,7 +53,6 @@ ALL = TRACED | {
     "product": lambda _: pictures.picture_product(),
     "banks": lambda _: pictures.picture_banks(64),
     "fragments": lambda _: pictures.picture_fragments(31),
-    "warps": lambda build: pictures.picture_warps(build("coalesced", BM=8, BN=16), 8, 16),
     "landscape": lambda _: pictures.picture_landscape(
         {(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"
     ),
@@ -103,14 +101,6 @@ def test_what_happens_between_asking_and_storing_is_counted():
     assert "K = 24: 5 barriers" in waits and "it does nothing. It waits 24 times." in waits
     # 8 of As, 8 of Bs, each of four
     assert "K = 24: 3 barriers" in works and "it does 16 reads of a tile. It waits 1 time." in works
-
-
-@pytest.mark.parametrize("name", ["vectorized", "prefetched"])
-def test_a_warps_patch_has_the_sides_it_is_said_to_have(name, drawn):
-    warp = dict(WM=32, WN=16) if name == "prefetched" else {}
-    text = pictures.picture_warps(cuda_kernel(name, BM=32, BN=32, BK=32, TM=4, TN=4, **warp), 32, 32).text
-    rows, columns = (32, 16) if warp else (16, 32)
-    assert f"2 warps of {name}, each with a patch of {rows} rows and {columns} columns, 48 different" in text
 
 
 def test_the_best_of_a_landscape_is_named():

@@ -8,8 +8,16 @@ import pytest
 
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
-    assert mutation.chosen("judge") == ("helpers/judge/*", "tests/judge")
-    assert mutation.chosen("judge/checking.py") == ("helpers/judge/checking.py", "tests/judge")
+    files, tests = mutation.chosen("judge")
+    assert {"helpers/judge/__init__.py", "helpers/judge/stores.py"} < set(files) and tests == "tests/judge"
+    assert mutation.chosen("judge/checking.py") == (["helpers/judge/checking.py"], "tests/judge")
+
+
+@pytest.mark.parametrize("package", ["gpu_model", "opencl_trace", "ptx_machine"])
+def test_a_package_beside_helpers_is_tried_by_the_tests_in_its_folder(package):
+    files, tests = mutation.chosen(package)
+    assert f"{package}/__init__.py" in files and tests == f"{package}/tests"
+    assert not any("tests" in one for one in files)
 
 
 @pytest.mark.parametrize("room", ["kitchen", "judge/kitchen.py", "opencl", "judge/__pycache__/x", "../tests"])
@@ -20,11 +28,11 @@ def test_what_is_no_room_is_refused_with_those_there_are(room):
 
 def test_the_copy_has_the_checkouts_files_and_settings_for_one_room(tmp_path, monkeypatch):
     monkeypatch.setattr(mutation, "COPY", tmp_path)
-    mutation.copy("helpers/exercises/*", ["tests/exercises"])
+    mutation.copy(["helpers/exercises/loads.py"], ["tests/exercises"])
     copied, own = ((at / "helpers/exercises/loads.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
     assert "\n@takes\ndef " in own and copied == mutation.undecorated(own)
     settings, kept = (tomllib.loads((at / "pyproject.toml").read_text())["tool"] for at in (tmp_path, mutation.ROOT))
-    chosen = {"only_mutate": ["helpers/exercises/*"], "pytest_add_cli_args_test_selection": ["tests/exercises"]}
+    chosen = {"only_mutate": ["helpers/exercises/loads.py"], "pytest_add_cli_args_test_selection": ["tests/exercises"]}
     assert settings.pop("mutmut") == kept.pop("mutmut") | chosen and settings == kept
 
 

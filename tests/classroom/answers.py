@@ -1129,10 +1129,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
     "14.3": {
         "a whole number": ({"float32(0)": "0"}, "1 conversion"),
         "Python's float": ({"float32(0)": "0.0"}, "1 conversion"),
-        "float of a float32": ({"float32(0)": "float(float32(0))"}, "1 conversion"),
+        "a float32 and Python's float": ({"float32(0)": "float32(0) + 0.0"}, "1 conversion"),
         "float64": ({"float32(0)": "np.float64(0)"}, "1 conversion"),
         "narrow in the end only": ({"float32(0)": "0", "] = tmp": "] = float32(tmp)"}, "1 conversion"),
-        "an FMA of 64 bits": ({"float32(0)": "0.0", "A[i, k] *": "float(A[i, k]) *"}, "FMA, float64"),
+        "an FMA of 64 bits": ({"float32(0)": "0.0", "A[i, k] *": "np.float64(A[i, k]) *"}, "FMA, float64"),
         "an int": ({"tmp += A[i, k] * B[k, j]": "tmp = int(tmp + A[i, k] * B[k, j])"}, "✗"),
         "no sum": ({"tmp += A": "tmp = A"}, "K is cut"),
         "the last one missing": ({"range(A.shape[1])": "range(A.shape[1] - 1)"}, "K is cut"),

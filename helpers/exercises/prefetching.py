@@ -36,8 +36,7 @@ PLACES = "r, c, rb, cb = thread // 2, thread % 2 * 4, thread // (BN // 4), threa
 def asked_early(**parameters: int) -> Kernel:
     """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early.
 
-    Each thread brings one four of A and one of B, so BM == BN and BM * BK == 4 * threads a block. Raises KernelError
-    for other sizes.
+    Each thread brings one four of A and one of B: BM == BN, BM * BK == 4 * threads a block. Else KernelError is raised.
     """
     source = with_part("CUDA", "vectorized", (1, 2), STORE_AND_ASK)
     source = source.replace("        k0 = 0\n", f"        k0 = 0\n        {PLACES}\n        {ASK}\n")

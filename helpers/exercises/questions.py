@@ -56,13 +56,8 @@ def draw_block(dice):
     return BM, 6144 // BK - BM - 4 + dice.randint(-5, 5), BK, 8, 1
 
 
-def draw_tile(dice):
-    """For `waiting`: cycles of work on a tile, cycles of its way, blocks, and whether it is asked for early."""
-    return size(dice, 3000), size(dice, 3000), dice.randint(1, 6), dice.random() < 0.5
-
-
 def waiting(work, latency, blocks, early):
-    """The share of time in which all blocks of a multiprocessor wait for a tile, by page 08's formula."""
+    """The share of time in which all blocks of a multiprocessor wait for a tile."""
     wait = max(0, latency - work) if early else latency
     return (wait / (work + wait)) ** blocks
 
@@ -71,8 +66,7 @@ def draw_rounds(dice):
     """For `ahead`: seconds of two kernels, round by round. Rounds differ more than kernels, as on a busy machine."""
     rounds = dice.choice([5, 8, 9, 9, 9, 9, 12, 20])
     ratios = [dice.uniform(1.06, 1.5) for _ in range(rounds)]
-    slips = dice.choice([0, 0, 0, 1, 1, 2, rounds])
-    for n in dice.sample(range(rounds), slips):
+    for n in dice.sample(range(rounds), dice.choice([0, 0, 0, 1, 1, 2, rounds])):
         ratios[n] = dice.choice([dice.uniform(1.01, 1.04), dice.uniform(0.7, 1)])
     theirs = tuple(float(f"{dice.uniform(1, 4):.3g}") for _ in ratios)
     return tuple(float(f"{b / ratio:.4g}") for b, ratio in zip(theirs, ratios, strict=True)), theirs
@@ -153,7 +147,7 @@ ANSWERS = {
     "waiting": Question(
         waiting,
         [(100, 100, 1, False), (300, 100, 2, False), (300, 400, 1, True), (300, 400, 2, True), (400, 300, 2, True)],
-        draw_tile,
+        lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 6), dice.random() < 0.5),
     ),
     # 11: of so many kernels that are as fast as the defaults, those that lead in each round by luck, on average
     "lucky": Question(

@@ -60,8 +60,7 @@ class Picture:
 
 
 def encoded(image: Image.Image) -> str:
-    """The image as a PNG in base 64."""
-    # A palette of 128 colours makes the stored notebooks a third as large, and looks the same.
+    """The image as a PNG in base 64. A palette of 128 colours makes it a third as large, and it looks the same."""
     small = io.BytesIO()
     image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
     return base64.b64encode(small.getvalue()).decode()
@@ -73,8 +72,8 @@ def above(first: Picture, second: Picture) -> Picture:
     sheet = Image.new("RGB", (max(image.width for image in images), sum(image.height for image in images)), "white")
     sheet.paste(images[0], (0, 0))
     sheet.paste(images[1], (0, images[0].height))
-    both = copy.copy(first)
-    both.png, both.text, both.width = encoded(sheet), f"{first.text}\n{second.text}", max(first.width, second.width)
+    both = copy.copy(max(first, second, key=lambda one: one.width))
+    both.png, both.text = encoded(sheet), f"{first.text}\n{second.text}"
     return both
 
 

@@ -41,8 +41,8 @@ style="display: block; width: 100%" oninput="{show}"></label>
 IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
-ROW = '<div style="display: flex; flex-wrap: wrap; gap: 16px">{films}</div>'
-PLACE = '<div style="flex: 1 1 300px; max-width: {width:.0f}px">{film}</div>'
+PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
+ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
 
 
 @takes
@@ -51,9 +51,8 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Fi
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
-    after which it is stored. The kernel may be of either dialect. Raises ValueError for sizes that would take minutes.
-
-    `beside`: another kernel, whose film stands beside the first. Then `Films` are returned.
+    after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
+    it returns `Films`. Raises ValueError for sizes that would take minutes.
     """
     if beside is not None:
         return Films(film(k, M, N, K), film(beside, M, N, K))
@@ -181,8 +180,7 @@ class Films:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
-        places = [PLACE.format(film=one.html(), width=FRAME * PIXELS) for one in self.films]
-        return data | {"text/html": ROW.format(films="\n".join(places))}, metadata
+        return data | {"text/html": ROW.format(*(one.html() for one in self.films))}, metadata
 
     def __repr__(self):
         return "\n".join(map(repr, self.films))

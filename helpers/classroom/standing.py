@@ -201,7 +201,9 @@ def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
         if output["output_type"] == "error":
             return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
         text = output["text"] if output.get("name") == "stdout" else output.get("data", {}).get("text/plain", "")
-        lines += "".join(text).splitlines()
+        lines += re.sub(
+            r"\n {4}(?=\S)", " ", "".join(text)
+        ).splitlines()  # a verdict's line goes on below, see `wrapped`
     states = [VERDICTS.get(line[:1]) for line in lines]
     for state in (TRIED, NOT_YET):
         if state in states:

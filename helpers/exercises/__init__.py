@@ -6,18 +6,19 @@ from .cpu_blocking import judge_packing
 from .loads import check_loads
 from .many_devices import judge_panel_step
 from .naive import judge_naive
-from .other_dialects import judge_coalesced, judge_wgsl, wgsl_frame
+from .other_dialects import judge_coalesced, judge_fma, judge_wgsl, wgsl_frame
 from .parts import with_part
-from .prefetching import judge_prefetching
+from .prefetching import asked_early, double_buffered, judge_prefetching
 from .questions import check_answer
-from .scoreboard import check_two_sums
 from .wide_loads import judge_turned, judge_wide, unturned
 
 __all__ = [
+    "asked_early",
     "check_answer",
     "check_loads",
-    "check_two_sums",
+    "double_buffered",
     "judge_coalesced",
+    "judge_fma",
     "judge_naive",
     "judge_packing",
     "judge_panel_step",

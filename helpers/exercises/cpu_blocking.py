@@ -1,4 +1,4 @@
-"""Page 12, exercise 2: B packed into panels of any width; the number that fills all lanes of a vector is named."""
+"""Page 12, exercise 3: B packed into panels of any width; the number that fills all lanes of a vector is named."""
 
 import re
 from dataclasses import replace

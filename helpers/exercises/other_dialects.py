@@ -1,4 +1,4 @@
-"""Page 14: a kernel of Numba's old ROC dialect in OpenCL, whose sectors are counted; a port of `tiled` to WGSL."""
+"""Page 14: a kernel of Numba's old ROC dialect in OpenCL, whose sectors are counted; a port to WGSL; AMD's FMA."""
 
 import re
 from dataclasses import replace
@@ -14,9 +14,10 @@ from ..launch import DIALECTS, Kernel, draw, webgpu_kernel
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..launch.webgpu_source import without_comments
+from ..roc.amd import amd_report
 from ..sandbox import Finding, Job, in_child
 from .loads import check_loads
-from .rules import BY_NUMBERS, NOTHING, MissesTheIdea, judged, misses
+from .rules import BY_NUMBERS, NOTHING, MissesTheIdea, judged, misses, right
 
 
 def waits_around(code: str) -> bool:
@@ -65,6 +66,22 @@ def judge_wgsl(my_lines: str) -> Report:
         why = "two waits are needed: before the tiles are read, and before they are overwritten"
         missing.append(Finding("race", why))
     return misses(report, *missing)
+
+
+@takes
+def judge_fma(k: Kernel) -> Report:
+    """Check a CUDA kernel; in an MI300X's code its loop shall multiply and add in float32, with one instruction."""
+    return judged(k, right(k), widened)
+
+
+def widened(k: Kernel) -> list[Finding]:
+    """What shows that no FMA of float32 is in the inner loop, or that its numbers are made wider there."""
+    mix = amd_report(k, "MI300X").mix
+    wide = {kind: n for kind, n in mix.items() if kind == "conversion" or "float64" in kind}
+    if "FMA" in " ".join(kind for kind in mix if kind not in wide) and not wide:
+        return []
+    inside = ", ".join(f"{n} {kind}" for kind, n in (wide or mix).items())
+    return [Finding("no FMA", f"an MI300X's inner loop has {inside or 'no product'}; of which type is the sum?")]
 
 
 @takes

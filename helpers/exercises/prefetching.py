@@ -1,4 +1,4 @@
-"""Page 10: does a kernel ask for the next tile before it needs it, and for the right one?"""
+"""Page 10: does a kernel ask for the next tile before it needs it, and for the right one? What it is written in."""
 
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -10,13 +10,53 @@ from ..instruments.traces import Trace
 from ..judge.reference import wrong_elements
 from ..judge.report import Report
 from ..judge.trials import products
-from ..launch import Kernel, draw
+from ..launch import Kernel, cuda_kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
+from .parts import with_part
 from .rules import BY_NUMBERS, judged, lines_of, right, traced
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
+
+
+ASK = "a_next, b_next = four(A, row0 + r, k0 + c), four(B, k0 + rb, col0 + cb)"
+STORE_AND_ASK = f"""
+As[c, r], As[c + 1, r], As[c + 2, r], As[c + 3, r] = a_next
+store4(Bs, rb, cb, b_next)
+cuda.syncthreads()
+k0 += BK
+{ASK}
+"""
+ONE_FOUR = "assert BM == BN and BM * BK == 4 * THREADS"  # in the source, so that `check` tries no other sizes
+PLACES = "r, c, rb, cb = thread // 2, thread % 2 * 4, thread // (BN // 4), thread % (BN // 4) * 4"
+
+
+@takes
+def asked_early(**parameters: int) -> Kernel:
+    """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early.
+
+    Each thread brings one four of A and one of B: BM == BN, BM * BK == 4 * threads a block. Else KernelError is raised.
+    """
+    source = with_part("CUDA", "vectorized", (1, 2), STORE_AND_ASK)
+    source = source.replace("        k0 = 0\n", f"        k0 = 0\n        {PLACES}\n        {ASK}\n")
+    source = source.replace("            k0 += BK\n\n", "\n")  # it stands above the products now
+    source = source.replace("    @cuda.jit\n    def kernel", f"    {ONE_FOUR}\n\n    @cuda.jit\n    def kernel")
+    return cuda_kernel(source, like="vectorized", **parameters)
+
+
+@takes
+def double_buffered(text: str, TILE: int = 4) -> Kernel:
+    """The CUDA kernel `tiled` with a learner's body of its loop over k0, and what that needs above the loop.
+
+    As and Bs have 2 * TILE rows; `now` is 0; a_next and b_next are the thread's numbers of the first tile.
+    """
+    source = with_part("CUDA", "tiled", (1, 4), text).replace("(TILE, TILE), float32)", "(DEEP, TILE), float32)")
+    source = source.replace("    @cuda.jit", "    DEEP = 2 * TILE\n\n    @cuda.jit")
+    first = """acc, now = float32(0), 0
+        a_next = A[row, tx] if row < M and tx < K else float32(0)
+        b_next = B[ty, col] if ty < K and col < N else float32(0)"""
+    return cuda_kernel(source.replace("acc = float32(0)", first), like="tiled", TILE=TILE)
 
 
 @takes

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..instruments import gpu_like, predict
 from ..judge.report import Report
-from ..ladder import SMALLEST_PACKED, TILES_A_CORE, ceil_div
+from ..ladder import ceil_div
 from ..launch import cuda_kernel
 from ..launch.given import takes
 from ..sandbox import Finding
@@ -43,28 +43,10 @@ def size(dice, most):
     return round(most ** dice.random())
 
 
-def tiles_down(M, N, K, cores):
-    """Tiles of `packed`, 32 columns wide, that lie below each other: four for each core, if they are worth it."""
-    wanted, worth = ceil_div(TILES_A_CORE * cores, ceil_div(N, 32)), M * min(N, 32) * K // SMALLEST_PACKED
-    return max(ceil_div(M, 1026), min(wanted, worth))
-
-
 def on_my_card(sms, clock):
     """GFLOP/s that the model predicts for `tiled` on a card like an RTX 4090."""
     mine = gpu_like("RTX 4090", sms=sms, clock=clock)
     return predict(cuda_kernel("tiled", TILE=32), mine, 2048, 2048, 2048).gflops
-
-
-def draw_tiles(dice):
-    """A product for `tiles_down`: thin or wide, often near a multiple of 1026 rows, often worth few tiles.
-
-    No product that would be cut into more tiles than it has rows.
-    """
-    M = dice.choice([size(dice, 5000), 1026 * dice.randint(1, 4) + dice.randint(-2, 2)])
-    N, cores = size(dice, dice.choice([40, 4000])), size(dice, 64)
-    worth = size(dice, 8 * cores) * SMALLEST_PACKED // (M * min(N, 32)) + dice.randint(0, 2)
-    case = M, N, max(1, dice.choice([size(dice, 5000), worth])), cores
-    return case if tiles_down(*case) <= M else draw_tiles(dice)
 
 
 def draw_block(dice):
@@ -80,6 +62,22 @@ def draw_block(dice):
     BK = dice.choice([32, 40, 48, 64])  # at most 1024 threads, and so many floats
     BM = 8 * dice.randint(1, 5)
     return BM, 6144 // BK - BM - 4 + dice.randint(-5, 5), BK, 8, 1
+
+
+def waiting(work, latency, blocks, early):
+    """The share of time in which all blocks of a multiprocessor wait for a tile."""
+    wait = max(0, latency - work) if early else latency
+    return (wait / (work + wait)) ** blocks
+
+
+def draw_rounds(dice):
+    """For `ahead`: seconds of two kernels, round by round. Rounds differ more than kernels, as on a busy machine."""
+    rounds = dice.choice([5, 8, 9, 9, 9, 9, 12, 20])
+    ratios = [dice.uniform(1.06, 1.5) for _ in range(rounds)]
+    for n in dice.sample(range(rounds), dice.choice([0, 0, 0, 1, 1, 2, rounds])):
+        ratios[n] = dice.choice([dice.uniform(1.01, 1.04), dice.uniform(0.7, 1)])
+    theirs = tuple(float(f"{dice.uniform(1, 4):.3g}") for _ in ratios)
+    return tuple(float(f"{b / ratio:.4g}") for b, ratio in zip(theirs, ratios, strict=True)), theirs
 
 
 def draw_product(dice):
@@ -159,17 +157,49 @@ ANSWERS = {
         ],
         draw_block,
     ),
+    # 10: the share of its time in which a multiprocessor waits for tiles that may have been asked for early
+    "waiting": Question(
+        waiting,
+        [(100, 100, 1, False), (300, 100, 2, False), (300, 400, 1, True), (300, 400, 2, True), (400, 300, 2, True)],
+        lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 6), dice.random() < 0.5),
+    ),
+    # 11: of so many kernels that are as fast as the defaults, those that lead in each round by luck, on average
+    "lucky": Question(
+        lambda kernels, rounds: kernels / 2**rounds,
+        [(100, 1), (100, 2), (512, 9), (1, 3)],
+        lambda dice: (size(dice, 5000), dice.randint(1, 12)),
+    ),
+    # 12: instructions for one step of a row of work-items: whole vectors, then one work-item after the other
+    "instructions": Question(
+        lambda columns, lanes: columns // lanes + columns % lanes,
+        [(16, 16), (8, 16), (24, 16), (64, 16), (17, 8), (1, 4)],
+        lambda dice: (size(dice, 300), dice.choice([4, 8, 16])),
+    ),
     # 12: independent sums that keep a core busy: cycles until an FMA's result is there, FMAs begun in a cycle
     "fewest_sums": Question(
         lambda cycles, starts: cycles * starts,
         [(4, 1), (4, 2), (5, 2)],
         lambda dice: (size(dice, 20), size(dice, 8)),
     ),
-    # 12: tiles below each other: four for every core, but of 2**19 products at least, and of 1026 rows at most
-    "tiles_down": Question(
-        tiles_down,
-        [(64, 64, 64, 2), (512, 32, 4000, 2), (2048, 70, 1000, 2), (1026, 3000, 50, 2), (4000, 3000, 9, 2)],
-        draw_tiles,
+    # 13: whether one kernel leads another in each of nine rounds at least, by more than a twentieth
+    "ahead": Question(
+        lambda mine, theirs: len(mine) >= 9 and all(b / a > 1.05 for a, b in zip(mine, theirs, strict=True)),
+        [
+            (9 * (1.0,), 9 * (1.2,)),
+            (9 * (1.0,), 9 * (1.03,)),
+            (9 * (1.2,), 9 * (1.0,)),
+            (3 * (1.0,), 3 * (1.2,)),
+            (4 * (1.0,) + 5 * (3.0,), 4 * (1.2,) + 5 * (3.6,)),  # the machine was slow for five rounds
+            (8 * (1.0,) + (1.3,), 9 * (1.2,)),
+            (3 * (1.0, 2.0, 3.0), 3 * (2.0, 3.0, 1.0)),  # the same times, in another order
+        ],
+        draw_rounds,
+    ),
+    # 13: the greatest share of the peak that a product can reach, where memory may be the limit
+    "greatest_share": Question(
+        lambda M, N, K, flops, bandwidth: min(1, 2 * M * N * K / flops / (4 * (M * K + K * N + M * N) / bandwidth)),
+        [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
+        draw_product,
     ),
     # 13: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": Question(
@@ -196,7 +226,7 @@ def check_answer(name: str, answer: Callable) -> Report:
     if name not in ANSWERS:
         raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(ANSWERS)}.")
     question, dice = ANSWERS[name], random.Random()
-    drawn = sorted((question.draw(dice) for _ in range(DRAWS)), key=sum)
+    drawn = sorted((question.draw(dice) for _ in range(DRAWS)), key=np.sum)
     name, asked = getattr(answer, "__name__", name), len(question.cases) + DRAWS
     wrong = first_wrong(name, answer, question.right, question.cases)
     if not wrong:
@@ -232,7 +262,9 @@ def wrong_number(asked, answer, case, right):
 
 
 def told(number):
-    """A number as text, in 12 digits."""
+    """A number as text, in 12 digits; several in brackets."""
+    if isinstance(number, tuple):
+        return f"({', '.join(map(told, number))})"
     if isinstance(number, bool):
         return str(number)
     try:

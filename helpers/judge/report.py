@@ -1,8 +1,11 @@
 """The verdict of a check."""
 
+import re
+import textwrap
 from dataclasses import dataclass
 
 SHOWN = 3  # findings; the rest mostly follow from them
+WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,15 @@ class Report:
                 if 0 < line <= len(source):
                     text += f"\n  {line:6d} | {source[line - 1].strip()}"
         return text
+
+    def __str__(self):
+        return "\n".join(map(wrapped, repr(self).splitlines()))
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
+
+
+def wrapped(line: str) -> str:
+    """A line of a verdict in lines of WIDTH at most, broken between words: a sentence indented by 4, code by more."""
+    below = " " * (13 if re.match(r" +\d+ \| ", line) else 4)
+    return textwrap.fill(line, WIDTH, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)

@@ -10,6 +10,7 @@ from .charts import roofline as roofline
 from .charts import scoreboard_chart as scoreboard_chart
 from .drawing import Picture as Picture
 from .films import Film as Film
+from .films import Films as Films
 from .films import film as film
 from .fragments import picture_fragments as picture_fragments
 from .many import film_panels as film_panels

@@ -12,7 +12,7 @@ from ..instruments import cells, trace
 from ..launch import Kernel
 from ..launch.given import Count, takes
 from ..sandbox import ProgressBar
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, look, panel, product_axes, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, look, panel, product_axes, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
@@ -41,14 +41,21 @@ style="display: block; width: 100%" oninput="{show}"></label>
 IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
+PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
+ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
+
+
 @takes
-def film(k: Kernel, M: Count, N: Count, K: Count) -> "Film":
+def film(k: Kernel, M: Count, N: Count, K: Count, beside: Kernel | None = None) -> "Film | Films":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
-    after which it is stored. The kernel may be of either dialect. Raises ValueError for sizes that would take minutes.
+    after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
+    it returns `Films`. Raises ValueError for sizes that would take minutes.
     """
+    if beside is not None:
+        return Films(film(k, M, N, K), film(beside, M, N, K))
     run = trace(k, M, N, K)
     mine = run.where(memory="global", block=(0, 0, 0))
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
@@ -159,6 +166,24 @@ class Film:
 
     def __repr__(self):
         return self.text
+
+
+class Films:
+    """Two films, side by side on a screen that is wide enough; in print, and as `strip`, one below the other."""
+
+    def __init__(self, first: Film, second: Film):
+        self.films = first, second
+
+    def strip(self) -> Picture:
+        """Both strips, one below the other."""
+        return above(*(one.strip() for one in self.films))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data, metadata = self.strip()._repr_mimebundle_()
+        return data | {"text/html": ROW.format(*(one.html() for one in self.films))}, metadata
+
+    def __repr__(self):
+        return "\n".join(map(repr, self.films))
 
 
 def border(ax, cells):

@@ -412,7 +412,7 @@ k0 += TILE
     acc += Bs[now + k, tx] * As[now + ty, k]
 """,
     },
-    "12.2": {
+    "12.3": {
         "as packed walks": """
 for (int k = 0; k < depth; k++)
     for (int c = 0; c < columns; c += PANEL)
@@ -435,25 +435,6 @@ for (int p = 0; p < BN / PANEL; p++)
             const int col = p * PANEL + c;
             to[(p * BK + k) * PANEL + c] = col < columns ? B[(k0 + k) * N + col0 + col] : 0.0f;
         }
-""",
-    },
-    "13.2": {
-        "in an array": """
-float s[2] = {0, 0};
-for (int k = 0; k < TILE; k++) s[k % 2] += As[ty][k] * Bs[k][tx];
-acc += s[0] + s[1];
-""",
-        "two loops": """
-float even = 0.0f, odd = 0.0f;
-for (int k = 0; k < TILE; k += 2) even = fma(As[ty][k], Bs[k][tx], even);
-for (int k = 1; k < TILE; k += 2) odd = fma(As[ty][k], Bs[k][tx], odd);
-acc += even; acc += odd;
-""",
-        "by a test": """
-float even = 0, odd = 0;
-for (int k = 0; k < TILE; k++)
-    if (k & 1) odd += As[ty][k] * Bs[k][tx]; else even += As[ty][k] * Bs[k][tx];
-acc += even + odd;
 """,
     },
     "14.1": {
@@ -511,6 +492,39 @@ acc += even + odd;
         for (var k: u32 = 0; k < TILE; k += 1) { part = part + As[ty][k] * Bs[k][tx]; }
         acc += part;
         workgroupBarrier();
+""",
+    },
+    "14.3": {
+        "one product ahead": """
+@cuda.jit
+def mine(A, B, C):
+    i, j = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        tmp = A[i, 0] * B[0, j]
+        for k in range(1, A.shape[1]):
+            tmp += A[i, k] * B[k, j]
+        C[i, j] = tmp
+""",
+        "sums in C": """
+@cuda.jit
+def mine(A, B, C):
+    i, j = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        C[i, j] = 0
+        for k in range(A.shape[1]):
+            C[i, j] += A[i, k] * B[k, j]
+""",
+        "narrow again in each round, backwards": """
+@cuda.jit
+def mine(A, B, C):
+    i, j = cuda.grid(2)
+    if i >= C.shape[0] or j >= C.shape[1]:
+        return
+    tmp, k = np.float32(0), A.shape[1]
+    while k > 0:
+        k -= 1
+        tmp = np.float32(tmp + A[i, k] * B[k, j])
+    C[i, j] = tmp
 """,
     },
     "15.1": {
@@ -1001,7 +1015,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         ),
         "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
-    "12.2": {
+    "12.3": {
         "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
         "four for VW": ({"j * VW": "j * 4"}, "✗"),
         "two for TN": ({"j < TN": "j < 2"}, "✗"),
@@ -1022,34 +1036,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "BK for depth": ({"k < depth": "k < BK"}, "✗"),
         "the same vector for each j": ({"p * PANEL + j * VW,": "p * PANEL,"}, "✗"),
         "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
-    },
-    "13.2": {
-        "odd TILE unguarded": ({"k + 1 < TILE": "k < TILE", "if (TILE % 2) even": "if (0) even"}, "TILE=5"),
-        "the last of an odd TILE missing": ({"if (TILE % 2) even": "if (0) even"}, "TILE=5"),
-        "the last of an odd TILE to odd": ({"if (TILE % 2) even": "if (TILE % 2) odd"}, "not two sums"),
-        "one sum": ("for (int k = 0; k < TILE; k++) acc += As[ty][k] * Bs[k][tx];", "not two sums"),
-        "halves": (
-            """
-float low = 0, high = 0;
-for (int k = 0; k < TILE / 2; k++) low += As[ty][k] * Bs[k][tx];
-for (int k = TILE / 2; k < TILE; k++) high += As[ty][k] * Bs[k][tx];
-acc += low + high;
-""",
-            "not two sums",
-        ),
-        "two at a time": (
-            {
-                "    even += As[ty][k] * Bs[k][tx];\n    odd += As": "    even += As[ty][k] * Bs[k][tx] + As",
-                "+ odd": "",
-            },
-            "not two sums",
-        ),
-        "the second left out": ({"acc += even + odd": "acc += even"}, "✗"),
-        "= for +=": ({"acc += even + odd": "acc = even + odd"}, "K is cut"),
-        "odd begins at one": ({"odd = 0.0f": "odd = 1.0f"}, "wrong start"),
-        "unset": ({"float even = 0.0f, odd = 0.0f": "float even, odd"}, "✗"),
-        "a comma index": ({"Bs[k][tx];\n    odd": "Bs[k, tx];\n    odd"}, "Bs[k, tx]"),
-        "k in steps of one": ({"k += 2": "k++"}, "✗"),
     },
     "14.1": {
         "the old order": (
@@ -1139,6 +1125,23 @@ acc += low + high;
         ),
         "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
         "OpenCL's words": ({"for (var k = 0u;": "for (int k = 0;"}, "does not compile"),
+    },
+    "14.3": {
+        "a whole number": ({"float32(0)": "0"}, "1 conversion"),
+        "Python's float": ({"float32(0)": "0.0"}, "1 conversion"),
+        "a float32 and Python's float": ({"float32(0)": "float32(0) + 0.0"}, "1 conversion"),
+        "float64": ({"float32(0)": "np.float64(0)"}, "1 conversion"),
+        "narrow in the end only": ({"float32(0)": "0", "] = tmp": "] = float32(tmp)"}, "1 conversion"),
+        "an FMA of 64 bits": ({"float32(0)": "0.0", "A[i, k] *": "np.float64(A[i, k]) *"}, "FMA, float64"),
+        "an int": ({"tmp += A[i, k] * B[k, j]": "tmp = int(tmp + A[i, k] * B[k, j])"}, "✗"),
+        "no sum": ({"tmp += A": "tmp = A"}, "K is cut"),
+        "the last one missing": ({"range(A.shape[1])": "range(A.shape[1] - 1)"}, "K is cut"),
+        "rows of C for K": ({"range(A.shape[1])": "range(A.shape[0])"}, "✗"),
+        "B turned": ({"B[k, j]": "B[j, k]"}, "✗"),
+        "C turned": ({"C[i, j] = tmp": "C[j, i] = tmp"}, "✗"),
+        "a wrong start": ({"float32(0)": "float32(1)"}, "✗"),
+        "no guard": ({"if i < C.shape[0] and j < C.shape[1]": "if True"}, "out of bounds"),
+        "nothing stored": ({"C[i, j] = tmp": "pass"}, "✗"),
     },
     "15.1": {
         "= for +=": ({"me.C += ": "me.C[:] = "}, "wrong numbers"),

@@ -18,6 +18,8 @@ from solved import stubs_and_solutions
 from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
 from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, verdict_in, verdicts
+from helpers.judge import Report
+from helpers.sandbox import Finding
 
 PAGES = ["00", "02", "04"]
 LABELS = [label for label in EXERCISES if label[:2] in PAGES]
@@ -35,11 +37,13 @@ def printed(text, name="stdout"):
     return {"output_type": "stream", "name": name, "text": text}
 
 
+MANY_WORDS = Report("k", (Finding("race", 30 * "a word " + "of 2", (1,)), Finding("hang", "x")), 1, "a = 1")
 FAILED = {"output_type": "error", "ename": "NameError", "evalue": "name 'x'\nis not", "traceback": ["\x1b[31mno"]}
 # What stands below a cell: (its outputs, the state, what is said).
 SAID = {
     "right": ([result(RIGHT)], "done", ""),
     "wrong": ([result(WRONG)], "tried", "race: two threads"),
+    "wrong, in many words": ([result(str(MANY_WORDS))], "tried", repr(MANY_WORDS).splitlines()[1].strip()),
     "the stub": ([result(STUB)], "not yet", STUB[2:]),
     "never run": ([], "not yet", NOT_RUN),
     "an error": ([FAILED], "tried", "NameError: name 'x' is not"),

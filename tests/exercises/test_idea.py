@@ -1,17 +1,21 @@
-"""Exercises on what no number of C shows: a turned tile, a tile that is asked for early, and two sums."""
+"""Exercises on what no number of C shows: a turned tile, and a tile that is asked for early."""
 
 import re
 from textwrap import indent
 
-import numpy as np
 import pytest
 from classroom.answers import RIGHT
 
-from helpers import cuda_kernel, opencl_kernel, with_part
-from helpers.exercises import check_two_sums, judge_prefetching, judge_turned, judge_wide, unturned
-from helpers.exercises.scoreboard import HUGE, ones_beside_huge
-from helpers.judge.trials import launch_each
-from helpers.sandbox import Job
+from helpers import cuda_kernel, with_part
+from helpers.exercises import (
+    asked_early,
+    double_buffered,
+    judge_prefetching,
+    judge_turned,
+    judge_wide,
+    unturned,
+)
+from helpers.launch import KernelError
 
 TURNED = """
 As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
@@ -34,13 +38,7 @@ ASKED = [line for line in EARLY.splitlines(keepends=True) if "_next =" in line]
 
 
 def prefetching(text):
-    """As page 10 builds it."""
-    source = with_part("CUDA", "tiled", (1, 4), text).replace("(TILE, TILE), float32)", "(DEEP, TILE), float32)")
-    source = source.replace("    @cuda.jit", "    DEEP = 2 * TILE\n\n    @cuda.jit")
-    first = """acc, now = float32(0), 0
-        a_next = A[row, tx] if row < M and tx < K else float32(0)
-        b_next = B[ty, col] if ty < K and col < N else float32(0)"""
-    return judge_prefetching(cuda_kernel(source.replace("acc = float32(0)", first), like="tiled", TILE=4))
+    return judge_prefetching(double_buffered(text))
 
 
 def turned(text):
@@ -57,6 +55,11 @@ def test_four_numbers_with_each_load():
     [finding] = judge_wide(unturned(text, BM=8, BN=8, BK=8, TM=4, TN=4)).findings
     assert finding.kind == "not wide"
     assert finding.message == "a warp asks 32 times for numbers of Bs, where 8 wide loads do"
+
+
+def test_early_is_for_tiles_of_which_each_thread_brings_one_four():
+    with pytest.raises(KernelError, match="assert BM == BN"):
+        asked_early(BM=32, BN=32, BK=16, TM=4, TN=4)
 
 
 def test_the_solutions_pass():
@@ -96,10 +99,6 @@ def test_a_kernel_that_is_wrong_where_nobody_compared_does_not_pass():
     for report, where in (
         (prefetching(elsewhere("M == N == 4 and K == 12", EARLY, SUMS + "k0 += TILE\n")), "4 x 4 x 12"),
         (turned(elsewhere("M == N == K == 4", TURNED, SUMS)), "4 x 4 x 4"),
-        (
-            two_sums(f"if (M == 8 && K == 8) acc = 4; else {{ {ONE_SUM['as tiled has it']} }}", 8),
-            "8 x 8 x 8 (M x N x K), where its sums are looked at",
-        ),
     ):
         assert report.findings[0].kind == "wrong at one size" and where in repr(report)
 
@@ -129,72 +128,3 @@ now = TILE - now
 def test_a_tile_that_is_not_turned_is_named():
     report = turned(TURNED.replace("As[tx, ty]", "As[ty, tx]").replace("As[k, ty]", "As[ty, k]"))
     assert report.findings[0].kind == "not turned" and "misses the idea" in repr(report)
-
-
-EACH_K = "for (int k = 0; k < TILE; k++)"
-EVENS, ODDS = (f"for (int k = {first}; k < TILE; k += 2) acc += As[ty][k] * Bs[k][tx];" for first in (0, 1))
-TWO_SUMS = {
-    "in an array": f"float s[2] = {{0, 0}}; {EACH_K} s[k % 2] += As[ty][k] * Bs[k][tx]; acc += s[0]; acc += s[1];",
-    "by a test": f"""float even = 0, odd = 0;
-        {EACH_K} {{ if (k % 2) odd += As[ty][k] * Bs[k][tx]; else even += As[ty][k] * Bs[k][tx]; }}
-        acc += even + odd;""",
-}
-ONE_SUM = {
-    "as tiled has it": f"{EACH_K} acc += As[ty][k] * Bs[k][tx];",
-    "the other stays empty": f"float odd = 0; {EACH_K} acc += As[ty][k] * Bs[k][tx]; acc += odd;",
-    "two products a round": """for (int k = 0; k + 1 < TILE; k += 2)
-            acc += As[ty][k] * Bs[k][tx] + As[ty][k + 1] * Bs[k + 1][tx];
-        if (TILE % 2) acc += As[ty][TILE - 1] * Bs[TILE - 1][tx];""",
-    "even k first": EVENS + ODDS,
-    "odd k first": ODDS + EVENS,
-}
-
-
-def two_sums(text, TILE):
-    return check_two_sums(opencl_kernel(with_part("OpenCL", "tiled", 3, text), like="tiled", TILE=TILE))
-
-
-@pytest.mark.parametrize(
-    "tile, odd, row",
-    [
-        (4, 0, [HUGE, 1, -HUGE, 1]),
-        (4, 1, [1, HUGE, 1, -HUGE]),
-        (5, 0, [HUGE, 1, 0, 1, -HUGE]),
-        (8, 1, [1, HUGE, 1, -HUGE, 1, HUGE, 1, -HUGE]),
-        (7, 1, [1, HUGE, 1, 0, 1, -HUGE, 1]),
-        (1, 0, [0]),
-    ],
-)
-def test_huge_numbers_cancel_in_one_sum_and_ones_are_in_the_other(tile, odd, row):
-    A = ones_beside_huge(tile, odd)
-    assert A.tolist() == [row] * tile and A.dtype == np.float32
-    assert np.float64(HUGE) + 1 == HUGE and HUGE - HUGE == 0
-
-
-def test_ones_are_kept_beside_huge_numbers_of_the_other_parity_only_where_they_never_meet():
-    for text, kept in ((TWO_SUMS["in an array"], [4, 4]), (EVENS + ODDS, [4, 0]), (ODDS + EVENS, [0, 4])):
-        source = with_part("OpenCL", "tiled", 3, text)
-        job = Job(launch_each, "OpenCL", source, "tiled", {"TILE": 8}, None, {})
-        operands = [(ones_beside_huge(8, odd), np.ones((8, 8), np.float32)) for odd in (0, 1)]
-        assert [C.min() for C in launch_each(job, operands)] == kept, text
-
-
-MORE = [("in an array", 7), ("in an array", 4), ("by a test", 8), ("by a test", 4)]
-
-
-@pytest.mark.parametrize(
-    "name, TILE",
-    [("in an array", 8), ("by a test", 7), *(pytest.param(*more, marks=pytest.mark.bulk) for more in MORE)],
-)
-def test_two_sums_pass(name, TILE):
-    assert two_sums(TWO_SUMS[name], TILE)
-
-
-@pytest.mark.parametrize("text", ONE_SUM.values(), ids=ONE_SUM)
-def test_one_sum_is_named(text):
-    report = two_sums(text, 8)
-    huge, ones = ("odd", "even") if text == ONE_SUM["even k first"] else ("even", "odd")
-    [finding] = report.findings
-    assert finding.kind == "not two sums" and finding.message.endswith(", not 4, at TILE=8") and report.shapes > 1
-    assert f"with huge numbers at {huge} k, which cancel, and ones at {ones} k, C is " in finding.message
-    assert "your kernel (OpenCL, launched like tiled) computes the right C, but misses the idea" in repr(report)

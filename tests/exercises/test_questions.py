@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel
+from helpers.clock.contests import verdict_on
 from helpers.exercises import check_answer
 from helpers.exercises.questions import ANSWERS
 from helpers.instruments import GPUS, gpu_like, predict
@@ -64,20 +65,25 @@ def fits_in_steps(BM, BN, BK, TM, TN):
     return floats * 4 <= 48 * 1024
 
 
-def tiles_in_floats(M, N, K, cores):
-    wanted = math.ceil(4 * cores / math.ceil(N / 32))
-    worth = int(M * min(N, 32) * K / 2**19)
-    return max(min(wanted, worth), math.ceil(M / 1026))
+def waiting_in_steps(work, latency, blocks, early):
+    wait = latency - work if early else latency
+    if wait <= 0:
+        return 0
+    return math.prod([wait / (work + wait)] * blocks)
 
 
-def tiles_by_counting(M, N, K, cores):
-    tiles, width = 1, min(N, 32)
-    beside = (N + 31) // 32
-    while tiles * beside < 4 * cores and M * width * K >= (tiles + 1) * 2**19:
-        tiles += 1
-    while tiles * 1026 < M:
-        tiles += 1
-    return tiles
+def instructions_in_turn(columns, lanes):
+    count = 0
+    while columns >= lanes:
+        columns, count = columns - lanes, count + 1
+    return count + columns
+
+
+def ahead_in_turn(mine, theirs):
+    rounds = 0
+    while rounds < len(mine) and theirs[rounds] > 1.05 * mine[rounds]:
+        rounds += 1
+    return rounds == len(mine) and rounds >= 9
 
 
 def seconds_with_if(M, N, K, flops, bandwidth):
@@ -141,13 +147,36 @@ RIGHT = {
         lambda cycles, starts: starts * cycles / 1,
         lambda cycles, starts: len([None for _ in range(cycles) for _ in range(starts)]),
     ],
-    "tiles_down": [
-        tiles_in_floats,
-        tiles_by_counting,
-        lambda M, N, K, cores: int(
-            np.maximum(np.ceil(M / 1026), np.minimum(np.ceil(4 * cores / np.ceil(N / 32)), M * min(N, 32) * K // 2**19))
+    "waiting": [
+        waiting_in_steps,
+        lambda work, latency, blocks, early: (1 - work / max(work, latency + work * (not early))) ** blocks,
+        lambda work, latency, blocks, early: math.pow(
+            max(latency - early * work, 0) / (work + max(latency - early * work, 0)), blocks
         ),
-        lambda M, N, K, cores: min(M, tiles()(M, N, K, cores)),  # no tile without a row
+    ],
+    "lucky": [
+        lambda kernels, rounds: kernels * 0.5**rounds,
+        lambda kernels, rounds: Fraction(kernels, 1 << rounds),
+        lambda kernels, rounds: math.prod([kernels] + [1 / 2] * rounds),
+    ],
+    "instructions": [
+        instructions_in_turn,
+        lambda columns, lanes: sum(divmod(columns, lanes)),
+        lambda columns, lanes: columns - (lanes - 1) * (columns // lanes),
+    ],
+    "ahead": [
+        ahead_in_turn,
+        lambda mine, theirs: len(theirs) > 8 and min(np.array(theirs) / np.array(mine)) > 1.05,
+        lambda mine, theirs: int(
+            len([a for a, b in zip(mine, theirs, strict=True) if b > 1.05 * a]) == max(len(mine), 9)
+        ),
+    ],
+    "greatest_share": [
+        lambda M, N, K, flops, bandwidth: 2 * M * N * K / flops / seconds_with_if(M, N, K, flops, bandwidth),
+        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (2 * (M * K + K * N + M * N)) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: (
+            2 * M * N * K / np.maximum(2 * M * N * K, 4 * (M * K + K * N + M * N) * (flops / bandwidth))
+        ),
     ],
     "least_seconds": [
         seconds_with_if,
@@ -175,9 +204,24 @@ def shared(BM, BN, BK, extra=4, limit=49152, each=8):
     return each * BK * (BM + extra + BN) <= limit
 
 
-def tiles(beside=lambda N: ceil_div(N, 32), wanted=ceil_div, width=lambda N: min(N, 32), most=1026, worth=2**19):
-    """`tiles_down` with one piece changed."""
-    return lambda M, N, K, cores: max(ceil_div(M, most), min(wanted(4 * cores, beside(N)), M * width(N) * K // worth))
+def wait_for(left, share=lambda work, wait: wait / (work + wait), both=lambda share, blocks: share**blocks):
+    """`waiting` with one piece changed."""
+    return lambda work, latency, blocks, early: both(share(work, left(work, latency, early)), blocks)
+
+
+def left(work, latency, early):
+    return max(0, latency - work) if early else latency
+
+
+def leads(says, rounds=9):
+    """`ahead` by another rule for the ratios of enough rounds."""
+    return lambda mine, theirs: (
+        len(mine) >= rounds and bool(says([b / a for a, b in zip(mine, theirs, strict=True)], mine, theirs))
+    )
+
+
+def every_round(ratios, *_):
+    return min(ratios) > 1.05
 
 
 def seconds(flop=lambda M, N, K: 2 * M * N * K, numbers=lambda M, N, K: M * K + K * N + M * N, each=4, both=max):
@@ -354,29 +398,80 @@ WRONG = {
         lambda cycles, starts: min(cycles * starts, 12),
         lambda cycles, starts: (cycles - 1) * starts + 1,
     ],
-    "tiles_down": [
-        tiles(beside=lambda N: max(1, N // 32)),
-        tiles(beside=lambda N: N // 32 + 1),
-        tiles(beside=lambda N: 1),
-        tiles(wanted=lambda a, b: a // b),
-        tiles(wanted=lambda a, b: 4),
-        tiles(wanted=lambda a, b: a),
-        tiles(width=lambda N: 32),
-        tiles(width=lambda N: N),
-        tiles(most=1024),
-        tiles(most=2052),
-        tiles(worth=2**20),
-        lambda M, N, K, cores: max(1, min(ceil_div(4 * cores, ceil_div(N, 32)), M * min(N, 32) * K // 2**19)),
-        lambda M, N, K, cores: max(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32))),
-        lambda M, N, K, cores: min(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32)), M * K // 2**14),
-        lambda M, N, K, cores: max(
-            ceil_div(M, 1026), min(ceil_div(4 * cores, ceil_div(N, 32)), ceil_div(M * min(N, 32) * K, 2**19))
-        ),
-        lambda M, N, K, cores: max(
-            M // 1026, 1, min(ceil_div(4 * cores, ceil_div(N, 32)), M * min(N, 32) * K // 2**19)
-        ),
-        lambda M, N, K, cores: min(
-            max(ceil_div(M, 1026), ceil_div(4 * cores, ceil_div(N, 32))), max(1, M * min(N, 32) * K // 2**19)
+    "waiting": [
+        wait_for(lambda work, latency, early: latency),
+        wait_for(lambda work, latency, early: max(0, latency - work)),
+        wait_for(lambda work, latency, early: 0 if early else latency),
+        wait_for(lambda work, latency, early: latency - work if early else latency),
+        wait_for(lambda work, latency, early: abs(latency - work) if early else latency),
+        wait_for(lambda work, latency, early: latency if early else max(0, latency - work)),
+        wait_for(lambda work, latency, early: max(0, latency - work) if early else latency + work),
+        wait_for(left, share=lambda work, wait: wait / work),
+        wait_for(left, share=lambda work, wait: work / (work + wait)),
+        wait_for(left, both=lambda share, blocks: share / blocks),
+        wait_for(left, both=lambda share, blocks: share),
+        wait_for(left, both=lambda share, blocks: 1 - (1 - share) ** blocks),
+        wait_for(left, both=lambda share, blocks: share ** (blocks - 1)),
+        lambda work, latency, blocks, early: (left(work, latency, early) / (work + latency)) ** blocks,
+    ],
+    "lucky": [
+        lambda kernels, rounds: kernels // 2**rounds,
+        lambda kernels, rounds: kernels / 2 / rounds,
+        lambda kernels, rounds: kernels / rounds**2,
+        lambda kernels, rounds: kernels / 2 ** (rounds - 1),
+        lambda kernels, rounds: 1 / 2**rounds,
+        lambda kernels, rounds: kernels * (1 - 1 / 2**rounds),
+        lambda kernels, rounds: min(1, kernels / 2**rounds),
+        lambda kernels, rounds: round(kernels / 2**rounds),
+        lambda kernels, rounds: math.ceil(kernels / 2**rounds),
+        lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
+        lambda kernels, rounds: kernels * 2**rounds,
+    ],
+    "instructions": [
+        lambda columns, lanes: columns // lanes,
+        lambda columns, lanes: ceil_div(columns, lanes),
+        lambda columns, lanes: columns / lanes,
+        lambda columns, lanes: columns % lanes,
+        lambda columns, lanes: columns // lanes + 1,
+        lambda columns, lanes: max(1, columns // lanes),
+        lambda columns, lanes: columns // lanes + bool(columns % lanes),
+        lambda columns, lanes: columns // lanes + columns % lanes + 1,
+        lambda columns, lanes: columns // lanes * lanes + columns % lanes,
+        lambda columns, lanes: columns if columns < lanes else ceil_div(columns, lanes),
+        lambda columns, lanes: 1 if columns >= lanes else columns,
+        lambda columns, lanes: columns,
+        lambda columns, lanes: columns // 16 + columns % 16,
+    ],
+    "ahead": [
+        leads(every_round, rounds=1),
+        leads(every_round, rounds=10),
+        leads(lambda ratios, *_: min(ratios) > 1),
+        leads(lambda ratios, *_: np.median(ratios) > 1.05),
+        leads(lambda ratios, *_: np.mean(ratios) > 1.05),
+        leads(lambda ratios, *_: max(ratios) > 1.05),
+        leads(lambda ratios, *_: max(ratios) < 1 / 1.05),
+        leads(lambda ratios, *_: sum(ratio > 1.05 for ratio in ratios) >= 8),
+        leads(lambda ratios, *_: all(ratio > 1.05 for ratio in ratios[:9])),
+        leads(lambda _, mine, theirs: min(theirs) > 1.05 * min(mine)),
+        leads(lambda _, mine, theirs: np.median(theirs) > 1.05 * np.median(mine)),
+        leads(lambda _, mine, theirs: min(theirs) > 1.05 * max(mine)),
+        leads(lambda _, mine, theirs: all(b > 1.05 * a for a, b in zip(sorted(mine), sorted(theirs), strict=True))),
+        leads(lambda _, mine, theirs: sum(theirs) > 1.05 * sum(mine)),
+    ],
+    "greatest_share": [
+        lambda M, N, K, flops, bandwidth: 1,
+        lambda M, N, K, flops, bandwidth: M * N * K / (2 * (M * K + K * N + M * N)) * bandwidth / flops,
+        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (M * K + K * N + M * N) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (4 * (M * K + K * N + M * N)) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, 2 * M * N * K / (M * K + K * N + M * N) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (2 * (M * K + K * N)) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, max(M, N, K) / 6 * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, 2 * (M * K + K * N + M * N) / (M * N * K) * flops / bandwidth),
+        lambda M, N, K, flops, bandwidth: max(1, 2 * (M * K + K * N + M * N) / (M * N * K) * flops / bandwidth),
+        lambda M, N, K, flops, bandwidth: 2 * M * N * K / flops,
+        lambda M, N, K, flops, bandwidth: seconds()(M, N, K, flops, bandwidth),
+        lambda M, N, K, flops, bandwidth: (
+            2 * M * N * K / flops / (2 * M * N * K / flops + 4 * (M * K + K * N + M * N) / bandwidth)
         ),
     ],
     "least_seconds": [
@@ -445,7 +540,7 @@ def test_of_wrong_draws_the_one_with_the_smallest_numbers_is_told(name):
     question, asked = ANSWERS[name], []
     assert check_answer(name, lambda *case: asked.append(case) or question.right(*case))
     cases, drawn = asked[: len(question.cases)], asked[len(question.cases) :]
-    assert cases == question.cases and drawn == sorted(drawn, key=sum)
+    assert cases == question.cases and drawn == sorted(drawn, key=np.sum)
     assert len(set(drawn)) > 20  # some exercises have few sensible cases
 
 
@@ -454,6 +549,13 @@ def test_blocks_that_nearly_fill_shared_memory_lie_on_both_sides_of_the_limit():
     drawn = [question.draw(dice) for _ in range(2000)]
     near = [case for case in drawn if case[3:] == (8, 1) and abs(6144 // case[2] - case[0] - 4 - case[1]) <= 5]
     assert len(near) > 100 and {question.right(*case) for case in near} == {True, False}
+
+
+def test_ahead_is_what_a_comparison_calls_so():
+    question, dice = ANSWERS["ahead"], random.Random()
+    drawn = question.cases + [question.draw(dice) for _ in range(500)]
+    said = [verdict_on([b / a for a, b in zip(*case, strict=True)]) == "ahead" for case in drawn]
+    assert said == [question.right(*case) for case in drawn] and 100 < sum(said) < 400
 
 
 @pytest.mark.parametrize("name", ANSWERS)

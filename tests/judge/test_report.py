@@ -1,6 +1,9 @@
 """What a verdict says."""
 
+from IPython.lib.pretty import pretty
+
 from helpers.judge import Report
+from helpers.judge.report import WIDTH
 from helpers.sandbox import Finding
 
 SOURCE = "first\n    second  \nthird"
@@ -35,3 +38,20 @@ def test_a_wrong_one_tells_three_findings_with_their_lines():
 def test_a_line_that_the_source_does_not_have_is_left_out():
     found = Report("k", (Finding("race", "a", (-1, 0, 3, 4)),), 1, SOURCE)
     assert repr(found) == "✗ k is wrong.\n  race: a.\n       3 | third"
+
+
+def test_on_a_page_no_line_is_longer_than_its_width_and_none_breaks_in_a_word():
+    sentence = " ".join(f"word-{n}" for n in range(40))
+    code = "call(" + ", ".join(f"x[{n}, {n + 1}]" for n in range(20)) + ")"
+    found = Report("a kernel", (Finding("race", sentence, (1,)),), 1, code)
+    for shown in (str(found), f"{found}", pretty(found)):
+        head, *lines = shown.splitlines()
+        assert head == "✗ a kernel is wrong." and len(lines) > 3
+        assert all(len(line) <= WIDTH for line in lines)
+        assert [len(line) - len(line.lstrip()) for line in lines] == [2, 4, 4, 7, 13]
+        assert " ".join(shown.split()) == " ".join(repr(found).split())
+
+
+def test_a_word_that_is_longer_than_a_line_stays_whole():
+    word = "x" * (WIDTH + 1)
+    assert word in str(Report("k", (Finding("error", f"it says {word}, and more"),), 1))

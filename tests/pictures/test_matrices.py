@@ -7,9 +7,11 @@ import base64
 import functools
 import io
 import itertools
+import re
 import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -436,6 +438,23 @@ def test_a_frame_is_a_picture_of_its_own(monkeypatch):
     monkeypatch.setattr(run, "draw", lambda figure, number, top: seen.append((figure.get_figwidth(), number)))
     image = Image.open(io.BytesIO(base64.b64decode(run.frame(4).png)))
     assert seen == [(4.2, 4)] and image.width == round(2 * 96 * 4.2)
+
+
+def test_two_films_to_compare_stand_in_one_row_and_their_strips_in_one_picture():
+    ks = kernel("coalesced", BM=4, BN=2), kernel("tiled", TILE=2)
+    both, alone = film(ks[0], 4, 4, 4, beside=ks[1]), [film(k, 4, 4, 4) for k in ks]
+    data, metadata = both._repr_mimebundle_()
+    row = ElementTree.fromstring(re.sub(r"<(input|img)([^>]*)>", r"<\1\2/>", data["text/html"]))
+    assert "display: flex" in row.get("style") and [place.tag for place in row] == ["div", "div"]
+    assert [place.find("figure").get("aria-label") for place in row] == [one.text for one in alone]
+    strips = [Image.open(io.BytesIO(base64.b64decode(one.strip().png))) for one in alone]
+    sheet = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    assert sheet.size == (max(one.width for one in strips), sum(one.height for one in strips))
+    for one, top in zip(strips, (0, strips[0].height), strict=True):
+        there = sheet.convert("RGB").crop((0, top, one.width, top + one.height))
+        assert np.abs(np.asarray(there, int) - np.asarray(one.convert("RGB"), int)).max() < 32  # a palette's difference
+    assert repr(both) == data["text/plain"] == f"{alone[0].text}\n{alone[1].text}"
+    assert metadata["image/png"]["width"] == max(one.strip().width for one in alone)
 
 
 def test_a_film_without_a_read_says_so(drawn):

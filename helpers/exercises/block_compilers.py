@@ -1,5 +1,6 @@
-"""Page 18, exercise 1: a product in Triton, which is right, and loads no more than one that loads each tile once."""
+"""Page 18, exercise 1: a product in Triton is right, loads each tile once, and leaves TF32 to the matrix units."""
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -28,22 +29,34 @@ def judge_product(kernel: Callable | str) -> Report:
     Raises what `run_triton` raises: ValueError for other arguments, KernelError for what does not compile.
     """
     name = getattr(kernel, "__name__", "your program")
-    for numbers in ("float32", "tf32"):
-        for shape in SHAPES:
-            run = run_triton(kernel, *shape, numbers, **TILE)
-            loads = run.total("bytes", "global", "load")
-            if not run:
-                first = run.findings[0]
-                if first.kind == "unwritten" and not loads:
-                    return Report(name, (Finding("not yet", "It stores nothing so far."),), 1)
-                at = f"at {' x '.join(map(str, shape))} (M x N x K) of {numbers}: {first.message}"
-                return Report(name, (Finding(first.kind, f"{at}\n    {first.text}" if first.text else at),), 1)
-            M, N, K = shape
-            least = 4 * (M * K * ceil_div(N, TILE["BN"]) + K * N * ceil_div(M, TILE["BM"]))
-            if shape == WHOLE and loads > least:
-                said = f"{loads:,} bytes from global memory at {M} x {N} x {K}, where {least:,} do"
-                return misses(Report(name, (), 1), Finding("too many loads", said))
+    for numbers, shape in itertools.product(("float32", "tf32"), SHAPES):
+        run = run_triton(kernel, *shape, numbers, **TILE)
+        if wrong := wrong_run(run, " x ".join(map(str, shape)) + f" (M x N x K) of {numbers}"):
+            return Report(name, (wrong,), 1)
+        if shape == WHOLE and (more := more_than_needed(run, *shape)):
+            return misses(Report(name, (), 1), more)
     return Answer(name, (), len(SHAPES))
+
+
+def wrong_run(run, where):
+    """The first thing wrong with a run of that shape, in words: a Finding, or None."""
+    if run:
+        return None
+    first = run.findings[0]
+    if first.kind == "unwritten" and not run.total("bytes", "global", "load"):
+        return Finding("not yet", "It stores nothing so far.")
+    return Finding(first.kind, f"at {where}: {first.message}" + f"\n    {first.text}" * bool(first.text))
+
+
+def more_than_needed(run, M, N, K):
+    """What a run of whole tiles does that a product need not: a Finding, or None."""
+    loads = run.total("bytes", "global", "load")
+    least = 4 * (M * K * ceil_div(N, TILE["BN"]) + K * N * ceil_div(M, TILE["BM"]))
+    if loads > least:
+        return Finding("too many loads", f"{loads:,} bytes of A and B at {M} x {N} x {K}, where {least:,} do")
+    if run.numbers == "tf32" and not run.executed.get("matrix"):
+        return Finding("no matrix units", "in tf32 they multiply what tl.dot is given, and nothing else")
+    return None
 
 
 def triton_product() -> "JITFunction":

@@ -207,7 +207,7 @@ ANSWERS = {
     # 17: the fewest binary digits of two factors whose product is off by that share at most
     "fewest_digits": Question(
         lambda share: next(p for p in range(1, 60) if 2 * 2.0**-p + 4.0**-p <= share),
-        [(1e-3,), (1e-2,), (1e-6,), (0.3,)],
+        [(1e-3,), (0.255,), (1e-6,), (0.0079,)],  # twice u alone would do for the second
         lambda dice: (float(f"{10 ** dice.uniform(-8, -0.4):.3g}"),),
     ),
     # 17: words from shared memory for each multiply-add of a warp whose patch is WM x WN, with `held` numbers a word

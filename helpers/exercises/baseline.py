@@ -25,7 +25,7 @@ class Device:
         self.now = self.ends = 0.0
         self.took, self.hurried = [], False
 
-    def launch(self):
+    def submit(self):
         self.hurried |= self.now < self.ends
         self.took.append(0.01 + 0.01 / len(self.took) if self.took else COMPILES)
         self.ends = max(self.now, self.ends) + self.took[-1]
@@ -40,13 +40,13 @@ class Device:
 
 @takes
 def judge_timing(timing: Callable) -> Report:
-    """Judge a learner's `timing(launch, wait, clock)`: it returns the median seconds of a launch. Returns a `Report`.
+    """Judge a learner's `timing(submit, wait, clock)`: it returns the median seconds of a launch. Returns a `Report`.
 
     It has to launch once before it times anything, to wait for each launch, and to time three launches or more.
     """
     name, device = getattr(timing, "__name__", "timing"), Device()
     try:
-        given = timing(device.launch, device.wait, device.clock)
+        given = timing(device.submit, device.wait, device.clock)
     except (Exception, SystemExit) as error:  # a learner's function may fail in any way
         return Report(name, (Finding("error", f"it raises {type(error).__name__}: {error}"),), 1)
     wrong = NOT_YET if given is None and is_stub(timing) else wrong_timing(given, device)
@@ -60,15 +60,15 @@ def wrong_timing(given, device):
     if device.hurried or 0 < given <= 2 * RETURNS:
         return Finding("no wait", "a launch returns before its kernel has ended, and nobody waits for that")
     if not device.took:
-        return Finding("no launch", f"it gives {told(given)} s, and has launched nothing")
+        return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
     medians = [np.median(device.took[first:]) for first in range(len(device.took))]
     first = next((n for n, median in enumerate(medians) if np.isclose(given, median, rtol=1e-6)), None)
     if first is None:
-        kind = "the mean" if np.isclose(given, [np.mean(device.took[n:]) for n in (0, 1)]).any() else "wrong number"
+        mean = np.isclose(given, [np.mean(device.took[n:]) for n in (0, 1)]).any()
         right = f"of its {len(device.took)} launches, without the first, the median is {told(medians[len(medians) > 1])} s"
-        return Finding(kind, f"it gives {told(given)} s; {right}")
+        return Finding("wrong number", f"it gives {told(given)} s{', a mean' if mean else ''}; {right}")
     if first == 0:
-        return Finding("a cold start", "the first launch compiles, and it is among those that are timed")
+        return Finding("cold start", "the first launch compiles, and it is among those that are timed")
     if (left := len(device.took) - first) < FEWEST:
         return Finding("too few", f"it gives the median of {left} of its {len(device.took)} launches; take {FEWEST} or more")
     return None

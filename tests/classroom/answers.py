@@ -34,15 +34,15 @@ WAITS = 8 * " " + "barrier(CLK_LOCAL_MEM_FENCE);\n"
 RIGHT = {
     "01.2": {
         "the first one thrown away": {
-            "    launch()\n    wait()\n    times = []": "    times = []",
+            "    submit()\n    wait()\n    times = []": "    times = []",
             "np.median(times)": "np.median(times[1:])",
         },
         "sorted, by hand": {"np.median(times)": "sorted(times)[len(times) // 2]"},
         "warm for three launches, then five": """
-def honest_seconds(launch, wait, clock):
+def honest_seconds(submit, wait, clock):
     def once():
         start = clock()
-        launch()
+        submit()
         wait()
         return clock() - start
 
@@ -51,12 +51,12 @@ def honest_seconds(launch, wait, clock):
     return float(np.median([once() for _ in range(5)]))
 """,
         "for half a second": """
-def honest_seconds(launch, wait, clock):
-    launch(), wait()
+def honest_seconds(submit, wait, clock):
+    submit(), wait()
     times, begin = [], clock()
     while len(times) < 3 or clock() - begin < 0.5:
         times += [-clock()]
-        launch(), wait()
+        submit(), wait()
         times[-1] += clock()
     return np.percentile(times, 50)
 """,
@@ -682,15 +682,15 @@ WRONG = {
             "no wait",
         ),
         "one that is warm, no wait": ({"range(9)": "range(1)", "        wait()\n": ""}, "no wait"),
-        "no warm-up": ({"    launch()\n    wait()\n    times": "    times"}, "a cold start"),
+        "no warm-up": ({"    submit()\n    wait()\n    times": "    times"}, "cold start"),
         "the clock runs before the warm-up": (
-            {"    launch()\n    wait()\n    times": "    start = clock()\n    times", "        start = clock()\n": ""},
+            {"    submit()\n    wait()\n    times": "    start = clock()\n    times", "        start = clock()\n": ""},
             "wrong number",
         ),
-        "the mean": ({"np.median": "np.mean"}, "the mean"),
+        "the mean": ({"np.median": "np.mean"}, ", a mean; "),
         "the mean, with the first": (
-            {"    launch()\n    wait()\n    times": "    times", "np.median": "np.mean"},
-            "the mean",
+            {"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
+            ", a mean; ",
         ),
         "the least": ({"np.median": "min"}, "too few"),
         "the most": ({"np.median": "max"}, "wrong number"),
@@ -699,7 +699,7 @@ WRONG = {
         "milliseconds": ({"np.median(times)": "1e3 * np.median(times)"}, "wrong number"),
         "a list": ({"np.median(times)": "times"}, "it should give a number of seconds"),
         "forgets to return": ({"return np": "np"}, "it should give a number of seconds"),
-        "launches nothing": ({"        launch()\n": "", "    launch()\n": ""}, "no launch"),
+        "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "has launched nothing"),
         "calls what is a number": ({"clock() - start": "clock - start"}, "it raises TypeError"),
     },
     "02.1": {
@@ -1286,14 +1286,12 @@ def panel_step(me, k0, k1, left, top):
         "an unknown word": ({"? a[i][k]": "? aa[i][k]"}, "does not compile"),
     },
     "17.1": {
-        "B in A's loop": (
-            {
-                "for j in range(OVER):\n    col": "for i in range(DOWN):\n  for j in range(OVER):\n    col",
-            },
+        "B again for each fragment of A": (
+            {"        mma(a[i]": "        b[j, 0] = Bs[w + place, left + 8 * j + group]\n        mma(a[i]"},
             "from shared memory",
         ),
         "multiplies one column": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[0], acc[i, j])"}, "✗"),
-        "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "nothing arrives"),
+        "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
         "sums exchanged": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[j], acc[j, i])"}, "✗"),
 
         "registers swapped": (
@@ -1337,7 +1335,7 @@ def panel_step(me, k0, k1, left, top):
             {"        acc =": "        a += 0.0 * tl.load(A + row * K, mask=row < M, other=0.0)\n        acc ="},
             "too many loads",
         ),
-        "nothing": ({"tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))": "pass"}, "is never stored"),
+        "nothing": ({"tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))": "pass"}, "not yet"),
         "an unknown word": ({"tl.zeros": "tl.zeroes"}, "does not compile"),
     },
     "18.3": {

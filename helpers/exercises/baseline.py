@@ -26,15 +26,18 @@ class Device:
         self.took, self.hurried = [], False
 
     def submit(self):
+        """Hand a launch over, and return before it has ended."""
         self.hurried |= self.now < self.ends
         self.took.append(0.01 + 0.01 / len(self.took) if self.took else COMPILES)
         self.ends = max(self.now, self.ends) + self.took[-1]
         self.now += RETURNS
 
     def wait(self):
+        """Return when all that was handed over has ended."""
         self.now = max(self.now, self.ends)
 
     def clock(self):
+        """The time, in seconds."""
         return self.now
 
 
@@ -65,10 +68,11 @@ def wrong_timing(given, device):
     first = next((n for n, median in enumerate(medians) if np.isclose(given, median, rtol=1e-6)), None)
     if first is None:
         mean = np.isclose(given, [np.mean(device.took[n:]) for n in (0, 1)]).any()
-        right = f"of its {len(device.took)} launches, without the first, the median is {told(medians[len(medians) > 1])} s"
-        return Finding("wrong number", f"it gives {told(given)} s{', a mean' if mean else ''}; {right}")
+        said = f"it gives {told(given)} s{', a mean' if mean else ''}; of its {len(device.took)} launches"
+        return Finding("wrong number", f"{said}, without the first, the median is {told(medians[len(medians) > 1])} s")
     if first == 0:
         return Finding("cold start", "the first launch compiles, and it is among those that are timed")
     if (left := len(device.took) - first) < FEWEST:
-        return Finding("too few", f"it gives the median of {left} of its {len(device.took)} launches; take {FEWEST} or more")
+        said = f"it gives the median of {left} of its {len(device.took)} launches"
+        return Finding("too few", f"{said}; take {FEWEST} or more")
     return None

@@ -1293,7 +1293,6 @@ def panel_step(me, k0, k1, left, top):
         "multiplies one column": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[0], acc[i, j])"}, "✗"),
         "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
         "sums exchanged": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[j], acc[j, i])"}, "✗"),
-
         "registers swapped": (
             {
                 "a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =",

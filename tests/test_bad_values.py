@@ -136,6 +136,7 @@ def table():
         "judge_packing": (exercises.judge_packing, {"k": (CL, KERNEL)}),
         "judge_transposed": (exercises.judge_transposed, on_tiles),
         "judge_panel_step": (exercises.judge_panel_step, {"step": (print, CALLED)}),
+        "judge_timing": (exercises.judge_timing, {"timing": (print, CALLED)}),
         "judge_search": (exercises.judge_search, {"search": (print, CALLED)}),
         "error_bound": (judge.error_bound, {"A": (A, {"0 rows"}), "B": (B, NOTHING), "inputs": ("tf32", NOTHING)}),
         "held": (judge.held, {"X": (A, {"0 rows"}), "inputs": ("tf32", NOTHING)}),
@@ -315,6 +316,7 @@ EXCUSED = {
 TRITON = {"kernel": (PAGE_18, NOTHING), **SIZED, "numbers": ("float32", NOTHING), "warps": (4, NOTHING)}
 TRITON |= {"stages": (3, NOTHING)} | {name: (16, NOTHING) for name in ("BM", "BN", "BK")}
 OF_TRITON = {
+    "judge_product": (exercises.judge_product, {"kernel": (PAGE_18, NOTHING)}),
     "run_triton": (instruments.run_triton, TRITON | {"arch": ("sm_80", NOTHING)}),
     "predict_triton": (instruments.predict_triton, TRITON | {"gpu": ("A100", NOTHING)}),
 }

@@ -15,6 +15,7 @@ from helpers.classroom import EXERCISES
 FILE = notebooks.ROOT / "teaching" / "exercises.md"
 HEAD = "# All exercises\n\nMade by `python tools/exercises.py`; do not edit. Solutions are in the pages.\n"
 HINT = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+HEADING = re.compile(r"^## (?:Your turn|Now you: .*)$", re.MULTILINE)  # above an exercise
 LINK = re.compile(r"\[([^\]]*)\]\(glossary\.md#[^)]*\)")
 
 
@@ -33,7 +34,7 @@ def exercises() -> str:
 
 def one(label, prompt, stub, after):
     """One exercise: its prompt, its stub and its hints."""
-    prompt = prompt.split("## Your turn")[-1].split("## Now you: make the swap")[-1].strip()
+    prompt = HEADING.split(prompt)[-1].strip()
     english = LANGUAGES["en"]
     prompt = LINK.sub(r"\1", english.about_the_fold.sub("", english.folded.sub("", prompt)))
     hints = [f"- *{name}*: {said}" for name, said in HINT.findall(english.folded.sub("", after)) if "hint" in name]

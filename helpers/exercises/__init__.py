@@ -1,6 +1,8 @@
 """What must an answer do? A file for each page with a judge of its own, called like the page; what pages share."""
 
 from .autotuning import judge_search
+from .baseline import judge_timing
+from .block_compilers import judge_product, triton_product
 from .coalescing import judge_transposed
 from .cpu_blocking import judge_packing
 from .loads import check_loads
@@ -23,11 +25,14 @@ __all__ = [
     "judge_packing",
     "judge_panel_step",
     "judge_prefetching",
+    "judge_product",
     "judge_search",
+    "judge_timing",
     "judge_transposed",
     "judge_turned",
     "judge_wgsl",
     "judge_wide",
+    "triton_product",
     "unturned",
     "wgsl_frame",
     "with_part",

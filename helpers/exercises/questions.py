@@ -87,6 +87,23 @@ def draw_product(dice):
     return *shape, float(f"{flops:.3g}"), float(f"{flops / 10 ** dice.uniform(-1, 2.5):.3g}")
 
 
+def draw_board(dice):
+    """Three entries for `may_lead`, the best median first; some meet others, and not all of them do."""
+    medians = sorted((dice.uniform(0.5, 1.5) for _ in range(3)), reverse=True)
+    spreads = [(dice.uniform(0, 0.3), dice.uniform(0, 0.3)) for _ in medians]
+    return tuple(
+        round(end, 2)
+        for middle, (below, above) in zip(medians, spreads, strict=True)
+        for end in (middle - below, middle + above)
+    )
+
+
+def draw_tiled_product(dice):
+    """A product for `wide_requests`: whole tiles, whose sides are powers of two, of 16 to 256 numbers."""
+    BM, BN = 2 ** dice.randint(4, 8), 2 ** dice.randint(4, 8)
+    return BM * size(dice, 12), BN * size(dice, 12), 64 * size(dice, 12), BM, BN, dice.choice([2, 4])
+
+
 # name of the exercise: what it asks
 ANSWERS = {
     # 00: multiply-adds in a product of (M, K) and (K, N)
@@ -207,11 +224,47 @@ ANSWERS = {
         [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
         draw_product,
     ),
-    # 17: the lane that holds A[row, col] of a fragment of 16 x 8 TF32 numbers
-    "lane_of": Question(
-        lambda row, col: row % 8 * 4 + col % 4,
-        [(0, 0), (0, 1), (1, 0), (1, 1), (8, 0), (0, 4), (9, 5), (15, 7)],
-        lambda dice: (dice.randrange(16), dice.randrange(8)),
+    # 15: seconds of SUMMA by the model: n x n matrices, float32, on side x side ranks
+    "summa_seconds": Question(
+        lambda n, side, panels, flops, latency, bandwidth: (
+            2 * n**3 / side**2 / flops
+            + panels * 2 * (side - 1).bit_length() * latency
+            + 8 * n**2 * (side - 1) / side**2 / bandwidth
+        ),
+        [(16384, 32, 32, 79e9, 1e-6, 50e9), (4096, 1, 8, 1e11, 1e-5, 1e10), (96, 2, 3, 1e9, 1e-3, 1e6)],
+        lambda dice: (
+            *(64 * size(dice, 500), 2 ** dice.randint(0, 6), size(dice, 300)),
+            *(float(f"{10 ** dice.uniform(*powers):.3g}") for powers in ((8, 13), (-7, -3), (8, 11))),
+        ),
+    ),
+    # 16: how many of three entries may be the fastest, by the lowest and the highest of each one's nine rounds
+    "may_lead": Question(
+        lambda *ends: sum(high >= max(ends[::2]) for high in ends[1::2]),
+        [
+            (1.1, 1.2, 1.0, 1.05, 0.8, 0.9),
+            (0.9, 1.3, 1.1, 1.2, 0.7, 1.15),
+            (1.04, 1.2, 1.0, 1.1, 0.9, 1.02),
+            (0.6, 0.8, 0.5, 0.9, 0.7, 0.75),
+        ],
+        draw_board,
+    ),
+    # 17: the fewest binary digits of two factors whose product is off by that share at most
+    "fewest_digits": Question(
+        lambda share: next(p for p in range(1, 60) if 2 * 2.0**-p + 4.0**-p <= share),
+        [(1e-3,), (0.255,), (1e-6,), (0.0079,)],  # twice u alone would do for the second
+        lambda dice: (float(f"{10 ** dice.uniform(-8, -0.4):.3g}"),),
+    ),
+    # 17: words from shared memory for each multiply-add of a warp whose patch is WM x WN, with `held` numbers a word
+    "shared_words": Question(
+        lambda WM, WN, held: (WM + WN) / (WM * WN * held),
+        [(64, 32, 1), (64, 32, 2), (16, 8, 1), (64, 64, 2)],
+        lambda dice: (16 * dice.randint(1, 12), 8 * dice.randint(1, 24), dice.choice([1, 2])),
+    ),
+    # 18: 16-byte loads of warps from global memory, in a product of whole tiles, with so many bytes a number
+    "wide_requests": Question(
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) * size / 512,
+        [(128, 128, 128, 128, 128, 4), (128, 128, 128, 128, 128, 2), (256, 64, 64, 128, 32, 4)],
+        draw_tiled_product,
     ),
 }
 

@@ -100,7 +100,8 @@ def run_text(
 def about_stores(run):
     """Findings about elements of C that are stored twice, or never where the kernel came to its end."""
     stores, findings = run.stores[2], []
-    lines = ", ".join(str(one.line) for one in run.requests if one.memory == "global" and one.act == "store")
+    lines = [str(one.line) for one in run.requests if one.memory == "global" and one.act == "store"]
+    lines = ", ".join(lines[:3]) + ", …" * (len(lines) > 3)  # a tile of a thread may have hundreds
     ended = all(finding.kind != "hang" for finding in run.findings)
     for kind, where, text in (
         ("stored twice", stores > 1, f"is stored more than once, by line {lines} of the PTX"),

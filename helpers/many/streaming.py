@@ -195,6 +195,15 @@ class StreamedWork(Work):
         """C, float32 (M, N)."""
         return self.C.copy()
 
+    @property
+    def came_beside(self) -> int:
+        """How many blocks were copied, for a while at least, while another was multiplied, as the host saw it."""
+        now, beside = {"copy": set(), "multiply": set()}, set()
+        for what, begins, block in self.order:
+            (now[what].add if begins else now[what].remove)(block)
+            beside |= now["copy"] if now["multiply"] else set()
+        return len(beside)
+
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
         p, self.peak, self.order, self.up, self.down = self.plan, 0, [], [], []

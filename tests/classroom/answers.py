@@ -32,6 +32,35 @@ if (row < M && col < N) C[row * N + col] = acc;
 WAITS = 8 * " " + "barrier(CLK_LOCAL_MEM_FENCE);\n"
 
 RIGHT = {
+    "01.2": {
+        "the first one thrown away": {
+            "    submit()\n    wait()\n    times = []": "    times = []",
+            "np.median(times)": "np.median(times[1:])",
+        },
+        "sorted, by hand": {"np.median(times)": "sorted(times)[len(times) // 2]"},
+        "warm for three launches, then five": """
+def honest_seconds(submit, wait, clock):
+    def once():
+        start = clock()
+        submit()
+        wait()
+        return clock() - start
+
+    for _ in range(3):
+        once()
+    return float(np.median([once() for _ in range(5)]))
+""",
+        "for half a second": """
+def honest_seconds(submit, wait, clock):
+    submit(), wait()
+    times, begin = [], clock()
+    while len(times) < 3 or clock() - begin < 0.5:
+        times += [-clock()]
+        submit(), wait()
+        times[-1] += clock()
+    return np.percentile(times, 50)
+""",
+    },
     "02.1": {
         "for, and the guard turned round": """
 @cuda.jit
@@ -559,22 +588,6 @@ my_rung = opencl_kernel(my_source, like="tiled", TILE=4)
 """,
     },
     "17.1": {
-        "by groups": """
-def lane_of(row, col):
-    group, place = row - 8 * (row > 7), col - 4 * (col > 3)
-    return 4 * group + place
-""",
-        "by a table": """
-def lane_of(row, col):
-    lanes = [[4 * group + place for place in range(4)] for group in range(8)]
-    return lanes[row % 8][col % 4]
-""",
-        "by remainders": """
-def lane_of(row, col):
-    return divmod(row, 8)[1] * 4 + divmod(col, 4)[1]
-""",
-    },
-    "17.2": {
         "as the kernel has it": """
 mine = '''
 for i in range(DOWN):
@@ -583,6 +596,10 @@ for i in range(DOWN):
 for j in range(OVER):
     for r in range(2):
         b[j, r] = Bs[w + place + r * 4, left + j * 8 + group]
+for i in range(DOWN):
+    for j in range(OVER):
+        mma(a[i], b[j], acc[i, j])
+w += 8
 '''
 """,
         "B first, by the lane's number": """
@@ -593,6 +610,10 @@ for r in range(2):
 for r in range(4):
     for i in range(DOWN):
         a[i, r] = As[top + 16 * i + lane // 4 + 8 * (r & 1), w + lane % 4 + 4 * (r >> 1)]
+for j in range(OVER):
+    for i in range(DOWN):
+        mma(a[i], b[j], acc[i, j])
+w += 8
 '''
 """,
         "by halves": """
@@ -603,10 +624,37 @@ for half in range(2):
             a[i, r + 2 * half] = As[top + 16 * i + group + 8 * r, w + place + 4 * half]
     for j in range(OVER):
         b[j, half] = Bs[w + place + 4 * half, left + 8 * j + group]
+for i in range(DOWN):
+    for j in range(OVER):
+        mma(a[i], b[j], acc[i, j])
+w += 8
 '''
 """,
     },
     "18.1": {
+        "addresses that move": """
+@triton.jit
+def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    row = (tl.program_id(1) * BM + tl.arange(0, BM))[:, None]
+    col = (tl.program_id(0) * BN + tl.arange(0, BN))[None, :]
+    k = tl.arange(0, BK)
+    from_A, from_B = A + row * K + k[None, :], B + k[:, None] * N + col
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(from_A, mask=(row < M) & (k[None, :] < K - k0), other=0.0)
+        b = tl.load(from_B, mask=(k[:, None] < K - k0) & (col < N), other=0.0)
+        acc = tl.dot(a, b, acc, PRECISION)
+        from_A += BK
+        from_B += BK * N
+    tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
+""",
+        "counted rounds": {
+            "for k0 in range(0, K, BK):": "for n in range(tl.cdiv(K, BK)):",
+            "k = k0 + tl.arange(0, BK)": "k = n * BK + tl.arange(0, BK)",
+        },
+        "adds itself": {"acc = tl.dot(a, b, acc, PRECISION)": "acc += tl.dot(a, b, input_precision=PRECISION)"},
+    },
+    "18.3": {
         "on its side": {"BM=128, BN=64": "BM=64, BN=128"},
         "less deep": {"BK=32": "BK=16"},
         "a stage more": {"stages=4": "stages=5"},
@@ -640,6 +688,34 @@ SWAPPED_A = "sA[tx][ty] = (row < M && i + ty < K) ? A[row * K + i + ty] : 0;"
 SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 
 WRONG = {
+    "01.2": {
+        "does not wait": ({"        wait()\n": ""}, "no wait"),
+        "waits once, at the end": ({"        wait()\n": "", "    return": "    wait()\n    return"}, "no wait"),
+        "waits after the clock": (
+            {"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
+            "no wait",
+        ),
+        "one that is warm, no wait": ({"range(9)": "range(1)", "        wait()\n": ""}, "no wait"),
+        "no warm-up": ({"    submit()\n    wait()\n    times": "    times"}, "cold start"),
+        "the clock runs before the warm-up": (
+            {"    submit()\n    wait()\n    times": "    start = clock()\n    times", "        start = clock()\n": ""},
+            "wrong number",
+        ),
+        "the mean": ({"np.median": "np.mean"}, ", a mean; "),
+        "the mean, with the first": (
+            {"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
+            ", a mean; ",
+        ),
+        "the least": ({"np.median": "min"}, "too few"),
+        "the most": ({"np.median": "max"}, "wrong number"),
+        "one sample": ({"range(9)": "range(1)"}, "too few"),
+        "all of them": ({"np.median": "sum"}, "wrong number"),
+        "milliseconds": ({"np.median(times)": "1e3 * np.median(times)"}, "wrong number"),
+        "a list": ({"np.median(times)": "times"}, "it should give a number of seconds"),
+        "forgets to return": ({"return np": "np"}, "it should give a number of seconds"),
+        "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "has launched nothing"),
+        "calls what is a number": ({"clock() - start": "clock - start"}, "it raises TypeError"),
+    },
     "02.1": {
         "blockDim's x and y exchanged": (
             {"cuda.blockDim.x +": "cuda.blockDim.Y +", "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"},
@@ -1213,18 +1289,13 @@ def panel_step(me, k0, k1, left, top):
         "an unknown word": ({"? a[i][k]": "? aa[i][k]"}, "does not compile"),
     },
     "17.1": {
-        "the places first": ({"row % 8 * 4 + col % 4": "col % 4 * 8 + row % 8"}, "wrong number"),
-        "no second half": ({"row % 8": "row"}, "wrong number"),
-        "as C is shared out": ({"col % 4": "col // 2"}, "wrong number"),
-        "eight lanes a row": ({"* 4 + col": "* 8 + col"}, "wrong number"),
-        "columns of eight": ({"col % 4": "col % 8"}, "wrong number"),
-        "rows of four": ({"row % 8": "row % 4"}, "wrong number"),
-        "a lane for a row": ({" + col % 4": ""}, "wrong number"),
-        "one lane a row further": ({"row % 8 * 4": "row % 8"}, "wrong number"),
-        "counted from one": ({"col % 4": "col % 4 + 1"}, "wrong number"),
-        "two rows side by side": ({"row % 8": "row // 2"}, "wrong number"),
-    },
-    "17.2": {
+        "B again for each fragment of A": (
+            {"        mma(a[i]": "        b[j, 0] = Bs[w + place, left + 8 * j + group]\n        mma(a[i]"},
+            "from shared memory",
+        ),
+        "multiplies one column": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[0], acc[i, j])"}, "✗"),
+        "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
+        "sums exchanged": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[j], acc[j, i])"}, "✗"),
         "registers swapped": (
             {
                 "a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =",
@@ -1246,6 +1317,30 @@ def panel_step(me, k0, k1, left, top):
         ),
     },
     "18.1": {
+        "no mask along K in A": ({"(row < M) & (k[None, :] < K)": "row < M"}, "out of bounds"),
+        "no mask along K in B": ({"(k[:, None] < K) & (col < N)": "col < N"}, "out of bounds"),
+        "no mask for the rows": ({"(row < M) & (k[None, :] < K)": "k[None, :] < K"}, "out of bounds"),
+        "no mask at the store": ({"acc, mask=(row < M) & (col < N)": "acc"}, "out of bounds"),
+        "one program for all": ({"tl.program_id(1) * BM + ": "", "tl.program_id(0) * BN + ": ""}, "stored twice"),
+        "x and y exchanged": ({"program_id(1)": "program_id(2)", "program_id(0)": "program_id(1)"}, "✗"),
+        "one tile of K": ({"range(0, K, BK)": "range(0, BK, BK)"}, "wrong numbers"),
+        "a round too few": ({"range(0, K, BK)": "range(0, K - BK + 1, BK)"}, "wrong numbers"),
+        "the same tile again": ({"k = k0 + ": "k = "}, "wrong numbers"),
+        "= for +=": ({"tl.dot(a, b, acc, PRECISION)": "tl.dot(a, b, input_precision=PRECISION)"}, "wrong numbers"),
+        "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "of float32"),
+        "B's rows as A's": ({"k[:, None] * N + col": "k[:, None] * K + col"}, "✗"),
+        "no dot": (
+            {"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
+            "no matrix units",
+        ),
+        "each tile twice": (
+            {"        acc =": "        a += 0.0 * tl.load(A + row * K, mask=row < M, other=0.0)\n        acc ="},
+            "too many loads",
+        ),
+        "nothing": ({"tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))": "pass"}, "not yet"),
+        "an unknown word": ({"tl.zeros": "tl.zeroes"}, "does not compile"),
+    },
+    "18.3": {
         "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
         "too few programs": ({"BN=64": "BN=128"}, "4 programs, at least 6"),
         "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),

@@ -1,16 +1,16 @@
-"""Exercises on kernels, pages 02, 03: right answers in other styles pass, wrong ones are told what is wrong."""
+"""Exercises on kernels, pages 01 to 03: right answers in other styles pass, wrong ones are told what is wrong."""
 
 import pytest
 from answers import RIGHT, WRONG
 from judged import assert_right, assert_wrong, right_answers, wrong_answers
 
 
-@pytest.mark.parametrize("label, name, answer", right_answers("02", "03"))
+@pytest.mark.parametrize("label, name, answer", right_answers("01", "02", "03"))
 def test_a_right_answer_in_another_style_passes(label, name, answer):
     assert_right(label, answer)
 
 
-@pytest.mark.parametrize("label, name, case", wrong_answers("02", "03"))
+@pytest.mark.parametrize("label, name, case", wrong_answers("01", "02", "03"))
 def test_a_wrong_answer_is_told_what_is_wrong(label, name, case):
     assert_wrong(label, case)
 

@@ -91,6 +91,41 @@ def seconds_with_if(M, N, K, flops, bandwidth):
     return 2 * M * N * K / flops if intensity > flops / bandwidth else (M * K + K * N + M * N) * 4 / bandwidth
 
 
+def summa_in_steps(n, side, panels, flops, latency, bandwidth):
+    mine = n // side
+    rows_of_A = 4 * mine * (n - mine)
+    hops = 2 * math.log(side, 2)
+    return 2 * mine * mine * n / flops + panels * round(hops) * latency + (rows_of_A + rows_of_A) / bandwidth
+
+
+def summa_of(**changed):
+    """`summa_seconds` with one piece changed."""
+
+    def answer(n, side, panels, flops, latency, bandwidth):
+        piece = dict(flop=2 * n**3, ranks=side**2, hops=2 * math.log2(side), bytes=8 * n * n * (side - 1) / side**2)
+        piece |= {name: change(n, side, panels) for name, change in changed.items()}
+        return piece["flop"] / piece["ranks"] / flops + panels * piece["hops"] * latency + piece["bytes"] / bandwidth
+
+    return answer
+
+
+def leads_by_pairs(*ends):
+    entries = list(itertools.batched(ends, 2)) if hasattr(itertools, "batched") else [ends[:2], ends[2:4], ends[4:]]
+    return len([1 for _, high in entries if not any(low > high for low, _ in entries)])
+
+
+def leads_by_places(a_low, a_high, b_low, b_high, c_low, c_high):
+    may = (a_high >= b_low and a_high >= c_low) + (b_high >= a_low and b_high >= c_low)
+    return may + (c_high >= a_low and c_high >= b_low)
+
+
+def digits_by_halving(share):
+    u, digits = 1.0, 0
+    while (1 + u) ** 2 - 1 > share:
+        u, digits = u / 2, digits + 1
+    return digits
+
+
 RIGHT = {
     "multiply_adds": [
         count_in_loops,
@@ -105,10 +140,26 @@ RIGHT = {
         lambda ridge: np.float64(ridge) / (2 / 12),
     ],
     "sectors": [sectors_by_bytes, sectors_in_turn, lambda stride: min(32, max(1, 4 * stride))],
-    "lane_of": [
-        lambda row, col: 4 * (row % 8) + col % 4,
-        lambda row, col: (row & 7) << 2 | col & 3,
-        lambda row, col: next(n for n in range(32) if n // 4 == row % 8 and n % 4 == col % 4),
+    "summa_seconds": [
+        summa_in_steps,
+        summa_of(),
+        summa_of(bytes=lambda n, side, panels: 2 * 4 * (n / side) * (n - n / side)),
+    ],
+    "may_lead": [leads_by_pairs, leads_by_places, lambda *e: sum(high >= max(e[0], e[2], e[4]) for high in e[1::2])],
+    "fewest_digits": [
+        digits_by_halving,
+        lambda share: max(1, math.ceil(-math.log2(math.sqrt(1 + share) - 1) - 1e-9)),
+        lambda share: min(p for p in range(1, 54) if 2 * 2**-p + 2 ** (-2 * p) <= share),
+    ],
+    "shared_words": [
+        lambda WM, WN, held: (1 / WM + 1 / WN) / held,
+        lambda WM, WN, held: 8 * (WM + WN) / (WM * WN * 8 * held),
+        lambda WM, WN, held: Fraction(WM + WN, WM * WN * held),
+    ],
+    "wide_requests": [
+        lambda M, N, K, BM, BN, size: size * K * (M * N // BN + N * M // BM) / 512,
+        lambda M, N, K, BM, BN, size: (M // BM) * (N // BN) * (K * BM + K * BN) * size / 16 / 32,
+        lambda M, N, K, BM, BN, size: M * N * K * size * (1 / BM + 1 / BN) / 512,
     ],
     "largest_side": [
         side_by_counting,
@@ -278,18 +329,76 @@ WRONG = {
         lambda stride: min(32, math.ceil(31 * 4 * stride / 32)),
         lambda stride: len({4 * i * stride % 32 for i in range(32)}),
     ],
-    "lane_of": [
-        lambda row, col: row * 4 + col % 4,
-        lambda row, col: row % 8 * 4 + col,
-        lambda row, col: row * 8 + col,
-        lambda row, col: (row * 8 + col) % 32,
-        lambda row, col: row % 8 + col % 4 * 8,
-        lambda row, col: row % 8 * 4 + col // 2,
-        lambda row, col: row // 2 * 4 + col % 4,
-        lambda row, col: row % 4 * 8 + col,
-        lambda row, col: row % 16 + col % 4,
-        lambda row, col: row % 8 * 4 + col % 4 + 1,
-        lambda row, col: (row % 8, col % 4),
+    "summa_seconds": [
+        summa_of(flop=lambda n, side, panels: n**3),
+        summa_of(ranks=lambda n, side, panels: side),
+        summa_of(hops=lambda n, side, panels: math.log2(side)),
+        summa_of(hops=lambda n, side, panels: 2),
+        summa_of(hops=lambda n, side, panels: 2 * side),
+        summa_of(hops=lambda n, side, panels: 2 * math.log2(side) / panels),
+        summa_of(hops=lambda n, side, panels: 2 * math.log(side)),
+        summa_of(bytes=lambda n, side, panels: 2 * n * n * (side - 1) / side**2),
+        summa_of(bytes=lambda n, side, panels: 4 * n * n * (side - 1) / side**2),
+        summa_of(bytes=lambda n, side, panels: 8 * n * n / side),
+        summa_of(bytes=lambda n, side, panels: 8 * n * n / side**2),
+        summa_of(bytes=lambda n, side, panels: 8 * n * n * (side - 1) / side),
+        summa_of(bytes=lambda n, side, panels: 64 * n * n * (side - 1) / side**2),
+        lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
+    ],
+    "may_lead": [
+        lambda *ends: 1,
+        lambda *ends: 3,
+        lambda *ends: sum(high >= ends[0] for high in ends[1::2]),
+        lambda *ends: sum(high >= 1 for high in ends[1::2]),
+        lambda *ends: sum(low >= 1 for low in ends[::2]),
+        lambda *ends: sum(low >= max(ends[::2]) for low in ends[::2]),
+        lambda *ends: sum(high >= max(ends[1::2]) for high in ends[1::2]),
+        lambda *ends: sum(high >= min(ends[::2]) for high in ends[1::2]),
+        lambda *ends: 1 + (ends[3] >= ends[0]) + (ends[3] >= ends[0] and ends[5] >= ends[2]),
+        lambda *ends: 1 + (ends[3] >= ends[0]),
+        lambda *ends: sum(low <= max(ends[1::2]) for low in ends[::2]),
+        lambda *ends: max(ends[::2]),
+    ],
+    "fewest_digits": [
+        lambda share: math.ceil(-math.log2(share)),
+        lambda share: math.ceil(1 - math.log2(share)),
+        lambda share: math.floor(1 - math.log2(share)),
+        lambda share: 1 - math.log2(share),
+        lambda share: digits_by_halving(share) + 1,
+        lambda share: digits_by_halving(share) - 1,
+        lambda share: min(digits_by_halving(share), 24),
+        lambda share: max(digits_by_halving(share), 8),
+        lambda share: 11 if share >= 1e-3 else 24,
+        lambda share: math.ceil(-math.log10(share)),
+        lambda share: math.ceil(-math.log2(share / 4)),
+        lambda share: digits_by_halving(share / 2),
+    ],
+    "shared_words": [
+        lambda WM, WN, held: (WM + WN) / (WM * WN),
+        lambda WM, WN, held: (WM + WN) * held / (WM * WN),
+        lambda WM, WN, held: 8 * (WM + WN) / (WM * WN * held),
+        lambda WM, WN, held: (WM + WN) / (WM * WN * held * 8),
+        lambda WM, WN, held: (WM + WN) / (WM * WN * held * 32),
+        lambda WM, WN, held: WM * WN / (WM + WN) * held,
+        lambda WM, WN, held: 2 / (WM * held),
+        lambda WM, WN, held: 2 / (WN * held),
+        lambda WM, WN, held: 1 / (WM * WN * held),
+        lambda WM, WN, held: 2 * (WM + WN) / (WM * WN * held),
+        lambda WM, WN, held: 2 / (math.sqrt(WM * WN) * held),
+        lambda WM, WN, held: round((WM + WN) / (WM * WN * held), 3),
+    ],
+    "wide_requests": [
+        lambda M, N, K, BM, BN, size: (M * K + K * N) * size / 512,
+        lambda M, N, K, BM, BN, size: (M * K * (M // BM) + K * N * (N // BN)) * size / 512,
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) * size / 16,
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) * size / 128,
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) * size,
+        lambda M, N, K, BM, BN, size: M * K * (N // BN) * size / 512,
+        lambda M, N, K, BM, BN, size: K * N * (M // BM) * size / 512,
+        lambda M, N, K, BM, BN, size: (BM * K + K * BN) * size / 512,
+        lambda M, N, K, BM, BN, size: 2 * M * N * K * size / 512,
+        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM) + M * N) * size / 512,
     ],
     "largest_side": [
         lambda registers: math.isqrt(registers),

@@ -148,6 +148,7 @@ def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
         < order.index(("copy", False, 1))
         < order.index(("multiply", False, 0))
     )
+    assert 1 <= k.last.came_beside < k.last.plan.steps  # nothing is multiplied while the first block comes
     steps = range(k.last.plan.steps)
     assert sorted(order) == sorted((w, b, n) for w in ("copy", "multiply") for b in (True, False) for n in steps)
 
@@ -158,6 +159,7 @@ def test_with_one_track_no_copy_runs_beside_a_product():
         pytest.skip("a GPU has two tracks")
     k(*draw(13, 17, 19))
     steps = range(k.last.plan.steps)
+    assert k.last.came_beside == 0
     assert k.last.order == [(w, b, n) for n in steps for w in ("copy", "multiply") for b in (True, False)]
 
 

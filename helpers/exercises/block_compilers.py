@@ -1,0 +1,80 @@
+"""Page 18, exercise 1: a product in Triton is right, loads each tile once, and leaves TF32 to the matrix units."""
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..instruments.block_run import run_triton
+from ..judge.report import Report
+from ..ladder import ceil_div
+from ..launch.given import takes
+from ..needs import need
+from ..sandbox import Finding
+from .questions import Answer
+from .rules import misses
+
+if TYPE_CHECKING:
+    from triton import JITFunction
+
+TILE = dict(BM=32, BN=64, BK=16)
+WHOLE = (64, 128, 48)  # M, N, K of tiles that are whole, where what is loaded is counted
+SHAPES = (WHOLE, (1, 1, 1), (33, 70, 41), (31, 129, 15))
+
+
+@takes
+def judge_product(kernel: Callable | str) -> Report:
+    """Run a learner's Triton product at four shapes, in float32 and on matrix units, and count its loads. A `Report`.
+
+    `kernel`: under `@triton.jit`, of (A, B, C, M, N, K) and the constants BM, BN, BK and PRECISION, or its text.
+    Raises what `run_triton` raises: ValueError for other arguments, KernelError for what does not compile.
+    """
+    name = getattr(kernel, "__name__", "your program")
+    for numbers, shape in itertools.product(("float32", "tf32"), SHAPES):
+        run = run_triton(kernel, *shape, numbers, **TILE)
+        if wrong := wrong_run(run, " x ".join(map(str, shape)) + f" (M x N x K) of {numbers}"):
+            return Report(name, (wrong,), 1)
+        if shape == WHOLE and (more := more_than_needed(run, *shape)):
+            return misses(Report(name, (), 1), more)
+    return Answer(name, (), len(SHAPES))
+
+
+def wrong_run(run, where):
+    """The first thing wrong with a run of that shape, in words: a Finding, or None."""
+    if run:
+        return None
+    first = run.findings[0]
+    if first.kind == "unwritten" and not run.total("bytes", "global", "load"):
+        return Finding("not yet", "It stores nothing so far.")
+    return Finding(first.kind, f"at {where}: {first.message}" + f"\n    {first.text}" * bool(first.text))
+
+
+def more_than_needed(run, M, N, K):
+    """What a run of whole tiles does that a product need not: a Finding, or None."""
+    loads = run.total("bytes", "global", "load")
+    least = 4 * (M * K * ceil_div(N, TILE["BN"]) + K * N * ceil_div(M, TILE["BM"]))
+    if loads > least:
+        return Finding("too many loads", f"{loads:,} bytes of A and B at {M} x {N} x {K}, where {least:,} do")
+    if run.numbers == "tf32" and not run.executed.get("matrix"):
+        return Finding("no matrix units", "in tf32 they multiply what tl.dot is given, and nothing else")
+    return None
+
+
+def triton_product() -> "JITFunction":
+    """The product that page 18 counts: C = A @ B in Triton, a BM x BN tile of C a program. Needs Triton."""
+    need("blocks")
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def product(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+        row = tl.program_id(1) * BM + tl.arange(0, BM)[:, None]
+        col = tl.program_id(0) * BN + tl.arange(0, BN)[None, :]
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k0 in range(0, K, BK):
+            k = k0 + tl.arange(0, BK)
+            a = tl.load(A + row * K + k[None, :], mask=(row < M) & (k[None, :] < K), other=0.0)
+            b = tl.load(B + k[:, None] * N + col, mask=(k[:, None] < K) & (col < N), other=0.0)
+            acc = tl.dot(a, b, acc, PRECISION)
+        tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
+
+    return product

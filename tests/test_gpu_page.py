@@ -92,16 +92,21 @@ def opened(chromium):
 
 @pytest.fixture(scope="module")
 def judged(chromium, bare):
-    """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict."""
+    """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict.
+
+    With `exercise`, it is judged as the answer to the step's exercise.
+    """
     page = chromium.new_page()
     page.set_default_timeout(300_000)
     page.goto(bare[1] + "empty.html")
 
-    def judge(step, source=None, shapes=None, choice=None):
+    def judge(step, source=None, shapes=None, choice=None, exercise=False):
         [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == step]
         if choice is not None:
             about["choices"] = [about["choices"][choice]]
         asked = dict(name=step, source=source or gpu_page.source(step), step=about, own=source is not None)
+        if exercise:
+            asked |= dict(rung=gpu_page.source(step), neighbours=step in gpu_page.NEIGHBOURS)
         return page.evaluate(
             f"""async ([one, stages]) => {{
                 {IMPORTS}
@@ -249,6 +254,16 @@ def test_a_rung_is_right_with_its_loops_counted(judged, step):
     """A reader's kernel is: the count must neither refuse nor cut a loop of a right one."""
     report = judged(step, gpu_page.source(step), shapes=sixty_shapes()[:5])
     assert report["right"], report
+
+
+SMALL = [(1, 1, 1), (5, 6, 7), (17, 33, 19), (64, 64, 64), (70, 131, 21)]  # of an exercise, in the quick tests
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_exercise_is_solved_by_the_rungs_own_text(judged, step):
+    report = judged(step, gpu_page.source(step), SMALL, exercise=True)
+    print(step, report)
+    assert report["right"] and report["missed"] is None, report
 
 
 @pytest.mark.parametrize("name", gpu_page.LEFT_OUT)

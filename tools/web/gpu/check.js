@@ -1,6 +1,7 @@
 // Is it right? Products of fresh numbers, ragged sizes first, each element against float64; and what is wrong is named.
 // The names of findings are those of helpers/judge.
-import { CANARY, GUARD, Work, grid, withoutComments } from "./run.js";
+import { NOTES, counting, counts, missed } from "./count.js";
+import { CANARY, GUARD, Work, bounded, grid, withoutComments } from "./run.js";
 
 export const PLACEHOLDER = "your turn";
 // Higham's bound is for rounding to the nearest, u = 2**-24; WGSL leaves open which neighbour a result is rounded to.
@@ -81,24 +82,26 @@ async function launched(
   [M, N, K],
   { A = draw(M * K), B = draw(K * N), fill = CANARY, swapped = false } = {},
 ) {
-  const work = await Work.on(gpu, M, N, K);
+  const work = await Work.on(gpu, M, N, K, kernel.notes);
   try {
     work.putAll(A, B, fill);
     await work.launch(kernel, 1, swapped ? grid(kernel, N, M) : grid(kernel, M, N));
     const launch = new Launch(M, N, K, A, B, await work.download());
-    launch.cut = kernel.watched ? (await work.download("cut"))[0] : 0;
+    const notes = kernel.watched || kernel.notes ? await work.download("cut") : [0];
+    launch.cut = kernel.watched ? notes[0] : 0;
+    if (kernel.notes) launch.counts = counts(notes);
     return launch;
   } finally {
     work.free();
   }
 }
 
-/** A report on the kernel: {right, shapes, largest, findings}. `next` is awaited before each launch, and may throw. */
+/** A report on the kernel: {right, shapes, largest, findings}; on an answer to an exercise also {counts, missed}. `next` is awaited before each launch, and may throw. */
 export async function check(gpu, one, next, stages) {
   const kernel = await gpu.build(one);
   if (!one.own) return tried(gpu, kernel, next, stages ?? kernel.choice.stages);
   // What a reader wrote may go round for ever: so its loops are counted. Where that does not compile, it goes without.
-  const watched = await gpu.build(one, true).then(
+  const watched = await gpu.build(one, bounded).then(
     (built) => Object.assign(built, { watched: true }),
     (error) => {
       if (error.kind !== "does not compile") throw error;
@@ -107,9 +110,39 @@ export async function check(gpu, one, next, stages) {
   );
   const report = await tried(gpu, watched, next, stages ?? kernel.choice.stages);
   if (report.right) report.barriers = tooFewBarriers(one.source);
+  if (report.right && one.rung) await look(gpu, one, report, next);
   const nothing = ["zeros", "nothing stored"].includes(report.findings[0]?.kind);
   if (nothing && one.source.includes(PLACEHOLDER)) report.findings = [{ kind: "not yet" }];
   return report;
+}
+
+/** Beside the rung itself, at one tile and some rounds: a race, which is wrong, and what misses the rung's idea. */
+async function look(gpu, one, report, next) {
+  const seen = [];
+  for (const source of [one.source, one.rung]) {
+    const kernel = await gpu.build({ ...one, source }, counting).catch((error) => {
+      if (error.kind !== "does not compile") throw error;
+    });
+    if (!kernel) return (report.uncounted = true); // what compiles, and not with its notes, is judged without
+    kernel.notes = NOTES;
+    const [rows, columns, depth] = kernel.choice.tile;
+    const shape = [rows, columns, Math.max(32, 4 * depth)];
+    await next();
+    seen.push(await launched(gpu, kernel, shape));
+  }
+  const [mine, rung] = seen;
+  const { race } = mine.counts;
+  const wrong = race
+    ? { kind: "race", text: "seen", line: race }
+    : mine.wrong.length
+      ? { kind: "wrong at one size", shape: mine.shape }
+      : null;
+  if (wrong) Object.assign(report, { right: false, findings: [wrong] });
+  else {
+    const { shape, counts } = mine,
+      found = missed(counts, rung.counts, one.neighbours);
+    Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
+  }
 }
 
 async function tried(gpu, kernel, next, stages) {

@@ -108,6 +108,7 @@ export async function check(gpu, one, next, stages) {
       return kernel;
     },
   );
+  watched.one = one;
   const report = await tried(gpu, watched, next, stages ?? kernel.choice.stages);
   if (report.right) report.barriers = tooFewBarriers(one.source);
   if (report.right && one.rung) await look(gpu, one, report, next);
@@ -116,33 +117,30 @@ export async function check(gpu, one, next, stages) {
   return report;
 }
 
-/** Beside the rung itself, at one tile and some rounds: a race, which is wrong, and what misses the rung's idea. */
+/** A launch of one tile and some rounds, counted; null for what compiles, and not with its notes. */
+async function noted(gpu, one) {
+  const kernel = await gpu.build(one, counting).catch((error) => {
+    if (error.kind !== "does not compile") throw error;
+  });
+  if (!kernel) return null;
+  kernel.notes = NOTES;
+  const [rows, columns, depth] = kernel.choice.tile;
+  return launched(gpu, kernel, [rows, columns, Math.max(32, 4 * depth)]);
+}
+
+const raced = (launch) => launch?.counts.race && { kind: "race", text: "seen", line: launch.counts.race };
+
+/** Beside the rung itself: a race, which is wrong, and what misses the rung's idea. */
 async function look(gpu, one, report, next) {
-  const seen = [];
-  for (const source of [one.source, one.rung]) {
-    const kernel = await gpu.build({ ...one, source }, counting).catch((error) => {
-      if (error.kind !== "does not compile") throw error;
-    });
-    if (!kernel) return (report.uncounted = true); // what compiles, and not with its notes, is judged without
-    kernel.notes = NOTES;
-    const [rows, columns, depth] = kernel.choice.tile;
-    const shape = [rows, columns, Math.max(32, 4 * depth)];
-    await next();
-    seen.push(await launched(gpu, kernel, shape));
-  }
-  const [mine, rung] = seen;
-  const { race } = mine.counts;
-  const wrong = race
-    ? { kind: "race", text: "seen", line: race }
-    : mine.wrong.length
-      ? { kind: "wrong at one size", shape: mine.shape }
-      : null;
-  if (wrong) Object.assign(report, { right: false, findings: [wrong] });
-  else {
-    const { shape, counts } = mine,
-      found = missed(counts, rung.counts, one.neighbours);
-    Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
-  }
+  const mine = await noted(gpu, one);
+  if (!mine) return;
+  await next();
+  const wrong = raced(mine) || (mine.wrong.length && { kind: "wrong at one size", shape: mine.shape });
+  if (wrong) return Object.assign(report, { right: false, findings: [wrong] });
+  const { shape, counts } = mine,
+    rung = await noted(gpu, { ...one, source: one.rung }),
+    found = missed(counts, rung.counts, one.neighbours);
+  Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
 }
 
 async function tried(gpu, kernel, next, stages) {
@@ -212,6 +210,7 @@ async function diagnose(gpu, kernel, launches, next) {
   for (const suspicion of SUSPICIONS) {
     await next();
     const finding = await suspicion({
+      gpu,
       bad,
       launches,
       kernel,
@@ -282,7 +281,10 @@ const SUSPICIONS = [
       range(C.length).every((at) => self.near(at, (at % N) * N + Math.floor(at / N)));
     return square.length && square.every((launch) => turned(launch, launch)) && { kind: "transposed" };
   },
-  function lacksBarriers({ kernel }) {
+  async function lacksBarriers({ kernel, gpu }) {
+    // An exercise is counted: who has two tiles in turn is right with one barrier a round.
+    const launch = kernel.one?.rung && (await noted(gpu, kernel.one));
+    if (launch) return raced(launch);
     const count = tooFewBarriers(kernel.source);
     return count !== null && { kind: "race", count };
   },

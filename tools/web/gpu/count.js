@@ -4,7 +4,7 @@ import { withoutComments } from "./run.js";
 const FIRST = 16, // where the first index of A lies that each invocation reads; those of B after it
   INVOCATIONS = 1024,
   READ = 4096, // who read each place of workgroup memory last, and then who wrote it
-  PLACES = 1 << 17, // of an array in workgroup memory
+  PLACES = 1 << 15, // of an array in workgroup memory
   ARRAYS = 4;
 /** Words of the buffer, and how many of them are counts. */
 export const NOTES = READ + 2 * ARRAYS * PLACES;
@@ -20,12 +20,12 @@ fn note_load(which: u32, at: u32) -> u32 {
   note_begun[which] = true;
   return at;
 }
-fn note_line(row: u32) -> u32 { note_row = row; return row; }
+fn note_line(row: u32, columns: u32) -> u32 { note_row = row * columns; return row; }
 fn note_race(line: u32, seen: u32) {
   if (seen / ${INVOCATIONS}u == note_round && seen % ${INVOCATIONS}u != note_who) { atomicStore(&note[3], line); }
 }
 fn note_stage(line: u32, array: u32, writes: bool, col: u32) -> u32 {
-  let place = array * ${PLACES}u + (note_row * 256u + col) % ${PLACES}u;
+  let place = array * ${PLACES}u + (note_row + col) % ${PLACES}u;
   let reads = ${READ}u + place; let written = ${READ + ARRAYS * PLACES}u + place;
   let me = note_round * ${INVOCATIONS}u + note_who;
   if (writes) {
@@ -61,6 +61,11 @@ export function counting(source) {
   const bound = [...code.matchAll(/@binding\((\d)\)\s*var\s*<[^>]*>\s*(\w+)/g)];
   const inputs = ["0", "1"].map((place) => bound.find(([, binding]) => binding === place)?.[2]);
   const staged = [...code.matchAll(/var\s*<\s*workgroup\s*>\s*(\w+)/g)].map(([, name]) => name);
+  // A row of `array<array<f32, COLUMNS>, ROWS>` has COLUMNS places.
+  const columns = (name) => {
+    const inner = code.match(new RegExp(`\\b${name}\\s*:\\s*array\\s*<\\s*array\\s*<([^;]*)>\\s*,`))?.[1];
+    return `u32(${inner?.slice(inner.lastIndexOf(",") + 1) ?? 256})`;
+  };
   const names = [...inputs, ...staged].filter(Boolean).join("|");
   const put = (from, to, text) => {
     code = code.slice(0, from) + text + code.slice(to);
@@ -82,10 +87,10 @@ export function counting(source) {
       put(after, after, " note_asked = false;");
     }
     const stage = (at) => `note_stage(${line}u, ${staged.indexOf(name) % ARRAYS}u, ${writes}, ${at})`;
-    if (second === close) put(open + 1, close, stage(`u32(${code.slice(open + 1, close)}) + note_line(0u)`));
+    if (second === close) put(open + 1, close, stage(`u32(${code.slice(open + 1, close)}) + note_line(0u, 0u)`));
     else {
       put(close + 2, second, stage(`u32(${code.slice(close + 2, second)})`));
-      put(open + 1, close, `note_line(u32(${code.slice(open + 1, close)}))`);
+      put(open + 1, close, `note_line(u32(${code.slice(open + 1, close)}), ${columns(name)})`);
     }
   }
   code = code.replace(/\bworkgroupBarrier\s*\(\s*\)/g, "note_round++; $&");

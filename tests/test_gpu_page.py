@@ -371,6 +371,18 @@ def test_a_try_of_an_exercise_gets_its_verdict_by_name(answered, step, changes, 
     assert re.fullmatch(kind, finding["kind"]), report
 
 
+def test_what_is_read_by_pointers_cannot_be_counted_and_is_told(answered):
+    source = changed("tiled", "acc += As[ty][k] * Bs[k][tx]", "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx]")
+    report = answered("tiled", source)
+    assert report["right"] and report["missed"]["kind"] == "not met"
+
+
+@pytest.mark.parametrize("old, new", [("As", "note"), ("fn tiled", "fn note_race")])
+def test_what_compiles_and_not_with_its_notes_is_judged_without(answered, old, new):
+    report = answered("tiled", gpu_page.source("tiled").replace(old, new))
+    assert report["right"] and report.keys().isdisjoint({"counts", "missed"})
+
+
 def test_a_race_is_seen_where_all_numbers_are_right(answered):
     """At one tile of K no second barrier is needed; the notes are of several."""
     source = changed("tiled", "        workgroupBarrier();\n    }", "    }")
@@ -683,7 +695,7 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
         place.locator(".gpu-go").click()
         assert ended(page, "own")[0] == "done"
         assert place.locator(".gpu-verdict").inner_text().startswith(begin)
-    assert "16,384 loads from memory, 0 from workgroup memory, and no race" in place.locator(".gpu-verdict").inner_text()
+    assert "16,384 loads from memory, 0 from workgroup memory, and no race seen" in place.locator(".gpu-verdict").inner_text()
     kept = page.evaluate("({ ...localStorage })")
     assert kept == {"matmul-ladder/naive": gpu_page.source("naive"), "matmul-ladder/naive/verdict": "right"}
     page.reload()
@@ -730,7 +742,7 @@ def test_both_languages_have_the_same_words_and_gaps():
 
 def test_every_finding_has_its_words_and_its_name_in_the_glossary():
     named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
-    named |= {"wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
+    named |= {"too many loads", "not coalesced", "waits", "not met", "wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
     misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
     assert len(misread) > 10

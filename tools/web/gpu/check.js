@@ -139,7 +139,8 @@ async function look(gpu, one, report, next) {
   if (wrong) return Object.assign(report, { right: false, findings: [wrong] });
   const { shape, counts } = mine,
     rung = await noted(gpu, { ...one, source: one.rung }),
-    found = missed(counts, rung.counts, one.neighbours);
+    found = rung && missed(counts, rung.counts, one.neighbours);
+  if (!rung) return;
   Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
 }
 

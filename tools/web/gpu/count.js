@@ -115,8 +115,9 @@ export function counts([loads, staged, between, race, ...notes]) {
 
 /** What a right kernel does that the idea of its rung spares: a finding, or null. `rung`: the counts of the rung itself. */
 export function missed(mine, rung, neighbours) {
-  if (mine.loads > rung.loads || !mine.loads)
-    return { kind: "too many loads", text: mine.loads ? "memory" : "none", count: mine.loads, needed: rung.loads };
+  if (mine.loads > rung.loads)
+    return { kind: "too many loads", text: "memory", count: mine.loads, needed: rung.loads };
+  if (!mine.loads || (rung.staged && !mine.staged)) return { kind: "not met" }; // it reads by pointers, or not at all
   if (mine.staged > rung.staged)
     return { kind: "too many loads", text: "tile", count: mine.staged, needed: rung.staged };
   const apart = [0, 1].find((which) => mine.pieces[which] > rung.pieces[which]);

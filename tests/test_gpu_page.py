@@ -304,10 +304,11 @@ def test_an_exercise_is_solved_by_the_rungs_own_text_and_its_loads_are_the_ladde
 MULTIPLIES = "acc += As[ty][k] * Bs[k][tx];"
 DIRECT = "if (row < M && col < N && k0 + k < K) { acc += A[row * K + k0 + k] * B[(k0 + k) * N + col]; }"
 A_REG, B_REG = "a_reg[i] * b_reg[j]", "As[ty + i * INVOCATIONS_Y][k] * Bs[k][tx + j * INVOCATIONS_X]"
-TURNED = "let at = id.x % BN + id.y % BM * BN; let row = id.y / BM * BM + at % BM; let col = id.x / BN * BN + at / BM;"
+TURNED = "let at = id.x % BN + id.y % BM * BN;"
+TURNED += "let row = id.y / BM * BM + at % BM; let col = id.x / BN * BN + at / BM;"
 WIDE_A, OUTSIDE_A = "    if (columns % 4 == 0) { return A[at / 4]; }\n", "if (row >= rows || col >= columns)"
 NEXT, FLIP = "        fetch(row0, col0, k0 + BK, item);\n", "        now = BK - now;\n"
-# A step: tries of its exercise, as (what is replaced, by what, ..., the verdict's name). The first is tried in each run.
+# A step: tries of its exercise: what is replaced, by what, ..., the verdict's name. The first is tried in each run.
 TRIES = {
     "naive": [
         ("if (row < M && col < N) {", "{", "out of bounds"),
@@ -372,7 +373,7 @@ def test_a_try_of_an_exercise_gets_its_verdict_by_name(answered, step, changes, 
 
 
 def test_what_is_read_by_pointers_cannot_be_counted_and_is_told(answered):
-    source = changed("tiled", "acc += As[ty][k] * Bs[k][tx]", "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx]")
+    source = changed("tiled", MULTIPLIES, "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx];")
     report = answered("tiled", source)
     assert report["right"] and report["missed"]["kind"] == "not met"
 
@@ -472,7 +473,7 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
 # ------------------------------------------------------------------------------------------ what a reader sees and does
 
 # A compiler for the processor may take longer than a GPU's.
-FOREVER = "const wait = window.setTimeout; window.setTimeout = (go, after) => wait(go, after === 10000 ? 200000 : after);"
+FOREVER = "const wait = setTimeout; window.setTimeout = (go, after) => wait(go, after === 10000 ? 200000 : after);"
 ARENA = "document.querySelector('[data-gpu={}] .gpu-arena')?.dataset.state"
 
 
@@ -688,14 +689,15 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     text = page.get_by_label(words()["own"]["editor"])
     for source, begin in (
         (changed("naive", "k = 0u", "k = 1u"), "✗ naive is wrong.\n  K is cut: "),
-        (changed("naive", "+= A", "+= 0.0 * A[row] + A"), "✗ naive computes the right C, but misses the idea.\n  too many"),
+        (changed("naive", "+= A", "+= 0.0 * A[row] + A"), "✗ naive computes the right C, but misses the idea.\n  too"),
         (gpu_page.source("naive"), "✓ naive is right: "),
     ):
         text.fill(source)
         place.locator(".gpu-go").click()
         assert ended(page, "own")[0] == "done"
         assert place.locator(".gpu-verdict").inner_text().startswith(begin)
-    assert "16,384 loads from memory, 0 from workgroup memory, and no race seen" in place.locator(".gpu-verdict").inner_text()
+    said = place.locator(".gpu-verdict").inner_text()
+    assert "16,384 loads from memory, 0 from workgroup memory, and no race seen" in said
     kept = page.evaluate("({ ...localStorage })")
     assert kept == {"matmul-ladder/naive": gpu_page.source("naive"), "matmul-ladder/naive/verdict": "right"}
     page.reload()
@@ -742,7 +744,18 @@ def test_both_languages_have_the_same_words_and_gaps():
 
 def test_every_finding_has_its_words_and_its_name_in_the_glossary():
     named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
-    named |= {"too many loads", "not coalesced", "waits", "not met", "wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
+    named |= {
+        "too many loads",
+        "not coalesced",
+        "waits",
+        "not met",
+        "wrong row",
+        "wrong column",
+        "wrong place",
+        "does not compile",
+        "divergent barrier",
+        "shared memory",
+    }
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
     misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
     assert len(misread) > 10
@@ -811,7 +824,7 @@ def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folde
 
 @pytest.mark.bulk
 @pytest.mark.parametrize("step", STEPS)
-def test_in_the_book_each_rungs_page_ends_with_its_exercise_and_the_rungs_text_solves_it(opened, site, step):  # noqa: F811
+def test_in_the_book_each_rungs_text_solves_its_pages_exercise(opened, site, step):  # noqa: F811
     about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
     page = opened(f"{site[1]}{about['page']}.html", before=FOREVER)
     place = ready(page, "own")

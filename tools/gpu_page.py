@@ -28,10 +28,11 @@ LARGE = [(263, 271, 269), (4, 6, 4003)]
 WHOLE = r"    let row = .*?C\[row \* N \+ col\] = acc;\n    \}\n"
 PART_3 = r"        // 3\..*?(?=        // 4\.)"
 FOUR = r"(?<=fn four_of_%s\(row: u32, col: u32\) -> vec4<f32>\n\{\n).*?(?=^\}$)"
-FOUR_OF = "    // your turn: four numbers of {}, in one load where rows begin on 16 bytes; zeros outside\n    return vec4<f32>();\n"
+FOUR_OF = "    // your turn: four numbers of {}, in one load where rows begin on 16 bytes; zeros outside\n"
+FOUR_OF += "    return vec4<f32>();\n"
 LEFT_OUT = {
     "naive": [(WHOLE, "    // your turn: which element is mine? is it in C? its sum\n")],
-    "coalesced": [(WHOLE, "    // your turn: which element is mine, so that neighbours read neighbours? is it in C? its sum\n")],
+    "coalesced": [(WHOLE, "    // your turn: my element, so that neighbours read neighbours; the guard; the sum\n")],
     "tiled": [(r"        // 1\..*?(?=    \}\n\n    // 5\.)", "        // your turn: stage, wait, multiply, wait\n")],
     "register_1d": [(PART_3, "        // your turn: for each k, one value of B serves TM products\n")],
     "register_2d": [(PART_3, "        // your turn: for each k, TM + TN values in registers serve TM x TN products\n")],

@@ -41,6 +41,7 @@ def bare(tmp_path_factory):
         places = "\n".join([*parts, gpu_page.beside_the_chart(language, "tiled")])
         (folder / "bare.html").write_text(BARE.format(language.replace("_", "-"), places), encoding="utf-8")
         asks = gpu_page.place(language, "own", words(language)["own"]["try"], step="naive")
+        asks += gpu_page.beside_the_chart(language, "tiled")
         (folder / "exercise.html").write_text(BARE.format(language.replace("_", "-"), asks), encoding="utf-8")
     (home / "empty.html").write_text(BARE.format("en", ""), encoding="utf-8")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home))
@@ -709,12 +710,32 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     assert page.evaluate("localStorage.length") == 0 and text.input_value() == gpu_page.stub("naive")
 
 
+HELD = """window.held = true;
+    const map = GPUBuffer.prototype.mapAsync, wait = (go) => setTimeout(go, 20);
+    GPUBuffer.prototype.mapAsync = async function (...how) {
+        while (window.held) await new Promise(wait);
+        return map.apply(this, how);
+    };"""
+
+
+def test_what_is_asked_for_while_something_runs_waits_for_its_turn(opened, bare):
+    page = opened(bare[1] + "exercise.html", before=HELD)
+    place, rung = ready(page, "own"), ready(page, "rung")
+    place.locator(".gpu-ask").click()
+    place.locator(".gpu-go:not(.gpu-ask)").click()
+    rung.locator(".gpu-ask").click()
+    page.wait_for_selector("[data-gpu=rung] .gpu-go:not(.gpu-ask):disabled")
+    page.evaluate("held = false")
+    assert ended(page, "own")[0] == "done" and page.evaluate(ARENA.format("rung")) is None
+    assert rung.locator(".gpu-go:enabled").count() == 1
+
+
 @pytest.mark.parametrize("folder, language", [("", "en"), ("zh_CN/", "zh_CN")])
 def test_an_exercise_without_webgpu_is_to_be_read_and_says_so(opened, bare, folder, language):
     page = opened(bare[1] + folder + "exercise.html", before="delete Navigator.prototype.gpu")
     page.wait_for_selector("[data-gpu=own][data-unable]")
     assert page.locator("[data-gpu=own] p:visible").all_inner_texts() == [words(language)["unable"]]
-    assert page.locator("button:visible").count() == 0
+    assert page.locator("[data-gpu=own] button:visible").count() == 0
 
 
 def test_a_browser_that_keeps_nothing_is_told(opened, bare):

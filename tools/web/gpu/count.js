@@ -28,19 +28,20 @@ fn note_stage(line: u32, array: u32, writes: bool, col: u32) -> u32 {
   let place = array * ${PLACES}u + (note_row + col) % ${PLACES}u;
   let reads = ${READ}u + place; let written = ${READ + ARRAYS * PLACES}u + place;
   let me = note_round * ${INVOCATIONS}u + note_who;
+  // Each leaves its own note first, and looks then: of two that run side by side, one at least sees the other.
   if (writes) {
-    note_race(line, atomicLoad(&note[reads]));
     note_race(line, atomicExchange(&note[written], me));
+    note_race(line, atomicLoad(&note[reads]));
     return col;
   }
   atomicAdd(&note[1], 1u);
   if (note_asked) { atomicAdd(&note[2], 1u); }
   note_asked = false;
-  note_race(line, atomicLoad(&note[written]));
   let before = atomicExchange(&note[reads], me);
   if (before / ${INVOCATIONS}u == note_round && before != me) {  // it has more readers than one
     atomicStore(&note[reads], note_round * ${INVOCATIONS}u + ${INVOCATIONS - 1}u);
   }
+  note_race(line, atomicLoad(&note[written]));
   return col;
 }
 `;

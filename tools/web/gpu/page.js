@@ -8,6 +8,7 @@ import { filled, made, texts } from "./words.js";
 let steps, exercises, loading; // of steps.json
 const sources = {}; // of kernels, by name: promises
 const buttons = new Set(); // one contest runs at a time on a page: these are disabled meanwhile
+let busy = false;
 
 async function fetched(name) {
   const answer = await fetch(new URL(name, import.meta.url));
@@ -54,6 +55,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
   );
   let running = null;
   buttons.add(button);
+  button.disabled = busy;
   button.addEventListener("click", () => (running ? (running.stop = true) : run()));
 
   async function run() {
@@ -100,6 +102,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
 
   function begin() {
     element.dataset.state = "running";
+    busy = true;
     for (const other of buttons) other.disabled = other !== button; // this one keeps the focus, and stops it
     button.textContent = texts.stop;
     Object.assign(progress, { hidden: false, value: 0 });
@@ -110,6 +113,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
 
   function end(how) {
     running = null;
+    busy = false;
     progress.hidden = true;
     button.textContent = label;
     for (const other of buttons) other.disabled = false;
@@ -236,5 +240,8 @@ export async function mount(places, asked = false) {
   }
 }
 
-PARTS.rung.begin = (place) => place.querySelector(".gpu-go").click();
+PARTS.rung.begin = (place) => {
+  place.querySelector(".gpu-go").focus();
+  place.querySelector(".gpu-go").click();
+};
 PARTS.own.begin = (place) => place.querySelector("textarea").focus();

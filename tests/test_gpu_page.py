@@ -23,7 +23,7 @@ from helpers import ladder
 STEPS = ladder.steps("WebGPU")
 SOFTWARE = [flag for flag in FLAGS if flag != "--disable-gpu"]
 SOFTWARE += ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
-BARE = """<!doctype html><html lang="{}"><title>bare</title><link rel="icon" href="data:,">
+BARE = """<!doctype html><html lang="{}"><meta charset="utf-8"><title>bare</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="_static/course.css">
 <script defer src="_static/course.js"></script><article>{}</article></html>"""
 IMPORTS = "const run = await import('/_static/gpu/run.js'), judge = await import('/_static/gpu/check.js');"
@@ -37,9 +37,12 @@ def bare(tmp_path_factory):
         gpu_page.copy_to(folder / "_static" / "gpu", language)
         for name in ("course.css", "course.js"):
             (folder / "_static" / name).write_bytes((web.ROOT / "tools" / "web" / "static" / name).read_bytes())
-        parts = [("ladder", {}), ("own", {}), ("rung", {"step": "tiled"})]
-        places = "\n".join(gpu_page.place(language, part, **data) for part, data in parts)
+        parts = [gpu_page.place(language, part) for part in ("ladder", "own")]
+        places = "\n".join([*parts, gpu_page.beside_the_chart(language, "tiled")])
         (folder / "bare.html").write_text(BARE.format(language.replace("_", "-"), places), encoding="utf-8")
+        asks = gpu_page.place(language, "own", words(language)["own"]["try"], step="naive")
+        asks += gpu_page.beside_the_chart(language, "tiled")
+        (folder / "exercise.html").write_text(BARE.format(language.replace("_", "-"), asks), encoding="utf-8")
     (home / "empty.html").write_text(BARE.format("en", ""), encoding="utf-8")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -92,16 +95,24 @@ def opened(chromium):
 
 @pytest.fixture(scope="module")
 def judged(chromium, bare):
-    """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict."""
+    """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict.
+
+    `p`: the step's parameters, if not those of a device.
+
+    `exercise`: what the page adds to a contestant that is the answer to an exercise.
+    """
     page = chromium.new_page()
     page.set_default_timeout(300_000)
     page.goto(bare[1] + "empty.html")
 
-    def judge(step, source=None, shapes=None, choice=None):
+    def judge(step, source=None, shapes=None, choice=None, p=None, exercise=None):
         [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == step]
         if choice is not None:
             about["choices"] = [about["choices"][choice]]
+        if p:
+            about["choices"] = [about["choices"][0] | dict(parameters=p, tile=ladder.STEPS[step].tile(p))]
         asked = dict(name=step, source=source or gpu_page.source(step), step=about, own=source is not None)
+        asked |= exercise or {}
         return page.evaluate(
             f"""async ([one, stages]) => {{
                 {IMPORTS}
@@ -238,22 +249,153 @@ def test_a_right_kernel_in_another_style_passes(judged, what):
 
 def test_a_tile_with_one_barrier_is_right_here_perhaps_and_said_to_be_unsafe(judged):
     assert judged("tiled", gpu_page.source("tiled"), shapes=[(5, 6, 7)])["barriers"] is None
-    report = judged("prefetched", gpu_page.source("prefetched"), shapes=[(5, 6, 7)])
+    report = judged("prefetched", gpu_page.source("prefetched"), shapes=[(5, 6, 7)], p=SIZES["prefetched"])
     assert report["right"] and report["barriers"] == 1  # of two halves, each of which the other's barrier guards
     unused = "var<workgroup> tile: array<f32, 4>;\n" + gpu_page.source("naive")
     assert judged("naive", unused, shapes=[(5, 6, 7)])["barriers"] is None
 
 
+# ---------------------------------------------------------------------------------------------- the rungs' exercises
+
+SHAPES = [(1, 1, 1), (5, 6, 7), (16, 16, 16), (17, 33, 19), (40, 36, 21)]  # of the quick tests of exercises
+SIZES = {  # so small that the processor's compiler has done in a moment
+    "register_1d": dict(BM=16, BN=8, BK=8, TM=4),
+    "register_2d": dict(BM=16, BN=16, BK=8, TM=4, TN=4),
+    "vectorized": dict(BM=16, BN=16, BK=8, TM=4, TN=4),
+    "prefetched": dict(BM=32, BN=32, BK=8, TM=4, TN=4, WM=16, WN=16),
+}
+
+
+@pytest.fixture
+def answered(judged):
+    """A function that judges an answer to a step's exercise at small sizes: (step, source) -> the report.
+
+    An answer's loops are counted, too, while it is checked: that must neither refuse nor cut a loop of a right one.
+    """
+
+    def answer(step, source, shapes=SHAPES):
+        exercise = dict(rung=gpu_page.source(step), neighbours=step in gpu_page.NEIGHBOURS)
+        return judged(step, source, shapes, p=SIZES.get(step), exercise=exercise)
+
+    return answer
+
+
+def test_every_rung_has_its_exercise():
+    assert list(gpu_page.LEFT_OUT) == list(STEPS)
+    for step in STEPS:
+        assert gpu_page.stub(step).count("your turn") == len(gpu_page.LEFT_OUT[step])
+
+
+def test_a_part_that_the_kernel_has_no_more_is_told(monkeypatch):
+    monkeypatch.setitem(gpu_page.LEFT_OUT, "naive", [("no such line", "")])
+    with pytest.raises(ValueError, match="fits 0 places"):
+        gpu_page.stub("naive")
+
+
 @pytest.mark.parametrize("step", STEPS)
-def test_a_rung_is_right_with_its_loops_counted(judged, step):
-    """A reader's kernel is: the count must neither refuse nor cut a loop of a right one."""
-    report = judged(step, gpu_page.source(step), shapes=sixty_shapes()[:5])
-    assert report["right"], report
+def test_an_exercise_is_solved_by_the_rungs_own_text_and_its_loads_are_the_ladders(answered, step):
+    report = answered(step, gpu_page.source(step))
+    assert report["right"] and report["missed"] is None, report
+    M, N, K = map(int, report["counts"]["shape"].split(" x "))
+    p = SIZES.get(step) or gpu_page.steps()["steps"][STEPS.index(step)]["choices"][0]["parameters"]
+    width = 4 if step in ("vectorized", "prefetched") else 1
+    assert report["counts"]["loads"] * width == ladder.STEPS[step].global_loads(p, M, N, K)
+
+
+MULTIPLIES = "acc += As[ty][k] * Bs[k][tx];"
+DIRECT = "if (row < M && col < N && k0 + k < K) { acc += A[row * K + k0 + k] * B[(k0 + k) * N + col]; }"
+A_REG, B_REG = "a_reg[i] * b_reg[j]", "As[ty + i * INVOCATIONS_Y][k] * Bs[k][tx + j * INVOCATIONS_X]"
+TURNED = "let at = id.x % BN + id.y % BM * BN;"
+TURNED += "let row = id.y / BM * BM + at % BM; let col = id.x / BN * BN + at / BM;"
+WIDE_A, OUTSIDE_A = "    if (columns % 4 == 0) { return A[at / 4]; }\n", "if (row >= rows || col >= columns)"
+NEXT, FLIP = "        fetch(row0, col0, k0 + BK, item);\n", "        now = BK - now;\n"
+# A step: tries of its exercise: what is replaced, by what, ..., the verdict's name. The first is tried in each run.
+TRIES = {
+    "naive": [
+        ("if (row < M && col < N) {", "{", "out of bounds"),
+        ("let row = id.x; let col = id.y;", "let row = id.y; let col = id.x;", "x and y swapped"),
+        ("k = 0u", "k = 1u", "K is cut"),
+        ("acc += A[row", "acc += 0.0 * B[k * N + col] + A[row", "too many loads"),
+    ],
+    "coalesced": [
+        ("let row = id.y; let col = id.x;", TURNED, "not coalesced"),
+        ("let row = id.y; let col = id.x;", "let row = id.x; let col = id.y;", "x and y swapped"),
+        ("row < M && col < N", "col < N", "out of bounds"),
+        ("acc += ", "acc = ", "K is cut"),
+    ],
+    "tiled": [
+        (MULTIPLIES, DIRECT, "too many loads"),
+        ("        workgroupBarrier();\n    }", "    }", "race"),
+        ("k0 + ty < K && col < N", "col < N", "out of bounds"),
+        ("Bs[k][tx]", "Bs[tx][k]", "wrong index"),
+    ],
+    "register_1d": [
+        ("][k] * b;", "][k] * Bs[k][tx];", "too many loads"),
+        ("As[ty + i * INVOCATIONS_Y][k]", "As[ty * TM + i][k]", "wrong row"),
+        ("acc[i] += As", "acc[i] = As", "K is cut"),
+        ("Bs[k][tx];", "Bs[tx][k];", "wrong index|wrong numbers"),
+    ],
+    "register_2d": [
+        (A_REG, B_REG, "too many loads"),
+        ("Bs[k][tx + j * INVOCATIONS_X]", "Bs[k][tx * TN + j]", "wrong column"),
+        ("acc[i][j] +=", "acc[i][j] =", "K is cut"),
+        ("As[ty + i * INVOCATIONS_Y][k]", "As[ty * TM + i][k]", "wrong row"),
+    ],
+    "vectorized": [
+        (WIDE_A, "", "too many loads"),
+        (WIDE_A, "    return A[at / 4];\n", "wrong.*|out of bounds"),
+        (OUTSIDE_A, "if (row >= rows)", "out of bounds"),
+        ("return A[at / 4];", "return A[at];", "wrong.*|out of bounds"),
+    ],
+    "prefetched": [
+        (NEXT, "", FLIP, NEXT + FLIP, "waits"),
+        (FLIP, "", "race"),
+        ("fetch(row0, col0, 0, item);", "", "K is cut"),
+        ("k0 + BK, item", "k0, item", "wrong numbers"),
+    ],
+}
+EACH = [
+    pytest.param(step, *tried[:-1], tried[-1], marks=[pytest.mark.bulk] if at else [], id=f"{step}-{at}")
+    for step, tries in TRIES.items()
+    for at, (*changes, kind) in enumerate(tries)
+    for tried in [(list(zip(changes[::2], changes[1::2], strict=True)), kind)]
+]
+
+
+@pytest.mark.parametrize("step, changes, kind", EACH)
+def test_a_try_of_an_exercise_gets_its_verdict_by_name(answered, step, changes, kind):
+    source = gpu_page.source(step)
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new, 1)
+    report = answered(step, source)
+    finding = report.get("missed") or report["findings"][0]
+    assert re.fullmatch(kind, finding["kind"]), report
+
+
+def test_what_is_read_by_pointers_cannot_be_counted_and_is_told(answered):
+    source = changed("tiled", MULTIPLIES, "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx];")
+    report = answered("tiled", source)
+    assert report["right"] and report["missed"]["kind"] == "not met"
+
+
+@pytest.mark.parametrize("old, new", [("As", "note"), ("fn tiled", "fn note_race")])
+def test_what_compiles_and_not_with_its_notes_is_judged_without(answered, old, new):
+    report = answered("tiled", gpu_page.source("tiled").replace(old, new))
+    assert report["right"] and report.keys().isdisjoint({"counts", "missed"})
+
+
+def test_a_race_is_seen_where_all_numbers_are_right(answered):
+    """At one tile of K no second barrier is needed; the notes are of several."""
+    source = changed("tiled", "        workgroupBarrier();\n    }", "    }")
+    [finding] = answered("tiled", source, [(5, 6, 7)])["findings"]
+    assert finding["kind"] == "race" and finding["text"] == "seen"
+    assert re.search(r"[AB]s\[", source.splitlines()[finding["line"] - 1])
 
 
 @pytest.mark.parametrize("name", gpu_page.LEFT_OUT)
-def test_an_exercise_that_nobody_filled_in_is_not_yet_done(judged, name):
-    [finding] = judged(name, gpu_page.stub(name))["findings"]
+def test_an_exercise_that_nobody_filled_in_is_not_yet_done(answered, name):
+    [finding] = answered(name, gpu_page.stub(name))["findings"]
     assert finding["kind"] == "not yet"
 
 
@@ -331,7 +473,9 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
 
 # ------------------------------------------------------------------------------------------ what a reader sees and does
 
-ARENA = "document.querySelector('[data-gpu={}] .gpu-arena').dataset.state"
+# A compiler for the processor may take longer than a GPU's.
+FOREVER = "const wait = setTimeout; window.setTimeout = (go, after) => wait(go, after === 10000 ? 200000 : after);"
+ARENA = "document.querySelector('[data-gpu={}] .gpu-arena')?.dataset.state"
 
 
 def ended(page, part="ladder"):
@@ -481,7 +625,7 @@ def test_without_a_clock_of_the_gpu_the_wall_is_the_clock_and_said_to_be(opened,
 def test_a_page_that_is_opened_as_a_file_says_what_to_do(opened, bare):
     page = opened(f"file://{bare[0]}/bare.html")
     page.wait_for_selector("[data-gpu][data-missing]")
-    assert page.locator(".gpu-missing:visible").count() == 3 and page.locator(".gpu-go").count() == 0
+    assert page.locator(".gpu-missing:visible").count() == 3 and page.locator(".gpu-go:visible").count() == 0
     assert "python -m http.server" in page.locator(".gpu-missing").first.inner_text()
 
 
@@ -533,6 +677,67 @@ def test_a_right_kernel_is_timed_beside_the_courses(opened, bare):
     )
 
 
+def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened, bare):
+    page, fetched = opened(bare[1] + "exercise.html", 375), []
+    page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2]))
+    place, ask = ready(page, "own"), page.get_by_role("button", name=words()["own"]["try"])
+    page.wait_for_load_state("networkidle")
+    assert fetched == [] and place.locator(".gpu-missing:visible, .gpu-unable:visible").count() == 0
+    ask.click()
+    page.wait_for_selector("#gpu-editor:focus")
+    assert {"page.js", "check.js", "editor.js", "texts.json", "steps.json"} <= set(fetched)
+    assert place.get_by_role("radio").count() == 0, "there is one exercise here"
+    text = page.get_by_label(words()["own"]["editor"])
+    for source, begin in (
+        (changed("naive", "k = 0u", "k = 1u"), "✗ naive is wrong.\n  K is cut: "),
+        (changed("naive", "+= A", "+= 0.0 * A[row] + A"), "✗ naive computes the right C, but misses the idea.\n  too"),
+        (gpu_page.source("naive"), "✓ naive is right: "),
+    ):
+        text.fill(source)
+        place.locator(".gpu-go").click()
+        assert ended(page, "own")[0] == "done"
+        assert place.locator(".gpu-verdict").inner_text().startswith(begin)
+    said = place.locator(".gpu-verdict").inner_text()
+    assert "16,384 loads from memory, 0 from workgroup memory, and no race seen" in said
+    kept = page.evaluate("({ ...localStorage })")
+    assert kept == {"matmul-ladder/naive": gpu_page.source("naive"), "matmul-ladder/naive/verdict": "right"}
+    page.reload()
+    ready(page, "own")
+    assert ask.inner_text() == f"{words()['own']['try']} ✓"
+    ask.click()
+    assert text.input_value() == gpu_page.source("naive") and "right" in place.locator(".gpu-kept").inner_text()
+    place.locator(".gpu-again").click()
+    assert page.evaluate("localStorage.length") == 0 and text.input_value() == gpu_page.stub("naive")
+
+
+HELD = """window.held = true;
+    const map = GPUBuffer.prototype.mapAsync, wait = (go) => setTimeout(go, 20);
+    GPUBuffer.prototype.mapAsync = async function (...how) {
+        while (window.held) await new Promise(wait);
+        return map.apply(this, how);
+    };"""
+
+
+def test_what_is_asked_for_while_something_runs_waits_for_its_turn(opened, bare):
+    page = opened(bare[1] + "exercise.html", before=HELD)
+    place, rung = ready(page, "own"), ready(page, "rung")
+    place.locator(".gpu-ask").click()
+    place.locator(".gpu-go:not(.gpu-ask)").click()
+    rung.locator(".gpu-ask").click()
+    page.wait_for_selector("[data-gpu=rung] .gpu-go:not(.gpu-ask):disabled")
+    page.evaluate("held = false")
+    assert ended(page, "own")[0] == "done" and page.evaluate(ARENA.format("rung")) is None
+    assert rung.locator(".gpu-go:enabled").count() == 1
+
+
+@pytest.mark.parametrize("folder, language", [("", "en"), ("zh_CN/", "zh_CN")])
+def test_an_exercise_without_webgpu_is_to_be_read_and_says_so(opened, bare, folder, language):
+    page = opened(bare[1] + folder + "exercise.html", before="delete Navigator.prototype.gpu")
+    page.wait_for_selector("[data-gpu=own][data-unable]")
+    assert page.locator("[data-gpu=own] p:visible").all_inner_texts() == [words(language)["unable"]]
+    assert page.locator("[data-gpu=own] button:visible").count() == 0
+
+
 def test_a_browser_that_keeps_nothing_is_told(opened, bare):
     page = opened(bare[1] + "bare.html", before="Storage.prototype.setItem = () => { throw new Error('full') }")
     ready(page, "own")
@@ -560,7 +765,18 @@ def test_both_languages_have_the_same_words_and_gaps():
 
 def test_every_finding_has_its_words_and_its_name_in_the_glossary():
     named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
-    named |= {"wrong row", "wrong column", "wrong place", "does not compile", "divergent barrier", "shared memory"}
+    named |= {
+        "too many loads",
+        "not coalesced",
+        "waits",
+        "not met",
+        "wrong row",
+        "wrong column",
+        "wrong place",
+        "does not compile",
+        "divergent barrier",
+        "shared memory",
+    }
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
     misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
     assert len(misread) > 10
@@ -625,3 +841,21 @@ def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folde
     page.locator("[data-gpu=rung] .gpu-go").click()
     assert ended(page, "rung")[0] == "done"
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("step", STEPS)
+def test_in_the_book_each_rungs_text_solves_its_pages_exercise(opened, site, step):  # noqa: F811
+    about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
+    page = opened(f"{site[1]}{about['page']}.html", before=FOREVER)
+    place = ready(page, "own")
+    shown = place.locator(".highlight-wgsl pre").evaluate_all("all => all.map(each => each.textContent)")
+    assert shown == [gpu_page.stub(step), gpu_page.source(step)]
+    assert place.evaluate("place => place.closest('section').nextElementSibling") is None
+    place.get_by_role("button", name=words()["own"]["try"]).click()
+    page.locator("#gpu-editor").fill(gpu_page.source(step))
+    place.locator(".gpu-go").click()
+    how, said = ended(page, "own")
+    assert how == "done" and place.locator("tr[data-timed]").count() == 2, said
+    assert place.locator(".gpu-verdict").inner_text().startswith(f"✓ {step} is right")
+    assert faults(page) == []

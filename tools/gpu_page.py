@@ -14,7 +14,6 @@ from notebooks import ROOT
 
 from helpers import ladder
 from helpers.devices import Device
-from helpers.exercises import with_part
 from helpers.judge import shapes
 
 HERE, KERNELS = ROOT / "tools" / "web" / "gpu", ROOT / "helpers" / "webgpu"
@@ -25,11 +24,26 @@ DEVICES = [Device("WebGPU", f"{kib} KiB", "GPU", "", 256, kib * 1024, None) for 
 REMAINDERS = 6  # ragged shapes beside those of `shapes_for`: a page that one waits for has few, a test has sixty
 # Every size past 256, and a K that a loop typed too short does not reach; without a GPU, larger ones take too long.
 LARGE = [(263, 271, 269), (4, 6, 4003)]
-# What stands in place of the part that an exercise leaves out, as on pages 02 and 04.
+# What a reader writes of a rung, as (what is left out, a pattern; what stands there instead). What is left is the stub.
+WHOLE = r"    let row = .*?C\[row \* N \+ col\] = acc;\n    \}\n"
+PART_3 = r"        // 3\..*?(?=        // 4\.)"
+FOUR = r"(?<=fn four_of_%s\(row: u32, col: u32\) -> vec4<f32>\n\{\n).*?(?=^\}$)"
+FOUR_OF = "    // your turn: four numbers of {}, in one load where rows begin on 16 bytes; zeros outside\n"
+FOUR_OF += "    return vec4<f32>();\n"
 LEFT_OUT = {
-    "naive": "    // your turn: which element is mine? is it in C? its sum\n",
-    "tiled": "// your turn: stage, wait, multiply, wait",
+    "naive": [(WHOLE, "    // your turn: which element is mine? is it in C? its sum\n")],
+    "coalesced": [(WHOLE, "    // your turn: my element, so that neighbours read neighbours; the guard; the sum\n")],
+    "tiled": [(r"        // 1\..*?(?=    \}\n\n    // 5\.)", "        // your turn: stage, wait, multiply, wait\n")],
+    "register_1d": [(PART_3, "        // your turn: for each k, one value of B serves TM products\n")],
+    "register_2d": [(PART_3, "        // your turn: for each k, TM + TN values in registers serve TM x TN products\n")],
+    "vectorized": [(FOUR % name, FOUR_OF.format(name)) for name in "AB"],
+    "prefetched": [
+        (r"    fetch\(row0, col0, 0, item\);\n", "    // your turn: what is asked for before the first round?\n"),
+        (r"        // 2\..*?(?=        // 4\.)", "        // your turn: wait; then ask for the next tile\n"),
+        (r"        now = BK - now;\n", "        // your turn: the other half\n"),
+    ],
 }
+NEIGHBOURS = ("coalesced", "tiled")  # of which it is also counted how far apart neighbours read
 CHART = re.compile(
     r'ladder_chart\(.*?measure_ladder\(upto="(\w+)"\)|measure_ladder\(upto="(\w+)"\).*ladder_chart\(', re.S
 )
@@ -41,10 +55,13 @@ def source(name):
 
 
 def stub(name):
-    """The step's WGSL without the part that the exercise asks for."""
-    if name == "tiled":
-        return with_part("WebGPU", name, (1, 4), LEFT_OUT[name])
-    return re.sub(r"    let row = .*(?=^}$)", LEFT_OUT[name], source(name), flags=re.S | re.M)
+    """The step's WGSL without the parts that its exercise asks for."""
+    text = source(name)
+    for pattern, instead in LEFT_OUT[name]:
+        text, found = re.subn(pattern, instead, text, flags=re.S | re.M)
+        if found != 1:
+            raise ValueError(f"{name}.wgsl: {pattern!r} fits {found} places, not 1; mend LEFT_OUT.")
+    return text
 
 
 def choice(step, device):
@@ -67,7 +84,8 @@ def steps():
         choices = [choice(step, device) for device in DEVICES]
         about = dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along)
         told.append(about | dict(choices=choices[choices[0]["parameters"] == choices[1]["parameters"] :]))
-    return dict(steps=told, stubs={name: stub(name) for name in LEFT_OUT})
+    exercises = {name: dict(stub=stub(name), neighbours=name in NEIGHBOURS) for name in LEFT_OUT}
+    return dict(steps=told, exercises=exercises)
 
 
 def rung_pages():
@@ -88,15 +106,37 @@ def charted(code):
     return found and (found[1] or found[2])
 
 
-def place(language, kind, **data):
-    """Where page.js puts its part: until then, and where no file can be fetched, words that say what to do."""
+def place(language, kind, ask="", **data):
+    """Where page.js puts its part: until then, and where no file can be fetched, words that say what to do.
+
+    `ask`: the words of a button; page.js is fetched when a reader presses it.
+    """
     about = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
-    return f'<div class="gpu" data-gpu="{kind}"{about}><p class="gpu-missing">{TEXTS[language]["missing"]}</p></div>'
+    words, button = TEXTS[language], f'<button type="button" class="gpu-go gpu-ask" hidden>{ask}</button>'
+    unable = f'<p class="gpu-unable gpu-note">{words["unable"]}</p>' if kind == "own" else ""
+    begin = f'<div class="gpu" data-gpu="{kind}"{about}>{button if ask else ""}'
+    return f'{begin}<p class="gpu-missing">{words["missing"]}</p>{unable}</div>'
 
 
 def beside_the_chart(language, rung):
     """Markdown for a rung's page, below its stored chart: the button for this rung and the one before."""
-    return f"{place(language, 'rung', step=rung)}\n"
+    names, words = ladder.steps("WebGPU"), TEXTS[language]
+    at = names.index(rung)
+    ask = words["go"]["rung"].format(names=words["and"].join(names[max(0, at - 1) : at + 1]))
+    return f"{place(language, 'rung', ask, step=rung)}\n"
+
+
+def exercise(language, rung):
+    """Markdown for the end of a rung's page: its exercise, to be read; and a button that puts the editor there."""
+    own = TEXTS[language]["own"]
+    parts = [f"## {own['heading']}", own["intro"], place(language, "own", own["try"], step=rung).removesuffix("</div>")]
+    constants = choice(ladder.STEPS[rung], DEVICES[0])["parameters"].items()
+    parts += [own["tasks"][rung], f"```wgsl\n{stub(rung)}```"]
+    parts += [own["constants"].format(constants=", ".join(f"{name} = {value}" for name, value in constants))]
+    for title, hint in zip(own["hints"], own["hint"][rung], strict=True):
+        parts.append(f"<details><summary>{title}</summary><p>{hint}</p></details>")
+    parts += [f'<details class="gpu-solution"><summary>{own["solution"]}</summary>', f"```wgsl\n{source(rung)}```"]
+    return "\n\n".join([*parts, "</details>", "</div>"]) + "\n"
 
 
 def page(language):

@@ -150,6 +150,8 @@ def web_page(path, here, figures, language):
                 web_output(output, figures / f"{path.stem}-{cell.id}-{place}.png")
             if rung and gpu_page.charted(cell.source) == rung:
                 cells.append(nbformat.v4.new_markdown_cell(gpu_page.beside_the_chart(language, rung), id="on-your-gpu"))
+    if rung:
+        cells.append(nbformat.v4.new_markdown_cell(gpu_page.exercise(language, rung), id="write-it"))
     notebook.cells = cells
     return as_text(nbformat.from_dict(notebook))
 

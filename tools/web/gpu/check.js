@@ -1,6 +1,7 @@
 // Is it right? Products of fresh numbers, ragged sizes first, each element against float64; and what is wrong is named.
 // The names of findings are those of helpers/judge.
-import { CANARY, GUARD, Work, grid, withoutComments } from "./run.js";
+import { NOTES, counting, counts, missed } from "./count.js";
+import { CANARY, GUARD, Work, bounded, grid, withoutComments } from "./run.js";
 
 export const PLACEHOLDER = "your turn";
 // Higham's bound is for rounding to the nearest, u = 2**-24; WGSL leaves open which neighbour a result is rounded to.
@@ -81,35 +82,66 @@ async function launched(
   [M, N, K],
   { A = draw(M * K), B = draw(K * N), fill = CANARY, swapped = false } = {},
 ) {
-  const work = await Work.on(gpu, M, N, K);
+  const work = await Work.on(gpu, M, N, K, kernel.notes);
   try {
     work.putAll(A, B, fill);
     await work.launch(kernel, 1, swapped ? grid(kernel, N, M) : grid(kernel, M, N));
     const launch = new Launch(M, N, K, A, B, await work.download());
-    launch.cut = kernel.watched ? (await work.download("cut"))[0] : 0;
+    const notes = kernel.watched || kernel.notes ? await work.download("cut") : [0];
+    launch.cut = kernel.watched ? notes[0] : 0;
+    if (kernel.notes) launch.counts = counts(notes);
     return launch;
   } finally {
     work.free();
   }
 }
 
-/** A report on the kernel: {right, shapes, largest, findings}. `next` is awaited before each launch, and may throw. */
+/** A report on the kernel: {right, shapes, largest, findings}; on an answer to an exercise also {counts, missed}. `next` is awaited before each launch, and may throw. */
 export async function check(gpu, one, next, stages) {
   const kernel = await gpu.build(one);
   if (!one.own) return tried(gpu, kernel, next, stages ?? kernel.choice.stages);
   // What a reader wrote may go round for ever: so its loops are counted. Where that does not compile, it goes without.
-  const watched = await gpu.build(one, true).then(
+  const watched = await gpu.build(one, bounded).then(
     (built) => Object.assign(built, { watched: true }),
     (error) => {
       if (error.kind !== "does not compile") throw error;
       return kernel;
     },
   );
+  watched.one = one;
   const report = await tried(gpu, watched, next, stages ?? kernel.choice.stages);
   if (report.right) report.barriers = tooFewBarriers(one.source);
+  if (report.right && one.rung) await look(gpu, one, report, next);
   const nothing = ["zeros", "nothing stored"].includes(report.findings[0]?.kind);
   if (nothing && one.source.includes(PLACEHOLDER)) report.findings = [{ kind: "not yet" }];
   return report;
+}
+
+/** A launch of one tile and some rounds, counted; null for what compiles, and not with its notes. */
+async function noted(gpu, one) {
+  const kernel = await gpu.build(one, counting).catch((error) => {
+    if (error.kind !== "does not compile") throw error;
+  });
+  if (!kernel) return null;
+  kernel.notes = NOTES;
+  const [rows, columns, depth] = kernel.choice.tile;
+  return launched(gpu, kernel, [rows, columns, Math.max(32, 4 * depth)]);
+}
+
+const raced = (launch) => launch?.counts.race && { kind: "race", text: "seen", line: launch.counts.race };
+
+/** Beside the rung itself: a race, which is wrong, and what misses the rung's idea. */
+async function look(gpu, one, report, next) {
+  const mine = await noted(gpu, one);
+  if (!mine) return;
+  await next();
+  const wrong = raced(mine) || (mine.wrong.length && { kind: "wrong at one size", shape: mine.shape });
+  if (wrong) return Object.assign(report, { right: false, findings: [wrong] });
+  const { shape, counts } = mine,
+    rung = await noted(gpu, { ...one, source: one.rung }),
+    found = rung && missed(counts, rung.counts, one.neighbours);
+  if (!rung) return;
+  Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
 }
 
 async function tried(gpu, kernel, next, stages) {
@@ -179,6 +211,7 @@ async function diagnose(gpu, kernel, launches, next) {
   for (const suspicion of SUSPICIONS) {
     await next();
     const finding = await suspicion({
+      gpu,
       bad,
       launches,
       kernel,
@@ -249,7 +282,10 @@ const SUSPICIONS = [
       range(C.length).every((at) => self.near(at, (at % N) * N + Math.floor(at / N)));
     return square.length && square.every((launch) => turned(launch, launch)) && { kind: "transposed" };
   },
-  function lacksBarriers({ kernel }) {
+  async function lacksBarriers({ kernel, gpu }) {
+    // An exercise is counted: who has two tiles in turn is right with one barrier a round.
+    const launch = kernel.one?.rung && (await noted(gpu, kernel.one));
+    if (launch) return raced(launch);
     const count = tooFewBarriers(kernel.source);
     return count !== null && { kind: "race", count };
   },

@@ -1,5 +1,5 @@
 // Where a kernel is written, what the browser keeps of it, and the verdict on it.
-import { filled, made, texts } from "./words.js";
+import { count, filled, made, texts } from "./words.js";
 
 /** What a browser keeps for the page. Some refuse. */
 export const kept = {
@@ -64,17 +64,31 @@ export class Editor {
   }
 }
 
+/** The values, with their counts as one writes them. */
+const counted = (values) =>
+  Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key,
+      ["count", "needed", "loads", "staged"].includes(key) && Number.isFinite(value) ? count(value) : value,
+    ]),
+  );
+
 /** The verdict, in the form that `check` gives it in the notebooks: texts, and buttons that lead to a line. */
-export function verdict(name, { right, shapes, largest, barriers = null, finding }, editor) {
-  if (right) {
+export function verdict(name, { right, shapes, largest, barriers = null, counts, missed, finding }, editor) {
+  if (right && !missed) {
     const [M, N, K] = largest;
-    const text = filled(texts.report.right, { name, shapes, M, N, K });
-    return [text, barriers === null ? "" : `\n${filled(texts.report.warning, { barriers })}`];
+    const lines = [filled(texts.report.right, { name, shapes, M, N, K })];
+    if (counts) lines.push(filled(texts.report.counted, counted(counts)));
+    else {
+      lines.push(texts.report.uncounted);
+      if (barriers !== null) lines.push(filled(texts.report.warning, { barriers }));
+    }
+    return [[...lines, texts.report.unseen].join("\n")];
   }
   if (finding.kind === "not yet") return [filled(texts.report["not yet"], { name })];
   const off = finding.off > 0 ? `+${finding.off}` : finding.off;
-  const message = filled(texts.messages[finding.words] ?? texts.messages[finding.kind], { ...finding, off });
-  const parts = [`${filled(texts.report.wrong, { name })}\n  ${texts.kinds[finding.kind]}: ${message}\n`];
+  const message = filled(texts.messages[finding.words] ?? texts.messages[finding.kind], { ...counted(finding), off });
+  const parts = [`${filled(missed ? texts.report.misses : texts.report.wrong, { name })}\n  ${texts.kinds[finding.kind]}: ${message}\n`];
   const quote = (number) => {
     const button = made(`<button type="button" class="gpu-line">${filled(texts.own.line, { line: number })}</button>`);
     button.addEventListener("click", () => editor.show(number));

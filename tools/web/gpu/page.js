@@ -5,9 +5,10 @@ import { Editor, kept, verdict } from "./editor.js";
 import { Trouble } from "./run.js";
 import { filled, made, texts } from "./words.js";
 
-let steps, stubs; // of steps.json
+let steps, exercises, loading; // of steps.json
 const sources = {}; // of kernels, by name: promises
 const buttons = new Set(); // one contest runs at a time on a page: these are disabled meanwhile
+let busy = false;
 
 async function fetched(name) {
   const answer = await fetch(new URL(name, import.meta.url));
@@ -54,6 +55,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
   );
   let running = null;
   buttons.add(button);
+  button.disabled = busy;
   button.addEventListener("click", () => (running ? (running.stop = true) : run()));
 
   async function run() {
@@ -79,7 +81,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
         },
         state: (one, key, values) => chart.state(one, key, values),
         report: (one, found) => {
-          const finding = named(found.findings[0]);
+          const finding = named(found.findings[0] ?? found.missed);
           chart.state(one, found.right ? "right" : "wrong", { kind: texts.kinds[finding.kind] });
           report(one, { ...found, finding });
         },
@@ -100,6 +102,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
 
   function begin() {
     element.dataset.state = "running";
+    busy = true;
     for (const other of buttons) other.disabled = other !== button; // this one keeps the focus, and stops it
     button.textContent = texts.stop;
     Object.assign(progress, { hidden: false, value: 0 });
@@ -110,6 +113,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
 
   function end(how) {
     running = null;
+    busy = false;
     progress.hidden = true;
     button.textContent = label;
     for (const other of buttons) other.disabled = false;
@@ -146,10 +150,13 @@ const PARTS = {
     );
   },
 
+  /** The exercise of a rung; on the page of them all, of whichever is chosen. */
   own(place) {
-    const choice = (name) => `<label><input type="radio" name="gpu-which" value="${name}">${name}</label>`;
-    const element = made(`<div><fieldset class="gpu-which"><legend>${texts.own.which}</legend>
-        ${Object.keys(stubs).map(choice).join("")}</fieldset>
+    const names = place.dataset.step ? [place.dataset.step] : Object.keys(exercises);
+    const choice = (name) =>
+      `<label><input type="radio" name="gpu-which" value="${name}">${name}<span class="gpu-mark"></span></label>`;
+    const element = made(`<div><fieldset class="gpu-which"${names.length > 1 ? "" : " hidden"}>
+        <legend>${texts.own.which}</legend>${names.map(choice).join("")}</fieldset>
       <p class="gpu-task"></p><label for="gpu-editor" class="gpu-label">${texts.own.editor}</label>
       <p class="gpu-constants"></p><div class="gpu-hints"></div>
       <details class="gpu-solution"><summary>${texts.own.solution}</summary><pre tabindex="0"></pre></details></div>`);
@@ -161,12 +168,24 @@ const PARTS = {
     const editor = new Editor((text) => {
       keeps.textContent = kept.write(name, text) ? texts.own.kept : texts.own.unkept;
     });
-    const contestants = async () => [
-      { name, title: filled(texts.course, { name }), step: stepOf(name), source: await sourceOf(name) },
-      { name, title: texts.yours, step: stepOf(name), source: editor.text, own: true },
-    ];
+    const contestants = async () => {
+      const rung = await sourceOf(name),
+        both = { name, step: stepOf(name) };
+      const mine = { source: editor.text, own: true, rung, neighbours: exercises[name].neighbours };
+      return [
+        { ...both, title: filled(texts.course, { name }), source: rung },
+        { ...both, title: texts.yours, ...mine },
+      ];
+    };
+    const solved = (name) => kept.read(`${name}/verdict`) === "right";
+    const mark = () => {
+      for (const input of part("which").querySelectorAll("input"))
+        input.nextElementSibling.textContent = solved(input.value) ? " ✓" : "";
+    };
     const report = (one, found) => {
       if (one && !one.own) return;
+      if (found && !solved(name)) kept.write(`${name}/verdict`, found.finding.kind ?? "right");
+      mark();
       says.hidden = !found;
       says.replaceChildren(...(found ? verdict(name, found, editor) : []));
       const lines = [found?.finding.line, ...(found?.finding.errors ?? []).map(({ line }) => line)];
@@ -176,14 +195,15 @@ const PARTS = {
 
     function choose(chosen) {
       name = chosen;
-      editor.text = kept.read(name) ?? stubs[name];
+      editor.text = kept.read(name) ?? exercises[name].stub;
       part("task").textContent = texts.own.tasks[name];
       const constants = Object.entries(stepOf(name).choices[0].parameters).map(([key, value]) => `${key} = ${value}`);
       part("constants").textContent = filled(texts.own.constants, { constants: constants.join(", ") });
       const hint = (text, n) => `<details><summary>${texts.own.hints[n]}</summary><p>${text}</p></details>`;
       part("hints").innerHTML = texts.own.hint[name].map(hint).join("");
       part("solution").open = false;
-      keeps.textContent = "";
+      const last = kept.read(`${name}/verdict`);
+      keeps.textContent = last ? filled(texts.own.last, { kind: texts.kinds[last] ?? texts.state.right }) : "";
       says.hidden = true;
     }
 
@@ -192,7 +212,8 @@ const PARTS = {
       target.lastElementChild.textContent = await sourceOf(name).catch(troubleOf);
     });
     again.addEventListener("click", () => {
-      kept.write(name, null);
+      for (const each of [name, `${name}/verdict`]) kept.write(each, null);
+      mark();
       choose(name);
     });
     buttons.add(again);
@@ -201,18 +222,26 @@ const PARTS = {
     fight.querySelector(".gpu-controls").append(again, keeps);
     fight.querySelector(".gpu-status").after(says);
     element.querySelector("input").checked = true;
-    choose(Object.keys(stubs)[0]);
+    choose(names[0]);
+    mark();
     place.replaceChildren(element);
   },
 };
 
-/** Fill these places of the page. Where a file cannot be fetched, what stands there says what to do. */
-export async function mount(places) {
-  const [words, book] = await Promise.all([fetched("texts.json"), fetched("steps.json")]);
+/** Fill these places of the page; `asked`: a reader pressed the button that stood there, so it begins at once. */
+export async function mount(places, asked = false) {
+  const [words, book] = await (loading ??= Promise.all([fetched("texts.json"), fetched("steps.json")]));
   Object.assign(texts, words);
-  ({ steps, stubs } = book);
+  ({ steps, exercises } = book);
   for (const place of places) {
     PARTS[place.dataset.gpu](place);
     place.dataset.ready = "";
+    if (asked) PARTS[place.dataset.gpu].begin(place);
   }
 }
+
+PARTS.rung.begin = (place) => {
+  place.querySelector(".gpu-go").focus();
+  place.querySelector(".gpu-go").click();
+};
+PARTS.own.begin = (place) => place.querySelector("textarea").focus();

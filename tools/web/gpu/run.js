@@ -118,7 +118,7 @@ export class Gpu {
   }
 
   /** A step of the ladder, or one's own kernel with a step's launch. Trouble "does not compile", with lines, if not. */
-  async build({ name, source, step, own }, watched = false) {
+  async build({ name, source, step, own }, changed = (code) => code) {
     const choice = step.choices.findLast(
       ({ shared_bytes, threads }) =>
         shared_bytes <= this.device.limits.maxComputeWorkgroupStorageSize &&
@@ -133,7 +133,7 @@ export class Gpu {
     if (entries.length !== 1) throw new Trouble("does not compile", { entries: entries.length, errors: [] });
     this.device.pushErrorScope("validation");
     const code = own ? zeroed(source) : source; // a rung fills what it declares in a loop
-    const module = this.device.createShaderModule({ code: constants + (watched ? bounded(code) : code) });
+    const module = this.device.createShaderModule({ code: constants + changed(code) });
     const asked = this.device.createComputePipelineAsync({
       layout: this.layout,
       compute: { module, entryPoint: entries[0][1] },
@@ -167,11 +167,12 @@ export function grid({ step, choice: { tile } }, M, N) {
 
 /** A, B and C on the GPU, with a guard behind each, ready for launch after launch. */
 export class Work {
-  static async on(gpu, M, N, K) {
-    return gpu.scoped(() => new Work(gpu, M, N, K));
+  /** `notes`: words of the buffer in which a kernel whose text was changed leaves what it has to say. */
+  static async on(gpu, M, N, K, notes = 4) {
+    return gpu.scoped(() => new Work(gpu, M, N, K, notes));
   }
 
-  constructor(gpu, M, N, K) {
+  constructor(gpu, M, N, K, notes) {
     Object.assign(this, { gpu, M, N, K });
     const { device } = gpu,
       { STORAGE, COPY_SRC, COPY_DST, UNIFORM, MAP_READ, QUERY_RESOLVE } = GPUBufferUsage;
@@ -180,7 +181,7 @@ export class Work {
     const matrix = (size) => buffer(Math.ceil((size + GUARD) / 4) * 16, STORAGE | COPY_SRC | COPY_DST);
     [this.A, this.B, this.C] = [M * K, K * N, M * N].map(matrix);
     this.sizes = buffer(16, UNIFORM | COPY_DST);
-    this.cut = buffer(16, STORAGE | COPY_SRC | COPY_DST);
+    this.cut = buffer(4 * notes, STORAGE | COPY_SRC | COPY_DST);
     this.read = buffer(this.C.size, MAP_READ | COPY_DST);
     this.few = buffer(16, MAP_READ | COPY_DST);
     this.stamps = buffer(16, QUERY_RESOLVE | COPY_SRC);
@@ -247,16 +248,17 @@ export class Work {
   /** What lies in a buffer now. */
   async download(name = "C") {
     const from = this[name],
+      size = Math.min(from.size, this.read.size),
       { device } = this.gpu;
     await this.gpu.scoped(() => {
       const encoder = device.createCommandEncoder();
-      encoder.copyBufferToBuffer(from, 0, this.read, 0, from.size);
+      encoder.copyBufferToBuffer(from, 0, this.read, 0, size);
       device.queue.submit([encoder.finish()]);
       this.asked = this.read.mapAsync(GPUMapMode.READ);
       this.asked.catch(() => {});
     });
     await this.gpu.settled(this.asked);
-    const found = this.read.getMappedRange(0, from.size).slice(0);
+    const found = this.read.getMappedRange(0, size).slice(0);
     this.read.unmap();
     return name === "C" ? new Float32Array(found) : new Uint32Array(found);
   }

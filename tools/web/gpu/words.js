@@ -13,6 +13,7 @@ export const filled = (text, values = {}) => text.replace(/\{(\w+)\}/g, (gap, na
 
 const LANGUAGE = document.documentElement.lang || "en";
 export const number = (value) => new Intl.NumberFormat(LANGUAGE, { maximumSignificantDigits: 3 }).format(value);
+export const count = (value) => new Intl.NumberFormat(LANGUAGE).format(value);
 export const percent = (value) => `± ${number(Math.round(1000 * value) / 10)} %`;
 export function seconds(value) {
   if (value >= 1) return `${number(value)} s`;

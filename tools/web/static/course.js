@@ -47,8 +47,20 @@ if (typeof Search !== "undefined") {
     return term ? said.join(" · ") : plain(`<div role="main">${article.innerHTML}</div>`, anchor);
   };
 }
-// What runs on the reader's GPU is fetched only where a page has a place for it; and never for a page that is a file.
-const places = document.querySelectorAll("[data-gpu]");
-const missing = () => places.forEach((place) => { place.dataset.missing = ""; });
-if (location.protocol === "file:") missing();
-else if (places.length) import(new URL("gpu/page.js", document.currentScript.src)).then(({ mount }) => mount(places)).catch(missing);
+// What runs on the reader's GPU is fetched where a page has a place for it; where a button asks first, at its press. A
+// page that is a file fetches nothing, and an exercise is to be read where there is no WebGPU.
+const gpuPage = new URL("gpu/page.js", document.currentScript.src);
+const missing = (place) => { place.dataset.missing = ""; };
+const mount = (place, asked) => import(gpuPage).then(({ mount }) => mount([place], asked)).catch(() => missing(place));
+for (const place of document.querySelectorAll("[data-gpu]")) {
+  const button = place.querySelector(":scope > .gpu-ask");
+  if (location.protocol === "file:") missing(place);
+  else if (!button) mount(place);
+  else if (place.dataset.gpu === "own" && !navigator.gpu) place.dataset.unable = "";
+  else {
+    try { if (localStorage.getItem(`matmul-ladder/${place.dataset.step}/verdict`) === "right") button.append(" ✓"); } catch {}
+    button.hidden = false;
+    button.addEventListener("click", () => mount(place, true), { once: true });
+    place.dataset.ready = "";
+  }
+}

@@ -41,6 +41,8 @@ TOGETHER = re.compile(r"\b(atom|red|ld\.volatile|ld\.acquire)\b|cudaCG")
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
+# A store to a whole row: Numba fills it with the number.
+WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # How the PTX machine says where an access lies.
 OUTSIDE = re.compile(
     r"(?P<who>.*) (?P<does>loads|stores) \d+ bytes outside every array of \w+ memory"
@@ -151,7 +153,7 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
             if done.findings:
                 left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
                 clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-                return left + one_a_line(located(k, one, kernel) for one in clearest)
+                return whole_row(k) + left + one_a_line(located(k, one, kernel) for one in clearest)
             if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
                 return left
             if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
@@ -308,6 +310,14 @@ def who_left(k: Kernel, kernel: object, level: int, A: np.ndarray, B: np.ndarray
     return []
 
 
+def whole_row(k: Kernel) -> list[Finding]:
+    """A store to C with one index, which fills a row, as a finding; [] where there is none."""
+    if not (found := WHOLE_ROW.search(k.source)):
+        return []
+    text = f"C[{found['index']}] is a whole row of C, and all of it is stored: write C[row, column], with a comma"
+    return [Finding("wrong index", text, mentioned(k, re.escape(f"C[{found['index']}]")))]
+
+
 def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     """What the PTX machine found, with lines and names of k.source: of a race both lines, the earlier access first."""
     lines = dict.fromkeys(line for line in (finding.other_source, finding.source) if line)
@@ -315,7 +325,7 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
     if outside := OUTSIDE.fullmatch(message):
         message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
-    for name, own in shared_arrays(k, kernel).items():
+    for name, (own, *_) in numba_internals.shared_arrays(kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
     if race := RACE.fullmatch(message) if finding.kind == "race" else None:
         message = f"{of_race(race, len(lines) == 1)}: {message}"
@@ -342,14 +352,6 @@ def of_race(race: re.Match, on_one_line: bool) -> str:
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
     """The first finding of each kind at each line of the source."""
     return list({(finding.kind, finding.lines): finding for finding in reversed([*findings])}.values())[::-1]
-
-
-def shared_arrays(k: Kernel, kernel: object) -> dict[str, str]:
-    """{what the compiler calls a shared array: its name in k.source}; {} where they are not one to one."""
-    text = "".join(kernel._codelibrary.llvm_strs)
-    compiled = sorted(set(re.findall(r"_cudapy_smem_\d+", text)), key=lambda name: int(name.rpartition("_")[2]))
-    named = re.findall(r"^\s*(\w+) *= *(?:\w+\.)?shared\.array\(", k.source, re.MULTILINE)
-    return dict(zip(compiled, named, strict=True)) if len(compiled) == len(named) else {}
 
 
 def refused(k: Kernel, error: BaseException) -> Finding:

@@ -71,10 +71,17 @@ def from_text(source, p):
     """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder."""
     namespace, name = executed(source)
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
-    mine = [v for v in mine if not is_device_function(v)]
+    called = [v for v in mine if is_device_function(v)]
+    mine = [v for v in mine if v not in called]
     mine = [v for v in mine if is_jitted(v)] or mine  # beside a kernel, others are functions that it calls
+    if called and not mine:
+        raise KernelError(f"{called[0].__name__} is called, not launched: a kernel's @cuda.jit is without device=True.")
     if len(mine) != 1:
-        raise KernelError(f"the source must define exactly one kernel or one function that builds it, not {len(mine)}.")
+        which = ": " + ", ".join(v.__name__ for v in mine) if mine else ""
+        raise KernelError(
+            f"the source must define exactly one kernel or one function that builds it, not {len(mine)}{which}. A "
+            "function that a kernel calls has @cuda.jit(device=True) above it."
+        )
     if hasattr(mine[0], "py_func"):
         return mine[0]
     try:

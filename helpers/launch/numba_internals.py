@@ -421,7 +421,9 @@ def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
-    message = finding.message
+    message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
+    for name, (own, *_) in shared_arrays(kernel).items():
+        message = re.sub(rf"\b{name}\b", own, message)
     if OVER in message:
         message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
     return quoted(source, finding.source or None, f"{finding.kind}: {message}")

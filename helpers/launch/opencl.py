@@ -45,6 +45,9 @@ def opencl_kernel(
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
     asked = OPENCL.resolve(step, like, device, parameters, given)
     if asked["own"]:
+        if found := re.search(r"^\s*(@\w*\.?jit\b|def \w+\(|__global__ ).*", step, re.MULTILINE):
+            number, dialect = step.count("\n", 0, found.end()) + 1, "CUDA C++" if "__" in found[1] else "Python"
+            raise KernelError(quoted(step, number, f"this is {dialect}: opencl_kernel takes OpenCL C, a __kernel"))
         refuse_own_macros(step, asked["parameters"])
         build_elsewhere_first(step, asked)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)

@@ -57,6 +57,11 @@ REMEDIES = (
     (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s+(import|from)\b"),
     (r"unnamed-cu", NO_HALF, r"16"),
     (
+        r"Function\(<class 'str'>\)",
+        "a kernel makes no text: print numbers and plain words with commas between, as in print('row', row)",
+        r"\bf['\"]|\.format\(",
+    ),
+    (
         r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array",
         NO_MEMORY,
         r"= *\[|\bnp\.\w+\(| @ |\.sum\(",

@@ -75,6 +75,7 @@ NAIVE = {
         ),
         "math.fsum": naive("math.fsum([A[row, k]])", above="import math\n\n"),
         "ravel": sliced("A.ravel()", "B", "a[row * A.shape[1] + k] * b[k, col]"),
+        "an f-string": naive(store=STORE + "        print(f'{row}')\n"),
         "np.dot": naive("np.dot(A[row], B[:, col])"),
         "two arguments": naive().replace("(A, B, C)", "(A, C)").replace("* B[k, col]", "* A[k, col]"),
     },
@@ -82,6 +83,8 @@ NAIVE = {
         "an int counter never set": naive(total=COUNTED.format(set=""), before=f"    at = {AT}\n"),
         "set in one branch": naive(total=SUM.format(term=TERM).replace("acc = float32(0)", "if row: acc = float32(0)")),
         "no guard": naive(guard="    if True:\n"),
+        "a flat store": naive(store=STORE.replace("C[row, col]", "C[row * C.shape[1] + col]")),
+        "a row stored": naive(store=STORE.replace("C[row, col]", "C[row]")),
         "writes to A": naive(store=STORE + "        A[row, 0] = acc\n"),
         "every thread stores all": naive(
             guard="    for row in range(C.shape[0]):\n      for col in range(C.shape[1]):\n"

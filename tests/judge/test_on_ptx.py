@@ -41,6 +41,7 @@ REFUSED = {
     "a plain function that is called": ("times is a plain function of Python", "acc += times("),
     "math.fsum": ("there is no fsum in a kernel", "acc += math.fsum"),
     "ravel": ("A.reshape(A.size) is a view", "a, b = A.ravel(), B"),
+    "an f-string": ("a kernel makes no text", "print(f'{row}')"),
     "np.dot": ("has no products of whole rows", "acc += np.dot"),
     "two arguments": ("three arguments, A, B and C", "def product(A, C):"),
 }
@@ -59,6 +60,8 @@ FOUND = {
     "an int counter never set": ("uninitialised", "at = cuda.local.array(1, int32)"),
     "set in one branch": ("uninitialised", "if row: acc = float32(0)"),
     "no guard": ("out of bounds", "acc += A[row, k] * B[k, col]"),
+    "a flat store": ("wrong index", "C[row * C.shape[1] + col] = acc"),
+    "a row stored": ("wrong index", "C[row] = acc"),
     "writes to A": ("writes to an input", "A[row, 0] = acc"),
     "every thread stores all": ("blocks overlap", None),
     "an endless loop": ("hang", "while k < A.shape[1]:"),

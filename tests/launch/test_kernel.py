@@ -508,12 +508,27 @@ def product(A, B, C):
         (PRODUCT.format('("void(float32[:], float32[:], float32[:])")'), r"line 3: .*float32 with two dimensions"),
         (PRODUCT.format('("void(float32[:, :], float32[:, :])")'), r"line 3: .*float32 with two dimensions"),
         ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
+        (PRODUCT.format("") + PRODUCT.format("").replace("product", "other"), "not 2: product, other. A function that"),
+        (PRODUCT.format("(device=True)"), "product is called, not launched"),
     ],
-    ids=["cache", "one dimension", "two arguments", "CUDA C"],
+    ids=["cache", "one dimension", "two arguments", "CUDA C", "two kernels", "a function that is called"],
 )
 def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
     with pytest.raises(KernelError, match=says):
         cuda_kernel(source, like="naive")
+
+
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        (PRODUCT.format(""), r"line 3: this is Python: opencl_kernel takes OpenCL C, a __kernel\n    @cuda\.jit"),
+        ("__global__ void mm(float *A) { A[0] = 1; }", r"line 1: this is CUDA C\+\+: opencl_kernel takes OpenCL C"),
+    ],
+    ids=["Python", "CUDA C++"],
+)
+def test_another_language_given_as_opencl_is_named(source, says):
+    with pytest.raises(KernelError, match=says):
+        opencl_kernel(source, like="naive")
 
 
 def test_a_kernel_that_has_its_grid_already_is_told_so():

@@ -23,8 +23,8 @@ class Ladder:
     """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
 
     Its products are float32, with M = N = K = `SIZE`. `fitted`: whether the model's one number was chosen by it, too.
-    `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory. `at`: cycles a second, where
-    somebody locked the clock.
+    `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory. `at`: cycles a second of
+    a locked clock.
     """
 
     gpu: str

@@ -4,7 +4,7 @@ Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counte
 published_counts.json keeps the numbers, not the code.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +23,8 @@ class Ladder:
     """What somebody measured on a GPU: `rates`, {step: GFLOP/s}; `library`, cuBLAS there; `note`, what is odd.
 
     Its products are float32, with M = N = K = `SIZE`. `fitted`: whether the model's one number was chosen by it, too.
-    `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory.
+    `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory. `at`: cycles a second of
+    a locked clock.
     """
 
     gpu: str
@@ -33,6 +34,7 @@ class Ladder:
     note: str = ""
     fitted: bool = False
     tried: dict = field(default_factory=dict)
+    at: float | None = None
 
     @property
     def counted(self) -> bool:
@@ -42,6 +44,7 @@ class Ladder:
     def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
         """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
         gpu = known(gpu or self.gpu)
+        gpu = replace(gpu, clock=self.at) if self.at else gpu
         return predict(theirs()[step, arch_of(gpu)], gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
 
     def clock(self) -> float | None:
@@ -51,6 +54,7 @@ class Ladder:
 
 
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
+LOCKED = tuple(Ladder(**one) for one in PUBLISHED["locked"])  # what others measured with a locked clock
 COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
 
 

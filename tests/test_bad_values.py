@@ -308,7 +308,7 @@ EXCUSED = {
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Limits Prediction Trace Traffic cells trace",
-    "pictures": "Film Picture",
+    "pictures": "Film Films Picture",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product peak_bytes predicted_seconds "
     "rank summa this_machine",
     "classroom": "Board ClassTable EXERCISES NotEntered",

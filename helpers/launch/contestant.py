@@ -113,6 +113,7 @@ class Contestant:
     parameters     a dict, empty where there are none; where they follow from the shape, those of a large product
     source         its source as text, "" where there is none to show
     device         the `devices.Device` it runs on; None for the host
+    backend        the `Backend` of its work, a class
     own            True for a learner's kernel, which must pass `check` before it runs here
     build_seconds  what building took; None where nobody knows
     inputs         the type that it rounds A and B to, such as "tf32"; "float32" where it takes them as they are
@@ -125,7 +126,7 @@ class Contestant:
     own = False
     build_seconds: float | None = 0.0
     inputs = "float32"
-    backend: type[Backend] = Backend  # where its work is done
+    backend: type[Backend] = Backend
     multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
     def __call__(self, A: np.ndarray, B: np.ndarray | None = None, *others: object) -> np.ndarray:

@@ -99,12 +99,6 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     return M, N, K
 
 
-def a_size(name: str, value: object) -> object:
-    """The value, if it is an int or (M, N, K), as `sizes` has it. Raises ValueError for others."""
-    sizes(value)
-    return value
-
-
 def a_path(name: str, value: object) -> object:
     """The value, if it is a path or text that is not empty. Raises TypeError or ValueError for others."""
     if isinstance(value, str) and not value:
@@ -121,7 +115,7 @@ Ranks = typing.Annotated[int, 1, 2**20]
 Rounds = typing.Annotated[int, 1, MOST_ROUNDS]
 Workers = typing.Annotated[int, 1, 1024]
 Seconds = typing.Annotated[float, DAY]
-Size = typing.Annotated[int | tuple, a_size]
+Size = typing.Annotated[int | tuple, lambda name, value: sizes(value) and value]  # looked at, and left as it is
 Folder = typing.Annotated[str | Path, a_path]
 
 F = typing.TypeVar("F", bound=Callable)

@@ -31,7 +31,7 @@ WORDS = {
         install="Install the course",
         address="The repository is [{0}]({0}).",
         ends=("Start", "Run it on your GPU"),
-        changelog="# Changes",
+        changelog="# Changes\n\nWhat is new in each version of the course.",
     ),
     "zh_CN": dict(
         course="课程",
@@ -45,7 +45,7 @@ WORDS = {
         install="安装课程",
         address="仓库在 [{0}]({0})。",
         ends=("开始", "在你的 GPU 上运行"),
-        changelog="# 更新记录\n\n更新记录只有英文。",
+        changelog="# 更新记录\n\n课程每个版本的变化，只有英文。",
     ),
 }
 

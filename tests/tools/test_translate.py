@@ -310,6 +310,8 @@ def test_each_word_that_is_not_used_any_more_is_named():
         "notebooks/glossary.md",
         "tools/web/gpu/texts.json",
         "tools/web/gpu/your_gpu.zh_CN.md",
+        "tools/web/index.zh_CN.md",
+        "tools/web_pages.py",
     ],
 )
 def test_what_is_written_in_chinese_by_hand_uses_the_same_words(file):

@@ -81,7 +81,8 @@ def finish(app, page, template, context, doctree):
     )
     head = ""
     if first:
-        said = " ".join(first.astext().split())
+        words = (text for text in first.findall(nodes.Text) if not isinstance(text.parent, nodes.raw))  # no link's HTML
+        said = " ".join("".join(words).split())
         said = said if len(said) <= LONGEST else said[:LONGEST].rsplit(" ", 1)[0] + " …"
         head += f'<meta name="description" content="{escape(said)}">\n'
     if page in course["both"]:

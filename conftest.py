@@ -27,7 +27,11 @@ SIZES = r"\d+ shapes, M up to [\d,]*\d, N up to [\d,]*\d, K up to [\d,]*\d"
 
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
-OF_SIZES = ("test_branches.py", "test_chosen_sizes.py")  # what depends on a size is found there, at all of them
+OF_SIZES = (
+    "test_branches.py",
+    "test_chosen_sizes.py",
+    "test_shapes.py",
+)  # what depends on a size is found there, at all of them
 # Of the sizes that people use, what the other tests try a learner's kernel at: all of them take it most of its time.
 FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
 

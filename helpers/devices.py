@@ -25,7 +25,7 @@ import tempfile
 import time
 import types
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -542,24 +542,6 @@ class Candidate:
 def opencl_devices() -> list[Device]:
     """Every OpenCL device that proves itself, best kind first."""
     return [candidate.device for candidate in opencl_candidates() if candidate.problem is None]
-
-
-def parts(device: Device, units: int = 1) -> list[Device]:
-    """That OpenCL device in parts of so many compute units each (a CPU's are its cores): devices of their own.
-
-    Raises DeviceError where the driver cannot part it, as GPUs' drivers mostly cannot, or where it has fewer units.
-    """
-    import pyopencl as cl
-
-    try:
-        handles = device.handle.create_sub_devices([cl.device_partition_property.EQUALLY, units])
-    except cl.Error as error:
-        raise DeviceError(
-            f"{device.name} cannot be parted into pieces of {units} of its {device.handle.max_compute_units} compute "
-            f"units ({error})."
-        ) from None
-    names = [f"{device.name}, part {number + 1} of {len(handles)}" for number in range(len(handles))]
-    return [replace(device, name=name, handle=handle, units=units) for name, handle in zip(names, handles, strict=True)]
 
 
 def numbered(name: str, number: int) -> str:

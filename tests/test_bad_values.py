@@ -292,7 +292,6 @@ def table():
         "plan": (many.plan, traced | {"budget": (10**7, {"10**15", "1.5"})}),
         "streamed": (many.streamed, {"k": (CL, KERNEL), "budget": (10**7, {"10**15", "1.5"})}),
         "streamed k(A, B)": (many.streamed(CL, 10**7), {"A": (A, {"0 rows"}), "B": (B, NOTHING)}),
-        "together": (many.together, {"kernels": ([CL], NOTHING), "size": (8, NOTHING)}),
         "board": (classroom.board, {"folder": ("nowhere", FOLDER)}),
         "progress": (classroom.progress, {"folder": ("nowhere", FOLDER)}),
         "enter": (classroom.enter, {"k": (CL, KERNEL), "name": ("Ada", TEXT), "folder": (".", FOLDER)}),
@@ -307,9 +306,9 @@ EXCUSED = {
     "exercises": "asked_early triton_product wgsl_frame",  # what is given goes to cuda_kernel
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
-    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport Limits Prediction Trace Traffic cells trace",
+    "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport LimitsTested Prediction Trace Traffic cells trace",
     "pictures": "Film Films Picture",
-    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed Together block_product peak_bytes predicted_seconds "
+    "many": "INFINIBAND_NDR Plan Run RunFailed Streamed block_product peak_bytes predicted_seconds "
     "rank summa this_machine",
     "classroom": "Board ClassTable EXERCISES NotEntered",
 }

@@ -22,6 +22,7 @@ SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
 ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]  # of two copies of a page, the better verdict counts
 LABELS = {cell: label for label, cell in EXERCISES.items()}
 VERDICTS = {"✓": DONE, "✗": TRIED, "…": NOT_YET}  # what a line of a verdict begins with
+GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of judge
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
@@ -201,9 +202,7 @@ def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
         if output["output_type"] == "error":
             return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
         text = output["text"] if output.get("name") == "stdout" else output.get("data", {}).get("text/plain", "")
-        lines += re.sub(
-            r"\n {4}(?=\S)", " ", "".join(text)
-        ).splitlines()  # a verdict's line goes on below, see `wrapped`
+        lines += GOES_ON.sub(" ", "".join(text)).splitlines()
     states = [VERDICTS.get(line[:1]) for line in lines]
     for state in (TRIED, NOT_YET):
         if state in states:

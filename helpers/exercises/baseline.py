@@ -1,6 +1,6 @@
 """Page 01, exercise 2: a function that times launches, asked about a device whose times are known."""
 
-import numbers
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -17,18 +17,17 @@ COMPILES, RETURNS = 0.9, 1e-5  # seconds of the first launch, and those until a 
 class Device:
     """A device that is not there, with a clock of its own, in seconds.
 
-    A launch returns before it has ended. The first one compiles; each later one takes less time than the one before,
-    so that the median of all launches from one on tells which one that is.
+    A launch returns before it has ended. The first one compiles; the others take times in no order.
     """
 
     def __init__(self):
         self.now = self.ends = 0.0
-        self.took, self.hurried = [], False
+        self.took, self.hurried, self.warm = [], False, None
 
     def submit(self):
         """Hand a launch over, and return before it has ended."""
         self.hurried |= self.now < self.ends
-        self.took.append(0.01 + 0.01 / len(self.took) if self.took else COMPILES)
+        self.took.append(0.01 + 1e-5 * (len(self.took) * 17 % 41) ** 2 if self.took else COMPILES)
         self.ends = max(self.now, self.ends) + self.took[-1]
         self.now += RETURNS
 
@@ -38,6 +37,7 @@ class Device:
 
     def clock(self):
         """The time, in seconds."""
+        self.warm = len(self.took) if self.warm is None else self.warm  # launches before it was first asked
         return self.now
 
 
@@ -58,21 +58,35 @@ def judge_timing(timing: Callable) -> Report:
 
 def wrong_timing(given, device):
     """What is wrong with the seconds that came of timing that device: a Finding, or None."""
-    if not isinstance(given, numbers.Real):
-        return Finding("error", f"it gives {given!r}; it should give a number of seconds")
-    if device.hurried or 0 < given <= 2 * RETURNS:
+    try:
+        seconds = math.nan if isinstance(given, str) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if math.isnan(seconds):
+        return Finding("error", f"it gives {given!r:.60}; it should give a number of seconds")
+    if device.hurried or 0 < seconds <= 2 * RETURNS:
         return Finding("no wait", "a launch returns before its kernel has ended, and nobody waits for that")
     if not device.took:
         return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
-    medians = [np.median(device.took[first:]) for first in range(len(device.took))]
-    first = next((n for n, median in enumerate(medians) if np.isclose(given, median, rtol=1e-6)), None)
-    if first is None:
-        mean = np.isclose(given, [np.mean(device.took[n:]) for n in (0, 1)]).any()
-        said = f"it gives {told(given)} s{', a mean' if mean else ''}; of its {len(device.took)} launches"
-        return Finding("wrong number", f"{said}, without the first, the median is {told(medians[len(medians) > 1])} s")
-    if first == 0:
+    everything, timed = device.took, device.took[device.warm or 0 :]
+    if device.warm == 0 and same(seconds, np.median(everything)):
         return Finding("cold start", "the first launch compiles, and it is among those that are timed")
-    if (left := len(device.took) - first) < FEWEST:
-        said = f"it gives the median of {left} of its {len(device.took)} launches"
-        return Finding("too few", f"{said}; take {FEWEST} or more")
-    return None
+    if is_median(seconds, timed[device.warm == 0 :]):  # who times the first launch, too, may leave it out
+        few = f"it gives the median of {len(timed)} of its {len(everything)} launches; take {FEWEST} or more"
+        return Finding("too few", few) if len(timed) < FEWEST else None
+    names = {"the mean": np.mean, "the least": min, "the greatest": max, "the sum": sum}
+    what = [name for name, of in names.items() for some in (timed, everything) if same(seconds, of(some or [0]))]
+    said = f"it gives {told(given)} s{f', {what[0]}' if what else ''}; of its {len(everything)} launches"
+    right = np.median(everything[1:] or everything)
+    return Finding("wrong number", f"{said}, without the first, the median is {told(right)} s")
+
+
+def is_median(seconds, times):
+    """Whether these seconds are the median of the times, or, of an even number, either of the two in the middle."""
+    middle = sorted(times)[(len(times) - 1) // 2 : len(times) // 2 + 1]
+    return any(same(seconds, one) for one in (*middle, sum(middle) / max(1, len(middle))))
+
+
+def same(one, other):
+    """Whether two numbers of seconds are the same but for rounding."""
+    return math.isclose(one, other, rel_tol=1e-6)

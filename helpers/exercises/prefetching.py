@@ -32,7 +32,6 @@ ONE_FOUR = "assert BM == BN and BM * BK == 4 * THREADS"  # in the source, so tha
 PLACES = "r, c, rb, cb = thread // 2, thread % 2 * 4, thread // (BN // 4), thread % (BN // 4) * 4"
 
 
-@takes
 def asked_early(**parameters: int) -> Kernel:
     """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early.
 

@@ -12,8 +12,6 @@ from .gpus import GPUS as GPUS
 from .gpus import gpu_here as gpu_here
 from .gpus import gpu_like as gpu_like
 from .gpus import occupancy as occupancy
-from .limits import Limits as Limits
-from .limits import limits_tested as limits_tested
 from .loads import Traffic as Traffic
 from .loads import predicted_traffic as predicted_traffic
 from .loads import traffic as traffic
@@ -25,6 +23,8 @@ from .prediction import print_requests as print_requests
 from .ptx_run import CompiledRun as CompiledRun
 from .ptx_run import run_ptx as run_ptx
 from .published import against_published as against_published
+from .tested_limits import LimitsTested as LimitsTested
+from .tested_limits import limits_tested as limits_tested
 from .traces import Trace as Trace
 from .traces import cells as cells
 from .traces import trace as trace

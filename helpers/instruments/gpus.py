@@ -36,11 +36,17 @@ def gpu_like(name: str, **figures: float) -> GPU:
 def gpu_here() -> GPU | None:
     """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
 
-    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors.
+    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors, an RTX 4060 of one another clock.
     """
     device = devices.cuda_device()
-    same = [gpu for gpu in GPUS.values() if re.search(rf"\b{gpu.name}\b", device.name) and gpu.sms == device.units]
-    # An RTX 3070 Ti of a laptop has the name, and as many multiprocessors, of an RTX 3070, and more of a name.
+    same = [
+        gpu
+        for gpu in GPUS.values()
+        if re.search(rf"\b{gpu.name}\b", device.name)
+        and gpu.sms == device.units
+        and ("Laptop" in gpu.name) == ("Laptop" in device.name)
+    ]
+    # The name of an RTX 3070 is in that of an RTX 3070 Ti, too.
     return max(same, key=lambda gpu: len(gpu.name), default=None) if device.kind == "GPU" else None
 
 

@@ -7,7 +7,7 @@ from gpu_model.published import arch_of
 
 from .. import ladder
 from ..launch import Kernel, KernelError, cuda_kernel
-from ..launch.given import Count, Size, sizes, takes
+from ..launch.given import Count, sizes, takes
 from .counts import counts_of
 
 
@@ -37,7 +37,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Pr
 
 
 @takes
-def predicted_ladder(gpu: GPU | str, size: Size = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
+def predicted_ladder(gpu: GPU | str, size: Count = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
     """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
     return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
 
@@ -67,7 +67,7 @@ def print_requests(k: Kernel, arch: str = "sm_86") -> None:
 
 
 @takes
-def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Size = 4096) -> None:
+def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Count = 4096) -> None:
     """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
 
     mine  a CUDA kernel, with sizes for a GPU

@@ -80,9 +80,9 @@ class Work:
     def timed(self, launches: int) -> float:
         """Multiply so many times, and wait for the last C. Returns seconds a launch.
 
-        The host, the PTX machine and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each
-        launch, a CUDA GPU between two of its events around all of them, WebGPU between two timestamps, or by the wall
-        where it has none.
+        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
+        between two of its events around all of them, WebGPU between two timestamps, or by the wall where it has none.
+        The PTX machine gives NaN.
         """
         return self.on.timed(self.multiply, launches)
 

@@ -208,6 +208,8 @@ class CudaKernel(Kernel):
 
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
+        M, N, K = work.sizes
+        if self.untimed:
+            refuse_long(M, N, K)
         self.compile()
-        M, N, _ = work.sizes
         return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())

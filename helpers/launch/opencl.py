@@ -45,9 +45,7 @@ def opencl_kernel(
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
     asked = OPENCL.resolve(step, like, device, parameters, given)
     if asked["own"]:
-        if found := re.search(r"^\s*(@\w*\.?jit\b|def \w+\(|__global__ ).*", step, re.MULTILINE):
-            number, dialect = step.count("\n", 0, found.end()) + 1, "CUDA C++" if "__" in found[1] else "Python"
-            raise KernelError(quoted(step, number, f"this is {dialect}: opencl_kernel takes OpenCL C, a __kernel"))
+        refuse_another_language(step)
         refuse_own_macros(step, asked["parameters"])
         build_elsewhere_first(step, asked)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
@@ -61,6 +59,14 @@ def build_elsewhere_first(source, asked):
         return
     BUILT.update(first_build(source, step, parameters, device))
     TRIED.add(key)
+
+
+def refuse_another_language(source):
+    """Raise KernelError for Python, and for CUDA C++, but for what stands in a comment."""
+    code = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), source, flags=re.DOTALL)
+    if found := re.search(r"^[ \t]*(@\w*\.?jit\b|def \w+\(|__global__ ).*", code, re.MULTILINE):
+        number, language = code.count("\n", 0, found.end()) + 1, "CUDA C++" if "__" in found[1] else "Python"
+        raise KernelError(quoted(source, number, f"this is {language}: opencl_kernel takes OpenCL C, a __kernel"))
 
 
 def refuse_own_macros(source, parameters):
@@ -256,7 +262,7 @@ class OpenCLKernel(Kernel):
     def refuse_other_groups(self) -> None:
         """Raise KernelError for a work-group that the source sets otherwise, or that takes too much local memory."""
         info, name = cl.kernel_work_group_info, self.function.function_name
-        device = self.context.devices[0]  # the part of a device that it was built for: parts made again are others
+        device = self.context.devices[0]
         asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device))
         launched = (*self.block, 1)
         if any(asked) and asked != launched:

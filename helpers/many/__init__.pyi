@@ -16,8 +16,6 @@ from .mpi import on_ranks as on_ranks
 from .on_dask import block_product as block_product
 from .on_dask import cluster as cluster
 from .on_dask import from_file as from_file
-from .sharing import Together as Together
-from .sharing import together as together
 from .streaming import Plan as Plan
 from .streaming import Streamed as Streamed
 from .streaming import plan as plan

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
-from ..launch.given import Count, Size, some, takes
+from ..launch.given import Count, Size, sizes, some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, look, panel, plain_ticks, refuse_outside, tint
 from .films import Film
@@ -92,10 +92,10 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: Size) -
     left.plot(few, measured, "o", color=INK, label="measured")
     left.plot(few, expected, "--", color=C_COLOUR, label="predicted")
     left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size))
-    parts = [predicted_seconds(*size, ranks, flops, there) for ranks in many]
+    parts = [predicted_seconds(*sizes(size), ranks, flops, there) for ranks in many]
     right.plot(many, [computing for computing, _ in parts], "--", color=C_COLOUR, label="computing")
     right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=A_COLOUR, label="moving")
-    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *size))
+    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *sizes(size)))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
         ax.set(yscale="log", xticks=ticks, xlabel="ranks", ylabel="seconds")

@@ -12,7 +12,7 @@ from helpers.devices import Device
 from helpers.launch import Kernel, contestant, draw
 from helpers.launch.contestant import Contestant, Work
 from helpers.launch.operands import OnDevice
-from helpers.many import on_dask, sharing, streamed, summa
+from helpers.many import on_dask, streamed, summa
 
 BUILDING, LAUNCH = 1000.0, 1.0  # seconds that they take here
 SIZES = (50, 60, 70)
@@ -80,7 +80,7 @@ class CountedWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, tuning, sharing, contestant):
+    for module in (timing, tuning, contestant):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(summa, "perf_counter", clock.perf_counter)
     return clock
@@ -161,16 +161,6 @@ def test_the_blocks_of_a_plan_are_all_that_it_multiplies(k):
     passing = streamed(k, 1.5e6)
     passing(*draw(300, 310, 321))
     assert {size for size in k.built if len(size) == 3} == passing.last.plan.blocks
-
-
-def test_several_devices_are_ready_for_their_rows(clock):
-    halves = [Counted(clock, name) for name in ("one", "other")]
-    both = sharing.Together(halves, [2.0, 3.0])
-    t = measure(both, SIZES)
-    assert [k.built[0] for k in halves] == [(20, 60, 70), (30, 60, 70)] and all(len(k.built) == 2 for k in halves)
-    assert (t.seconds, t.transfer_seconds) == (2 * LAUNCH, 0)  # here one after the other moves the clock
-    alone = sharing.Together([Counted(clock), Counted(clock)], [1.0, 0.0])  # whose second has no rows
-    assert measure(alone, SIZES).seconds == LAUNCH and alone.kernels[1].built == []
 
 
 class World:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from helpers.instruments import limits, limits_tested
+from helpers.instruments import limits_tested, tested_limits
 
 
 def test_the_model_agrees_so_often_and_each_miss_is_told():
@@ -28,10 +28,13 @@ def test_the_model_agrees_so_often_and_each_miss_is_told():
     "measured, predicted, same", [(1.1, 1.3, True), (0.9, 0.5, True), (1.1, 0.9, False), (0.99, 1.01, False)]
 )
 def test_a_change_is_foretold_where_its_sign_is(measured, predicted, same):
-    assert limits.sign("?", "T4", "a change", measured, predicted).agrees is same
+    assert tested_limits.sign("?", "T4", "a change", measured, predicted).agrees is same
 
 
 def test_a_miss_is_printed_and_an_agreement_is_counted():
-    hit = limits.sign("faster?", "T4", "a", 2, 3)
-    missed = dataclasses.replace(limits.sign("faster?", "T4", "b", 2, 0.5))
-    assert repr(limits.Limits((hit, missed))) == " 1 of  2  faster?\n      ✗ T4, b: measured x 2.00, predicted x 0.50"
+    hit = tested_limits.sign("faster?", "T4", "a", 2, 3)
+    missed = dataclasses.replace(tested_limits.sign("faster?", "T4", "b", 2, 0.5))
+    assert (
+        repr(tested_limits.LimitsTested((hit, missed)))
+        == " 1 of  2  faster?\n      ✗ T4, b: measured x 2.00, predicted x 0.50"
+    )

@@ -267,6 +267,8 @@ def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_
         ("NVIDIA H100 PCIe", 114, None),
         ("NVIDIA L40S", 142, "L40S"),
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", 46, "RTX 3070 Ti Laptop"),
+        ("NVIDIA GeForce RTX 4060", 24, "RTX 4060"),
+        ("NVIDIA GeForce RTX 4060 Laptop GPU", 24, None),
         ("NVIDIA GeForce RTX 5070 Ti", 70, None),
         ("NVIDIA A10G", 80, None),
         ("the simulator", 1, None),

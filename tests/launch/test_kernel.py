@@ -314,7 +314,6 @@ def test_what_is_placed_is_multiplied_where_it_lies_and_its_place_is_taken_again
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["a step, when it is built", "a learner's, when it is launched"])
-@pytest.mark.skipif(not devices.compiling(), reason="a GPU takes no stand-ins")
 def test_a_kernel_for_a_gpu_is_compiled_once(own):
     def refuses(signature):
         raise TypeError("\nno such type\n")
@@ -327,8 +326,11 @@ def test_a_kernel_for_a_gpu_is_compiled_once(own):
     code = MagicMock(compile=compiled.append)
     k = CudaKernel(code, **asked)
     assert compiled == [SIGNATURE] * (not own)
-    k.upload(*draw(5, 6, 7)), k.upload(*draw(5, 6, 7))
+    k.upload(*draw(5, 6, 7))
+    work = k.upload(*draw(5, 6, 7))
     assert compiled == [SIGNATURE] and k.build_seconds >= 0
+    assert code.__getitem__.call_args.args == ((k.grid(5, 6), k.block, work.on.stream),)
+    assert [X.shape for X in work.multiply.args] == [(5, 7), (7, 6), (5, 6)]
 
 
 def test_a_dialect_is_found_in_any_case_and_the_others_are_named():
@@ -529,6 +531,7 @@ def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
 def test_another_language_given_as_opencl_is_named(source, says):
     with pytest.raises(KernelError, match=says):
         opencl_kernel(source, like="naive")
+    assert opencl_kernel(f"/* the old one:\n{source}*/\n{opencl_kernel('naive').source}", like="naive").own
 
 
 def test_a_kernel_that_has_its_grid_already_is_told_so():

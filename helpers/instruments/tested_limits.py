@@ -7,7 +7,6 @@ from gpu_model.published import COUNTERS as OTHERS
 from gpu_model.published import SIZE, Ladder
 
 from ..launch import cuda_kernel
-from ..launch.given import takes
 from .prediction import predict
 from .published import COUNTERS, LADDERS
 
@@ -27,7 +26,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LimitsTested:
     """All that was `Tested`. It prints how often the model agrees on each question, and each miss."""
 
     tests: tuple
@@ -43,10 +42,9 @@ class Limits:
         return "\n".join(lines)
 
 
-@takes
-def limits_tested() -> Limits:
-    """Ask the model for the limits that counters name, and for the sign of changes that were measured. `Limits`."""
-    return Limits((*counters(), *of_others(), *conflicts(), *sizes()))
+def limits_tested() -> LimitsTested:
+    """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
+    return LimitsTested((*counters(), *of_others(), *conflicts(), *sizes()))
 
 
 def rows_of_the_gpu():

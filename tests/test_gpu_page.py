@@ -10,6 +10,7 @@ import json
 import re
 import threading
 
+import glossary
 import gpu_page
 import numpy as np
 import pytest
@@ -777,7 +778,7 @@ def test_every_finding_has_its_words_and_its_name_in_the_glossary():
         "divergent barrier",
         "shared memory",
     }
-    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", web.GLOSSARY.read_text("utf-8"), re.M))
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", glossary.GLOSSARY.read_text("utf-8"), re.M))
     misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
     assert len(misread) > 10
     for language in ("en", "zh_CN"):

@@ -506,6 +506,7 @@ AT_FIRST_BAR = """new MutationObserver(() => {
     }).observe(document, { subtree: true, childList: true, attributes: true });"""
 
 
+@pytest.mark.bulk
 def test_a_click_checks_the_ladder_and_draws_its_bars(opened, bare):
     page = opened(bare[1] + "bare.html", 375, before=AT_FIRST_BAR)
     ladder_place = ready(page)

@@ -113,8 +113,8 @@ def gpu(name: str, **figures: float) -> GPU:
     """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
 
     `figures`: those of a GPU of one's own that is like it, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`. Its name
-    then says what it was made from, and what was measured of that GPU as a whole is not kept. Raises ValueError for an
-    unknown name, or figure, and for one that is not above 0.
+    then says what it was made from. All other figures stay those of that GPU, but for `sustained`, which is not kept.
+    Raises ValueError for an unknown name, or figure, and for one that is not above 0.
     """
     kindred = GPUS[full_name(name)]
     if not figures:

@@ -255,8 +255,8 @@ export async function mount(places, asked = false) {
 
 PARTS.rung.begin = (place) => {
   const go = place.querySelector(".gpu-go");
-  place.tabIndex = -1;
-  (go.disabled ? place : go).focus(); // what is disabled takes no focus
+  if (go.disabled) place.tabIndex = -1; // what is disabled takes no focus
+  (go.disabled ? place : go).focus();
   go.click();
 };
 PARTS.own.begin = (place) => place.querySelector("textarea").focus();

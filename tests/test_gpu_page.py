@@ -10,11 +10,11 @@ import json
 import re
 import threading
 
-import glossary
 import gpu_page
 import numpy as np
 import pytest
 import web
+from glossary import GLOSSARY
 from launch.test_webgpu import sixty_shapes
 from test_browser import CHROMIUM, FLAGS
 from test_web import Quiet, faults, ours, site  # noqa: F401
@@ -374,10 +374,34 @@ def test_a_try_of_an_exercise_gets_its_verdict_by_name(answered, step, changes, 
     assert re.fullmatch(kind, finding["kind"]), report
 
 
-def test_what_is_read_by_pointers_cannot_be_counted_and_is_told(answered):
-    source = changed("tiled", MULTIPLIES, "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx];")
-    report = answered("tiled", source)
-    assert report["right"] and report["missed"]["kind"] == "not met"
+OF_A = "let a = &A; let b = &(B); " + DIRECT.replace("A[", "(*a)[").replace("B[", "(*b)[")
+BESIDE = f"{MULTIPLIES.replace('acc', 'sum')} {OF_A}"
+STRUCT = "struct Numbers { all: array<f32> }\n@compute"
+
+
+@pytest.mark.parametrize(
+    "step, changes, where",
+    [
+        ("tiled", {MULTIPLIES: "let a = &As; let b = &Bs; acc += (*a)[ty][k] * (*b)[k][tx];"}, "As"),
+        ("tiled", {MULTIPLIES: BESIDE, "var acc": "var sum = 0.0; var acc"}, "A"),
+        ("naive", {"A: array<f32>": "A: Numbers", "A[row": "A.all[row", "@compute": STRUCT}, None),
+    ],
+    ids=["of the tiles", "of A, beside the tiles", "a struct"],
+)  # fmt: skip
+def test_what_is_not_read_by_its_name_cannot_be_counted_and_is_told(answered, step, changes, where):
+    source = gpu_page.source(step)
+    for old, new in changes.items():
+        source = source.replace(old, new, 1)
+    report = answered(step, source)
+    missed = report.get("missed", {})
+    assert report["right"] and (missed["kind"], missed.get("array")) == ("not met", where), report
+    assert where is None or f"&{where}" in source.splitlines()[missed["line"] - 1]
+
+
+def test_a_pointer_to_ones_own_sum_is_no_pointer_to_a_matrix(answered):
+    odd = "let sum = &acc; let bit = k &1u; if (row < M &&arrayLength(&A) > bit) {} *sum +="
+    source = changed("naive", "acc +=", odd)
+    assert answered("naive", source)["missed"] is None
 
 
 @pytest.mark.parametrize("old, new", [("As", "note"), ("fn tiled", "fn note_race")])
@@ -702,7 +726,8 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     said = place.locator(".gpu-verdict").inner_text()
     assert "16,384 loads from memory, 0 from workgroup memory, and no race seen" in said
     kept = page.evaluate("({ ...localStorage })")
-    assert kept == {"matmul-ladder/naive": gpu_page.source("naive"), "matmul-ladder/naive/verdict": "right"}
+    mine = {"": gpu_page.source("naive"), "/verdict": "right", "/solved": "yes"}
+    assert kept == {f"matmul-ladder/naive{what}": value for what, value in mine.items()}
     page.reload()
     ready(page, "own")
     assert ask.inner_text() == f"{words()['own']['try']} ✓"
@@ -710,6 +735,51 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     assert text.input_value() == gpu_page.source("naive") and "right" in place.locator(".gpu-kept").inner_text()
     place.locator(".gpu-again").click()
     assert page.evaluate("localStorage.length") == 0 and text.input_value() == gpu_page.stub("naive")
+
+
+# One shape is checked, so that a contest is soon over.
+FEW = """const get = fetch;
+    window.fetch = async (address) => {
+        const answer = await get(address);
+        if (!`${address}`.endsWith("steps.json")) return answer;
+        const book = await answer.json();
+        for (const choice of book.steps.flatMap(({ choices }) => choices)) choice.stages = [[[5, 6, 7]]];
+        return new Response(JSON.stringify(book));
+    };\n"""
+
+
+def test_what_is_wrong_at_the_full_size_is_not_solved_and_what_was_solved_stays_so(opened, bare):
+    page = opened(bare[1] + "exercise.html", before=FEW)
+    place, ask = ready(page, "own"), page.locator("[data-gpu=own] .gpu-ask")
+    ask.click()
+    for source, verdict, solved in (
+        (changed("naive", "col] = acc;", "col] = select(acc, 0.0, M > 40);"), "wrong at one size", None),
+        (gpu_page.source("naive"), "right", "yes"),
+        (changed("naive", "acc +=", "acc ="), "K is cut", "yes"),
+    ):
+        page.locator("#gpu-editor").fill(source)
+        place.locator(".gpu-go").click()
+        assert ended(page, "own")[0] == "done"
+        kept = page.evaluate("({ ...localStorage })")
+        assert [kept.get(f"matmul-ladder/naive/{what}") for what in ("verdict", "solved")] == [verdict, solved]
+    page.reload()
+    ready(page, "own")
+    assert ask.inner_text().endswith("✓")
+    ask.click()
+    page.wait_for_selector("#gpu-editor:focus")
+    assert place.locator(".gpu-kept").inner_text() == words()["own"]["last"].format(kind="K is cut")
+
+
+def test_what_could_not_be_fetched_is_told_and_the_button_asks_again(opened, bare):
+    before = "let n = 0; const get = fetch;"
+    before += "window.fetch = (...how) => (n++ < 2 ? Promise.reject(Error('gone')) : get(...how));"
+    page = opened(bare[1] + "exercise.html", before=before)
+    place = ready(page, "own")
+    place.locator(".gpu-ask").click()
+    page.wait_for_selector("[data-gpu=own][data-failed]")
+    assert place.locator("p:visible").all_inner_texts() == [f"{words()['failed']} gone"]
+    place.locator(".gpu-ask").click()
+    page.wait_for_selector("#gpu-editor:focus")
 
 
 HELD = """window.held = true;
@@ -727,9 +797,21 @@ def test_what_is_asked_for_while_something_runs_waits_for_its_turn(opened, bare)
     place.locator(".gpu-go:not(.gpu-ask)").click()
     rung.locator(".gpu-ask").click()
     page.wait_for_selector("[data-gpu=rung] .gpu-go:not(.gpu-ask):disabled")
+    assert page.evaluate("document.activeElement.dataset.gpu") == "rung"
     page.evaluate("held = false")
     assert ended(page, "own")[0] == "done" and page.evaluate(ARENA.format("rung")) is None
     assert rung.locator(".gpu-go:enabled").count() == 1
+
+
+def test_which_exercise_it_is_stays_while_it_is_checked(opened, bare):
+    page = opened(bare[1] + "bare.html", before=FEW + HELD)
+    place, other = ready(page, "own"), page.get_by_label("tiled")
+    page.locator("#gpu-editor").fill(gpu_page.source("naive"))
+    place.locator(".gpu-go").click()
+    assert other.is_disabled()
+    page.evaluate("held = false")
+    assert ended(page, "own")[0] == "done" and other.is_enabled()
+    assert place.locator(".gpu-mark").all_text_contents() == [" ✓"] + [""] * (len(STEPS) - 1)
 
 
 @pytest.mark.parametrize("folder, language", [("", "en"), ("zh_CN/", "zh_CN")])
@@ -765,21 +847,16 @@ def test_both_languages_have_the_same_words_and_gaps():
     assert chinese - english == ideas and english - chinese == set()
 
 
+def test_numbers_that_a_larger_device_has_otherwise_are_told():
+    assert gpu_page.constants("en", "tiled") == "These numbers are set for you: TILE = 16."
+    assert gpu_page.constants("en", "vectorized").endswith("at least 16,640 bytes of memory, BK = 16.")
+
+
 def test_every_finding_has_its_words_and_its_name_in_the_glossary():
     named = set(re.findall(r"kind: \"([^\"]+)\"", (gpu_page.HERE / "check.js").read_text("utf-8")))
-    named |= {
-        "too many loads",
-        "not coalesced",
-        "waits",
-        "not met",
-        "wrong row",
-        "wrong column",
-        "wrong place",
-        "does not compile",
-        "divergent barrier",
-        "shared memory",
-    }
-    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", glossary.GLOSSARY.read_text("utf-8"), re.M))
+    named |= {"too many loads", "not coalesced", "waits", "not met", "wrong row", "wrong column", "wrong place"}
+    named |= {"does not compile", "divergent barrier", "shared memory"}
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", GLOSSARY.read_text("utf-8"), re.M))
     misread = re.findall(r'"([^"]+)": \(l\) =>', (gpu_page.HERE / "check.js").read_text("utf-8"))
     assert len(misread) > 10
     for language in ("en", "zh_CN"):

@@ -366,6 +366,8 @@ def test_each_page_says_what_it_is_where_it_is_in_the_other_language_and_what_it
 def test_who_is_lost_finds_the_way_from_any_address(site):
     text = (site[0] / "404.html").read_text("utf-8")
     assert text.index('<base href="/">') < text.index("<link") and 'href="index.html"' in text
+    assert 'href="#' not in text, "with that base it leads to the first page"
+    assert 'href="#main-content"' in (site[0] / "index.html").read_text("utf-8")
     assert '<p lang="zh-CN">' in text and "slip" not in (site[0] / "searchindex.js").read_text("utf-8")
 
 

@@ -75,15 +75,35 @@ def choice(step, device):
     return dict(parameters=p, **needs, tile=step.tile(p), stages=stages)
 
 
+def choices(step):
+    """What the step takes of any device and, where that is something else, of a larger one."""
+    small, larger = (choice(step, device) for device in DEVICES)
+    return [small, larger][small["parameters"] == larger["parameters"] :]
+
+
+def constants(language, rung):
+    """The words that tell a reader which numbers a kernel finds set, and which of them differ on a larger device."""
+    own = TEXTS[language]["own"]
+    first, *others = choices(ladder.STEPS[rung])
+    said = own["constants"].format(constants=assigned(first["parameters"].items()))
+    for other in others:
+        differ = assigned(sorted(other["parameters"].items() - first["parameters"].items()))
+        said += own["larger"].format(bytes=f"{other['shared_bytes']:,}", constants=differ)
+    return said
+
+
+def assigned(values):
+    """These (name, value) as one writes them."""
+    return ", ".join(f"{name} = {value}" for name, value in values)
+
+
 def steps():
     """What the page knows of each rung; `choices`: the last one that a device has room for is the one to take."""
     pages = {step: path.stem for path in rung_pages() for step in [rung_of(path)]}
     told = []
     for name in ladder.steps("WebGPU"):
         step = ladder.STEPS[name]
-        choices = [choice(step, device) for device in DEVICES]
-        about = dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along)
-        told.append(about | dict(choices=choices[choices[0]["parameters"] == choices[1]["parameters"] :]))
+        told.append(dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along, choices=choices(step)))
     exercises = {name: dict(stub=stub(name), neighbours=name in NEIGHBOURS) for name in LEFT_OUT}
     return dict(steps=told, exercises=exercises)
 
@@ -115,7 +135,8 @@ def place(language, kind, ask="", **data):
     words, button = TEXTS[language], f'<button type="button" class="gpu-go gpu-ask" hidden>{ask}</button>'
     unable = f'<p class="gpu-unable gpu-note">{words["unable"]}</p>' if kind == "own" else ""
     begin = f'<div class="gpu" data-gpu="{kind}"{about}>{button if ask else ""}'
-    return f'{begin}<p class="gpu-missing">{words["missing"]}</p>{unable}</div>'
+    failed = f'<p class="gpu-failed gpu-note no-search" role="alert">{words["failed"]} <span></span></p>'
+    return f'{begin}<p class="gpu-missing">{words["missing"]}</p>{failed}{unable}</div>'
 
 
 def beside_the_chart(language, rung):
@@ -130,9 +151,7 @@ def exercise(language, rung):
     """Markdown for the end of a rung's page: its exercise, to be read; and a button that puts the editor there."""
     own = TEXTS[language]["own"]
     parts = [f"## {own['heading']}", own["intro"], place(language, "own", own["try"], step=rung).removesuffix("</div>")]
-    constants = choice(ladder.STEPS[rung], DEVICES[0])["parameters"].items()
-    parts += [own["tasks"][rung], f"```wgsl\n{stub(rung)}```"]
-    parts += [own["constants"].format(constants=", ".join(f"{name} = {value}" for name, value in constants))]
+    parts += [own["tasks"][rung], f"```wgsl\n{stub(rung)}```", constants(language, rung)]
     for title, hint in zip(own["hints"], own["hint"][rung], strict=True):
         parts.append(f"<details><summary>{title}</summary><p>{hint}</p></details>")
     parts += [f'<details class="gpu-solution"><summary>{own["solution"]}</summary>', f"```wgsl\n{source(rung)}```"]
@@ -151,4 +170,5 @@ def copy_to(folder: Path, language):
     for file in [*HERE.glob("*.js"), *KERNELS.glob("*.wgsl")]:
         shutil.copy(file, folder)
     (folder / "steps.json").write_text(json.dumps(steps()), encoding="utf-8")
-    (folder / "texts.json").write_text(json.dumps(TEXTS[language], ensure_ascii=False), encoding="utf-8")
+    words = TEXTS[language] | dict(constants={rung: constants(language, rung) for rung in LEFT_OUT})
+    (folder / "texts.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")

@@ -90,6 +90,7 @@ def finish(app, page, template, context, doctree):
             head += f'<link rel="alternate" hreflang="{code}" href="{place}{page}.html">\n'
     if page == "404":  # it is shown at any address, so its links begin at the site's
         head = f'<base href="{course["home"]}">\n{head}'
+        context["body"] = re.sub(r'<a class="headerlink"[^>]*>.*?</a>', "", context["body"])  # no link to a place in it
     context["metatags"] = head + context.get("metatags", "")
     if "body" in context:
         context["body"] = with_links(context["body"], course["names"].get(page, {}))

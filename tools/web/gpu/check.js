@@ -1,6 +1,6 @@
 // Is it right? Products of fresh numbers, ragged sizes first, each element against float64; and what is wrong is named.
 // The names of findings are those of helpers/judge.
-import { NOTES, counting, counts, missed } from "./count.js";
+import { NOTES, counting, counts, missed, pointed } from "./count.js";
 import { CANARY, GUARD, Work, bounded, grid, withoutComments } from "./run.js";
 
 export const PLACEHOLDER = "your turn";
@@ -139,7 +139,7 @@ async function look(gpu, one, report, next) {
   if (wrong) return Object.assign(report, { right: false, findings: [wrong] });
   const { shape, counts } = mine,
     rung = await noted(gpu, { ...one, source: one.rung }),
-    found = rung && missed(counts, rung.counts, one.neighbours);
+    found = rung && (pointed(one.source) ?? missed(counts, rung.counts, one.neighbours));
   if (!rung) return;
   Object.assign(report, { counts: { ...counts, shape }, missed: found && { ...found, shape } });
 }

@@ -27,7 +27,8 @@ export function beside(mine, other) {
 
 /**
  * Run it. `contestants`: {name, source, step, own}. `tell`: {gpu(gpu), phase(name, values), state(one, name, values),
- * report(one, report), progress(part), facts(values), figures(one, figures), stopped()}. Returns what was measured.
+ * report(one, report), judged(one, report) when no check of it is left, progress(part), facts(values),
+ * figures(one, figures), stopped()}. Returns what was measured.
  */
 export async function contest(contestants, tell) {
   const next = async () => {
@@ -68,9 +69,11 @@ export async function contest(contestants, tell) {
       await work.launch(one.kernel);
       if (await spot(A, B, await work.download(), shape, next)) {
         tell.state(now, "right");
+        tell.judged(now, one.report);
         continue;
       }
-      tell.report(now, { right: false, findings: [{ kind: "wrong at one size", shape: shape.join(" x ") }] });
+      const finding = { kind: "wrong at one size", shape: shape.join(" x ") };
+      refuse(tell, now, { right: false, findings: [finding] });
       racers.splice(racers.indexOf(one), 1);
     }
     if (!racers.length) return tell.phase("none");
@@ -116,6 +119,12 @@ export async function contest(contestants, tell) {
   }
 }
 
+/** It is wrong: that is told, and nothing more is checked of it. */
+function refuse(tell, one, report) {
+  tell.report(one, report);
+  tell.judged(one, report);
+}
+
 /** Those that are right, built. What is wrong, or does not compile, is told; a reader's own then ends the contest. */
 async function checked(gpu, contestants, tell, next, begin) {
   const racers = [],
@@ -133,11 +142,14 @@ async function checked(gpu, contestants, tell, next, begin) {
         if (shape) tell.progress((at + done++ / shapes) / total);
         await next();
       });
-      tell.report(one, report);
-      if (report.right) racers.push({ of: one, kernel });
+      if (!report.right) refuse(tell, one, report);
+      else {
+        tell.report(one, report);
+        racers.push({ of: one, kernel, report });
+      }
     } catch (error) {
       if (error.kind !== "does not compile") throw error;
-      tell.report(one, { right: false, findings: [{ kind: "does not compile", ...error.detail }] });
+      refuse(tell, one, { right: false, findings: [{ kind: "does not compile", ...error.detail }] });
     }
     if (one.own && !racers.length) return [];
   }

@@ -56,18 +56,37 @@ function closing(text, open) {
   return text.length;
 }
 
+/** The inputs A and B, as the source calls them. */
+const inputsOf = (code) => {
+  const bound = [...code.matchAll(/@binding\((\d)\)\s*var\s*<[^>]*>\s*(\w+)/g)];
+  return ["0", "1"].map((place) => bound.find(([, binding]) => binding === place)?.[2]);
+};
+/** Its arrays in workgroup memory. */
+const stagedOf = (code) => [...code.matchAll(/var\s*<\s*workgroup\s*>\s*(\w+)/g)].map(([, name]) => name);
+const eitherOf = (names) => names.filter(Boolean).join("|");
+
+/** A finding for who takes a pointer to one of them, since no note tells what is read by it; or null. */
+export function pointed(source) {
+  const code = withoutComments(source);
+  const names = eitherOf([...inputsOf(code), ...stagedOf(code)]);
+  // After a name, a number or a bracket, & is an operator between two numbers.
+  const taken = new RegExp(`(?<=[^\\w)\\]\\s&]\\s*)(?<!\\barrayLength\\s*\\(\\s*)&\\s*\\(*\\s*(${names})\\b`);
+  const found = names && code.match(taken);
+  if (!found) return null;
+  return { kind: "not met", text: "pointer", array: found[1], line: code.slice(0, found.index).split("\n").length };
+}
+
 /** The source with a note at each load of A and B, each access to workgroup memory, each barrier. No line moves. */
 export function counting(source) {
   let code = withoutComments(source);
-  const bound = [...code.matchAll(/@binding\((\d)\)\s*var\s*<[^>]*>\s*(\w+)/g)];
-  const inputs = ["0", "1"].map((place) => bound.find(([, binding]) => binding === place)?.[2]);
-  const staged = [...code.matchAll(/var\s*<\s*workgroup\s*>\s*(\w+)/g)].map(([, name]) => name);
+  const inputs = inputsOf(code),
+    staged = stagedOf(code);
   // A row of `array<array<f32, COLUMNS>, ROWS>` has COLUMNS places.
   const columns = (name) => {
     const inner = code.match(new RegExp(`\\b${name}\\s*:\\s*array\\s*<\\s*array\\s*<([^;]*)>\\s*,`))?.[1];
     return `u32(${inner?.slice(inner.lastIndexOf(",") + 1) ?? 256})`;
   };
-  const names = [...inputs, ...staged].filter(Boolean).join("|");
+  const names = eitherOf([...inputs, ...staged]);
   const put = (from, to, text) => {
     code = code.slice(0, from) + text + code.slice(to);
   };
@@ -104,21 +123,26 @@ export function counting(source) {
   return code + HELP;
 }
 
-/** The notes as counts: loads from A and B, reads of workgroup memory, those between a load and a store, a race's line. */
+/**
+ * The notes as counts: loads from A and B, reads of workgroup memory, those between a load and a store, a race's line;
+ * of A and of B, the pieces that neighbours ask for, and whether anyone reads it.
+ */
 export function counts([loads, staged, between, race, ...notes]) {
   // What one instruction of 32 invocations asks for: pieces of 32 bytes.
-  const pieces = [0, 1].map((which) => {
-    const first = notes.slice(FIRST - 4 + which * INVOCATIONS).slice(0, 32);
-    return new Set(first.filter(Boolean).map((at) => Math.floor((at - 1) / 8))).size;
+  const first = [0, 1].map((which) => notes.slice(FIRST - 4 + which * INVOCATIONS).slice(0, INVOCATIONS));
+  const pieces = first.map((all) => {
+    const neighbours = all.slice(0, 32).filter(Boolean);
+    return new Set(neighbours.map((at) => Math.floor((at - 1) / 8))).size;
   });
-  return { loads, staged, between, race, pieces };
+  return { loads, staged, between, race, pieces, read: first.map((all) => all.some(Boolean)) };
 }
 
 /** What a right kernel does that the idea of its rung spares: a finding, or null. `rung`: the counts of the rung itself. */
 export function missed(mine, rung, neighbours) {
   if (mine.loads > rung.loads)
     return { kind: "too many loads", text: "memory", count: mine.loads, needed: rung.loads };
-  if (!mine.loads || (rung.staged && !mine.staged)) return { kind: "not met" }; // it reads by pointers, or not at all
+  // It reads them in a way that has no notes, such as a member of a struct, or not at all.
+  if (!mine.read.every(Boolean) || (rung.staged && !mine.staged)) return { kind: "not met" };
   if (mine.staged > rung.staged)
     return { kind: "too many loads", text: "tile", count: mine.staged, needed: rung.staged };
   const apart = [0, 1].find((which) => mine.pieces[which] > rung.pieces[which]);

@@ -7,7 +7,7 @@ import { filled, made, texts } from "./words.js";
 
 let steps, exercises, loading; // of steps.json
 const sources = {}; // of kernels, by name: promises
-const buttons = new Set(); // one contest runs at a time on a page: these are disabled meanwhile
+const controls = new Set(); // one contest runs at a time on a page: these are disabled meanwhile
 let busy = false;
 
 async function fetched(name) {
@@ -41,11 +41,14 @@ function named(finding) {
   return { ...finding, kind, words: text ? `${kind}/${text}` : kind };
 }
 
+/** What is found of a kernel, with the finding that is told of it: none of a right one. */
+const told = (found) => ({ ...found, finding: named(found.findings[0] ?? found.missed) });
+
 /**
  * A button that runs a contest, and stops it; below it all that comes of it. `asked` gives the contestants at a press;
- * `report` gets what is found of each, and null at the beginning.
+ * `report` gets what is found of each, and null at the beginning; `judged` gets what is found once all is checked.
  */
-function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
+function arena(label, asked, { toCourse = false, report = () => {}, judged = () => {} } = {}) {
   const element = made(`<div class="gpu-arena">
     <div class="gpu-controls"><button type="button" class="gpu-go">${label}</button>
       <progress max="1" value="0" hidden aria-label="${texts.progress}"></progress></div>
@@ -54,7 +57,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
     element.querySelector(part),
   );
   let running = null;
-  buttons.add(button);
+  controls.add(button);
   button.disabled = busy;
   button.addEventListener("click", () => (running ? (running.stop = true) : run()));
 
@@ -81,10 +84,11 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
         },
         state: (one, key, values) => chart.state(one, key, values),
         report: (one, found) => {
-          const finding = named(found.findings[0] ?? found.missed);
+          const { finding } = told(found);
           chart.state(one, found.right ? "right" : "wrong", { kind: texts.kinds[finding.kind] });
-          report(one, { ...found, finding });
+          report(one, told(found));
         },
+        judged: (one, found) => judged(one, told(found)),
         progress: (part) => (progress.value = part),
         facts: (values) => facts.replaceChildren(factsOf(gpu, values, contestants)),
         figures: (one, figures) => chart.figures(one, figures),
@@ -103,7 +107,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
   function begin() {
     element.dataset.state = "running";
     busy = true;
-    for (const other of buttons) other.disabled = other !== button; // this one keeps the focus, and stops it
+    for (const other of controls) other.disabled = other !== button; // this one keeps the focus, and stops it
     button.textContent = texts.stop;
     Object.assign(progress, { hidden: false, value: 0 });
     shown.replaceChildren();
@@ -116,7 +120,7 @@ function arena(label, asked, { toCourse = false, report = () => {} } = {}) {
     busy = false;
     progress.hidden = true;
     button.textContent = label;
-    for (const other of buttons) other.disabled = false;
+    for (const other of controls) other.disabled = false;
     element.dataset.state = how;
   }
 
@@ -177,28 +181,30 @@ const PARTS = {
         { ...both, title: texts.yours, ...mine },
       ];
     };
-    const solved = (name) => kept.read(`${name}/verdict`) === "right";
     const mark = () => {
       for (const input of part("which").querySelectorAll("input"))
-        input.nextElementSibling.textContent = solved(input.value) ? " ✓" : "";
+        input.nextElementSibling.textContent = kept.read(`${input.value}/solved`) ? " ✓" : "";
     };
     const report = (one, found) => {
       if (one && !one.own) return;
-      if (found && !solved(name)) kept.write(`${name}/verdict`, found.finding.kind ?? "right");
-      mark();
       says.hidden = !found;
-      says.replaceChildren(...(found ? verdict(name, found, editor) : []));
+      says.replaceChildren(...(found ? verdict(one.name, found, editor) : []));
       const lines = [found?.finding.line, ...(found?.finding.errors ?? []).map(({ line }) => line)];
       editor.number(lines.filter(Boolean));
     };
-    const fight = arena(texts.go.own, contestants, { toCourse: true, report });
+    const judged = ({ own, name }, { finding: { kind = "right" } }) => {
+      if (!own) return;
+      kept.write(`${name}/verdict`, kind);
+      if (kind === "right") kept.write(`${name}/solved`, "yes"); // and so it stays, whatever is tried later
+      mark();
+    };
+    const fight = arena(texts.go.own, contestants, { toCourse: true, report, judged });
 
     function choose(chosen) {
       name = chosen;
       editor.text = kept.read(name) ?? exercises[name].stub;
       part("task").textContent = texts.own.tasks[name];
-      const constants = Object.entries(stepOf(name).choices[0].parameters).map(([key, value]) => `${key} = ${value}`);
-      part("constants").textContent = filled(texts.own.constants, { constants: constants.join(", ") });
+      part("constants").textContent = texts.constants[name];
       const hint = (text, n) => `<details><summary>${texts.own.hints[n]}</summary><p>${text}</p></details>`;
       part("hints").innerHTML = texts.own.hint[name].map(hint).join("");
       part("solution").open = false;
@@ -212,11 +218,14 @@ const PARTS = {
       target.lastElementChild.textContent = await sourceOf(name).catch(troubleOf);
     });
     again.addEventListener("click", () => {
-      for (const each of [name, `${name}/verdict`]) kept.write(each, null);
+      for (const each of [name, `${name}/verdict`, `${name}/solved`]) kept.write(each, null);
       mark();
       choose(name);
     });
-    buttons.add(again);
+    for (const each of [again, part("which")]) {
+      controls.add(each);
+      each.disabled = busy;
+    }
     part("label").after(editor.element);
     part("constants").after(fight);
     fight.querySelector(".gpu-controls").append(again, keeps);
@@ -230,7 +239,11 @@ const PARTS = {
 
 /** Fill these places of the page; `asked`: a reader pressed the button that stood there, so it begins at once. */
 export async function mount(places, asked = false) {
-  const [words, book] = await (loading ??= Promise.all([fetched("texts.json"), fetched("steps.json")]));
+  loading ??= Promise.all([fetched("texts.json"), fetched("steps.json")]);
+  const [words, book] = await loading.catch((error) => {
+    loading = null; // to be asked for again
+    throw error;
+  });
   Object.assign(texts, words);
   ({ steps, exercises } = book);
   for (const place of places) {
@@ -241,7 +254,9 @@ export async function mount(places, asked = false) {
 }
 
 PARTS.rung.begin = (place) => {
-  place.querySelector(".gpu-go").focus();
-  place.querySelector(".gpu-go").click();
+  const go = place.querySelector(".gpu-go");
+  if (go.disabled) place.tabIndex = -1; // what is disabled takes no focus
+  (go.disabled ? place : go).focus();
+  go.click();
 };
 PARTS.own.begin = (place) => place.querySelector("textarea").focus();

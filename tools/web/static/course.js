@@ -51,16 +51,25 @@ if (typeof Search !== "undefined") {
 // page that is a file fetches nothing, and an exercise is to be read where there is no WebGPU.
 const gpuPage = new URL("gpu/page.js", document.currentScript.src);
 const missing = (place) => { place.dataset.missing = ""; };
-const mount = (place, asked) => import(gpuPage).then(({ mount }) => mount([place], asked)).catch(() => missing(place));
+const mount = async (place, asked) => {
+  delete place.dataset.failed;
+  try { await (await import(gpuPage)).mount([place], asked); } catch (error) {
+    const said = place.querySelector(":scope > .gpu-failed > span");
+    if (!said) throw error; // the part stands there, and failed later
+    said.textContent = error.message;
+    place.dataset.failed = "";
+  }
+};
 for (const place of document.querySelectorAll("[data-gpu]")) {
   const button = place.querySelector(":scope > .gpu-ask");
   if (location.protocol === "file:") missing(place);
   else if (!button) mount(place);
   else if (place.dataset.gpu === "own" && !navigator.gpu) place.dataset.unable = "";
   else {
-    try { if (localStorage.getItem(`matmul-ladder/${place.dataset.step}/verdict`) === "right") button.append(" ✓"); } catch {}
+    try { if (localStorage.getItem(`matmul-ladder/${place.dataset.step}/solved`)) button.append(" ✓"); } catch {}
     button.hidden = false;
-    button.addEventListener("click", () => mount(place, true), { once: true });
+    let coming;
+    button.addEventListener("click", () => { coming ??= mount(place, true).finally(() => { coming = null; }); });
     place.dataset.ready = "";
   }
 }

@@ -1275,7 +1275,7 @@ def panel_step(me, k0, k1, left, top):
         "as it was": ({'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
         "a comment only": (
             {'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
-            "no count is to change",
+            "not yet",
         ),
         "only what is not there": ({"? a[i][k] : 0.0f": "? 0.0f : a[i][k]"}, "✗"),
         "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),

@@ -581,8 +581,9 @@ def panel_step(me, k0, k1, left, top):
     "16.1": {
         "times a truth": {"r + i < rows ? a[i][k] : 0.0f": "a[i][k] * (r + i < rows)"},
         "the other way round": {"r + i < rows ? a[i][k] : 0.0f": "r + i >= rows ? 0.0f : a[i][k]"},
-        "another rung": """
+        "another rung, and a wrong expectation": """
 my_source = opencl_kernel("tiled").source
+expected = dict(shared_loads=-1)
 my_source = my_source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
 my_rung = opencl_kernel(my_source, like="tiled", TILE=4)
 """,
@@ -1274,6 +1275,10 @@ def panel_step(me, k0, k1, left, top):
     },
     "16.1": {
         "as it was": ({'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
+        "a comment only": (
+            {'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
+            "not yet",
+        ),
         "only what is not there": ({"? a[i][k] : 0.0f": "? 0.0f : a[i][k]"}, "✗"),
         "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),
         "another row": ({"? a[i][k]": "? a[0][k]"}, "✗"),

@@ -138,6 +138,8 @@ def signature(value):
         one.replace(default=...) if not isinstance(one.default, PLAIN) else one for one in asked.parameters.values()
     ]
     text = str(asked.replace(parameters=plain)).replace("Ellipsis", "...")
+    text = re.sub(r"Annotated\[([^,\]]+), [^\]]*\]", r"\1", text)  # bounds, which `takes` reads
+    text = re.sub(r"Optional\[([^\]]*)\]", r"\1 | None", text)
     text = re.sub(r"(-> |: )'([^']*)'", r"\1\2", text)  # a type that is named before it is there
     return re.sub(r"(?<![\w'\"])(?:[A-Za-z_]\w*\.)+(?=\w)", "", text).replace("'", '"')
 

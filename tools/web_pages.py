@@ -30,6 +30,7 @@ WORDS = {
         later="On no page",
         install="Install the course",
         address="The repository is [{0}]({0}).",
+        unpublished="The course is not published yet: the address of its repository will stand here.",
         ends=("Start", "Run it on your GPU"),
         changelog="# Changes\n\nWhat is new in each version of the course.",
     ),
@@ -44,6 +45,7 @@ WORDS = {
         later="没有用到的",
         install="安装课程",
         address="仓库在 [{0}]({0})。",
+        unpublished="课程尚未发布：仓库的网址以后会写在这里。",
         ends=("开始", "在你的 GPU 上运行"),
         changelog="# 更新记录\n\n课程每个版本的变化，只有英文。",
     ),
@@ -69,7 +71,7 @@ def ladder():
         f'<td><i style="width: {100 * rate / max(rates().values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
         for name, rate in rates().items()
     ]
-    head = "<caption>GFLOP/s, NVIDIA H200, 4096 × 4096</caption>"
+    head = "<caption>GFLOP/s in float32, NVIDIA H200, 4096 × 4096</caption>"
     return f'<table class="rungs">{head}<tbody>{"".join(lines)}</tbody></table>'
 
 
@@ -77,8 +79,8 @@ def film(folder):
     """The first film of page 04, as it is stored there."""
     for cell in read(folder / "04_tiling.ipynb").cells:
         for output in cell.get("outputs", []):
-            if "<figure" in (html := output.get("data", {}).get("text/html", "")):
-                return re.sub(r"\n\s*", " ", html)
+            if found := re.search("<figure.*?</figure>", output.get("data", {}).get("text/html", ""), re.DOTALL):
+                return re.sub(r"\n\s*", " ", found[0])
     raise ValueError("page 04 has no film: the first page of the web book shows one")
 
 
@@ -100,7 +102,7 @@ def install(language):
     """How the course is installed: what the README says from its first command to what needs no installing."""
     say, text = WORDS[language], (ROOT / READMES[language]).read_text("utf-8")
     first, last = (f"## {heading}\n" for heading in say["ends"])
-    where = say["address"].format(repository()) if repository() else ""
+    where = say["address"].format(repository()) if repository() else say["unpublished"]
     return f"# {say['install']}\n\n{where}\n\n{first}{text.split(first)[1].split(last)[0]}"
 
 
@@ -125,7 +127,7 @@ def glossary(language, folder):
         if new:
             used |= here
             shown = read(folder / path.name if (folder / path.name).exists() else path)
-            parts += [f"## {say['met'].format(number=path.stem[:2])}", f"[{title(shown)}]({path.name})"]
+            parts += [f"## {title(shown)}", f"[{say['met'].format(number=path.stem[:2])}]({path.name})"]
             parts += [terms(new, column)]
     if left := [row for row in words() if row[0] not in used]:
         parts += [f"## {say['later']}", terms(left, column)]

@@ -110,7 +110,8 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     plain_ticks(ax.xaxis)
     ax.grid(axis="x", color=GRID, linewidth=0.6)
     ax.set_axisbelow(True)
-    note = "This machine has no GPU to time CUDA on, so CUDA has no bars." if len(real) < len(timings) else ""
+    bars = "measured bars" if predictions else "bars"
+    note = f"This machine has no GPU to time CUDA on, so CUDA has no {bars}." if len(real) < len(timings) else ""
     ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
     listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in real]
     listed += [

@@ -79,6 +79,8 @@ def test_the_ladder_has_a_bar_as_long_as_each_rate(drawn):
     note = "This machine has no GPU to time CUDA on, so CUDA has no bars."
     assert ax.get_xlabel().startswith("GFLOP/s, log") and ax.get_xlabel().endswith(f"\n{note}")
     assert text == f"Bar chart: numpy_matmul 300 GFLOP/s; naive (OpenCL) 2 GFLOP/s; tiled (CUDA) 50 GFLOP/s. {note}"
+    text = pictures.ladder_chart(timings, predicted_ladder("A6000", 4096, ["naive"])).text
+    assert text.endswith(note.replace("no bars", "no measured bars"))
 
 
 def test_predicted_bars_are_hollow_and_say_their_limit(drawn):

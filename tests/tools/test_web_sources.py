@@ -91,6 +91,8 @@ def test_the_first_page_has_four_ways_on_a_ladder_whose_rungs_are_links_and_a_fi
     assert '<th scope="row">cuBLAS</th>' in chart and first.count("<figure") == 1
     readme = (web.ROOT / web_pages.READMES[language]).read_text("utf-8")
     assert set(re.findall(r"\b\d+,\d{3}\b", first)) <= set(re.findall(r"\b\d+,\d{3}\b", readme))
+    [said] = re.findall(r"^(?:共 )?(\d+) (?:pages, |页，)(\d+) (?:hours|小时)", first, re.MULTILINE)
+    assert said == (str(len(HERE)), re.search(r"(\d+) (?:hours|小时)", readme)[1])
     assert len(re.findall(r"^\| <a ", first, re.MULTILINE)) == len(HERE)
 
 
@@ -111,7 +113,7 @@ def test_each_name_that_a_page_imports_has_an_entry_with_words_and_a_page(langua
     assert len(asked) > 80 and asked - set(named) == set()
     first = {"en": "First used on [", "zh_CN": "第一次用到的页： ["}[language]
     assert [name for name, entry in named.items() if first not in entry or len(entry) < 100] == []
-    assert len(named) == len(entries) and "/work/" not in "".join(entries) and " at 0x" not in "".join(entries)
+    assert len(named) == len(entries) and "/work/" not in "".join(entries) and not re.search("at 0x|Annotated|<function", "".join(entries))
 
 
 def test_a_name_without_words_is_refused(monkeypatch):
@@ -146,9 +148,9 @@ def test_the_glossary_has_each_term_once_under_its_page_in_one_language(language
     chinese = re.compile("[\u4e00-\u9fff]")
     assert {bool(chinese.search(meaning)) for _, meaning in places} == {language == "zh_CN"}
     assert language == "zh_CN" or not chinese.search(text)
-    heads = re.findall(r'^## (?:Page|第) (\d\d)(?: 页)?\n\n<a href="(\d\d)_\w+\.html">', text, re.MULTILINE)
+    heads = re.findall(r'^## (\d\d) · .*\n\n<a href="(\d\d)_\w+\.html">(?:Page|第) ', text, re.MULTILINE)
     assert len(heads) > 10 and all(number == page for number, page in heads)
-    [under] = re.findall(r"^## (?:Page|第) 03.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    [under] = re.findall(r"^## 03 · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
     assert 'id="coalescing"' in under and 'id="barrier"' not in under
 
 

@@ -48,10 +48,11 @@ html_theme_options = {
     "repository_url": course["repository"],
     "use_repository_button": bool(course["repository"]),
     "use_download_button": False,
+    "search_bar_text": "搜索……" if chinese else "Search …",
     "article_header_end": ["language.html", "article-header-buttons.html"],
     "footer_content_items": ["about.html"],
     "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_dark_style": "github-dark-high-contrast",
 }
 LONGEST = 200  # letters of a page's description
 NAME = r'<span class="n">({})</span>'

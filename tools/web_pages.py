@@ -71,7 +71,7 @@ def ladder():
         f'<td><i style="width: {100 * rate / max(rates().values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
         for name, rate in rates().items()
     ]
-    head = "<caption>GFLOP/s in float32, NVIDIA H200, 4096 × 4096</caption>"
+    head = "<caption>GFLOP/s, float32, NVIDIA H200, 4096 × 4096</caption>"
     return f'<table class="rungs">{head}<tbody>{"".join(lines)}</tbody></table>'
 
 

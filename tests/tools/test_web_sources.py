@@ -113,7 +113,11 @@ def test_each_name_that_a_page_imports_has_an_entry_with_words_and_a_page(langua
     assert len(asked) > 80 and asked - set(named) == set()
     first = {"en": "First used on [", "zh_CN": "第一次用到的页： ["}[language]
     assert [name for name, entry in named.items() if first not in entry or len(entry) < 100] == []
-    assert len(named) == len(entries) and "/work/" not in "".join(entries) and not re.search("at 0x|Annotated|<function", "".join(entries))
+    assert (
+        len(named) == len(entries)
+        and "/work/" not in "".join(entries)
+        and not re.search("at 0x|Annotated|<function", "".join(entries))
+    )
 
 
 def test_a_name_without_words_is_refused(monkeypatch):

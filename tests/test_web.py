@@ -197,6 +197,30 @@ def test_on_a_phone_no_line_is_cut_but_those_of_a_table(look, name):
         assert len(re.findall(r"\S {3,}\S|\S *[|│\t] *\S", table)) > 1, table
 
 
+@pytest.mark.parametrize("name, tables", [("00_start_here", ["✓ numpy"]), ("04_tiling", [" 8:    64"])])
+def test_a_verdict_is_folded_and_a_table_is_not(look, name, tables):
+    shown = look(f"{name}.html", 375).locator("article .cell_output div.output.stream pre.table").all_text_contents()
+    assert [text[: len(begin)] for text, begin in zip(shown, tables, strict=True)] == tables
+
+
+@pytest.mark.parametrize("width", [375, 820])
+@pytest.mark.parametrize("side", ["primary", "secondary"])
+def test_the_button_of_a_side_bar_opens_it(look, width, side):
+    page = look("04_tiling.html", width)
+    click_where_it_is(page, f".bd-header-article .{side}-toggle")
+    page.wait_for_selector(f"#pst-{side}-sidebar-modal[open]")
+    page.keyboard.press("Escape")
+
+
+def test_in_chinese_the_themes_words_are_chinese(look):
+    page = look("zh_CN/04_tiling.html", 1400)
+    named = """[...document.querySelectorAll('header *, .bd-sidebar *, dialog *')]
+        .flatMap(one => [one.title, one.dataset.bsOriginalTitle, one.placeholder])"""
+    said = [words for words in page.evaluate(named) if words]
+    assert len(said) > 3 and not [words for words in said if re.search(r"[A-Za-z]", words)]
+    assert "跟随系统" in page.locator(".theme-change-button").all_text_contents()
+
+
 @pytest.mark.parametrize("name", ["04_tiling", "zh_CN/04_tiling"])
 def test_what_is_folded_says_what_it_is(look, name):
     page = look(f"{name}.html", 375)
@@ -387,6 +411,12 @@ def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
     assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
     click_where_it_is(page, "a.language")
     page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
+
+
+def test_the_switch_of_languages_takes_the_search_along(look):
+    page = look("search.html?q=warp", 1400)
+    click_where_it_is(page, "a.language")
+    page.wait_for_url(re.compile(r"/zh_CN/search.html\?q=warp$"))
 
 
 def click_where_it_is(page, selector):

@@ -18,12 +18,14 @@ from helpers.clock import read_results
 
 PICTURE = ROOT / "tools" / "web" / "ladder_and_page.png"
 GPU, SIZE = "NVIDIA H200", 4096
+WIDTH = 600  # pixels of the page: so narrow that its films stand one below the other
 WIDE, HIGH = 980, 496  # pixels of the picture as it is shown; it holds twice as many each way
 FRAME = """<body style="margin: 0; display: flex; width: {wide}px; height: {high}px; background: white; color: #222;
 font: 15px 'DejaVu Sans', sans-serif"><div style="width: 440px; padding: 18px 14px; box-sizing: border-box">
 <b>{gpu}, GFLOP/s</b><table style="width: 100%; margin-top: 2px; border-spacing: 0 26px; font-size: 15px">{rows}</table>
 </div><div style="flex: 1; overflow: hidden; border: 1px solid #bbb; border-radius: 8px; margin: 10px"><img
-style="width: 100%" src="data:image/png;base64,{page}"></div></body>"""
+style="width: 100%; height: 100%; object-fit: contain; object-position: top" src="data:image/png;base64,{page}">
+</div></body>"""
 ROW = """<tr><td>{name}</td><td style="width: 185px"><i style="display: block; height: 19px; width: {share:.1f}%;
 background: {colour}"></i></td><td style="text-align: right">{rate:,}</td></tr>"""
 
@@ -49,12 +51,15 @@ def main():
     )
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium")
-        page = chromium.new_page(viewport=dict(width=760, height=1000), device_scale_factor=2, color_scheme="light")
+        page = chromium.new_page(viewport=dict(width=WIDTH, height=1000), device_scale_factor=2, color_scheme="light")
         page.goto(page_file.as_uri())
         film = page.locator("input[type=range]").first
         film.fill("7")
-        begin = page.get_by_text("display(film(").bounding_box()
-        clip = dict(x=0, y=page.evaluate("scrollY") + begin["y"] - 16, width=760, height=680)
+        film.blur()
+        begin = page.get_by_text("film(cuda_kernel(").first.bounding_box()
+        end = page.locator("figure").first.bounding_box()
+        top = begin["y"] - 16
+        clip = dict(x=0, y=page.evaluate("scrollY") + top, width=WIDTH, height=end["y"] + end["height"] + 8 - top)
         shown = page.screenshot(full_page=True, clip=clip)
         frame = FRAME.format(wide=WIDE, high=HIGH, gpu=GPU, rows=rows, page=base64.b64encode(shown).decode())
         page.set_viewport_size(dict(width=WIDE, height=HIGH))

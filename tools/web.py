@@ -31,7 +31,8 @@ LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}
 LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
 WORDS = {
     "en": dict(
-        here="Read it here, with the outputs that are stored. Run its cells and write your own: {places}. {file}.",
+        here="Read it here, with the outputs that are stored; no cell runs here. "
+        "Run them and write your own: {places}. {file}.",
         machine="on your machine",
         file="Download the page as a notebook",
         between=", ",
@@ -39,7 +40,7 @@ WORDS = {
         hide="Hide the set-up cell",
     ),
     "zh_CN": dict(
-        here="可以就在这里读，输出都已存好。要运行单元、自己动手写：{places}。{file}。",
+        here="可以就在这里读，输出都已存好；单元在这里不会运行。要运行单元、自己动手写：{places}。{file}。",
         machine="在你的机器上",
         file="下载这一页的 notebook",
         between="、",

@@ -17,6 +17,7 @@ FILES = {  # {page: {language: the file that it shows}}; a link to the file lead
 }
 FILTER = '<label class="filter" hidden>{words} <input type="search"></label>'
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)$", re.M)
+HOURS = re.compile(r"([\d.]+) (?:hours|小时)")
 TABLE = re.compile(r"^\| (?:page|页) \|.*\n(?:\|.*\n)+", re.M)
 WORDS = {
     "en": dict(
@@ -71,7 +72,7 @@ def ladder():
         f'<td><i style="width: {100 * rate / max(rates().values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
         for name, rate in rates().items()
     ]
-    head = "<caption>GFLOP/s in float32, NVIDIA H200, 4096 × 4096</caption>"
+    head = "<caption>GFLOP/s, float32, NVIDIA H200, 4096 × 4096</caption>"
     return f'<table class="rungs">{head}<tbody>{"".join(lines)}</tbody></table>'
 
 
@@ -86,8 +87,9 @@ def film(folder):
 
 def front(language, folder):
     """The first page: what the course is, ways on, the ladder, a film, and the pages with what one learns there."""
-    table = TABLE.search((ROOT / READMES[language]).read_text("utf-8"))[0]
-    parts = dict(ladder=ladder(), film=film(folder), pages=table)
+    readme = (ROOT / READMES[language]).read_text("utf-8")
+    table, hours = TABLE.search(readme)[0], HOURS.search(readme)[1]
+    parts = dict(ladder=ladder(), film=film(folder), pages=table, count=str(len(notebook_paths())), hours=hours)
     text = (HERE / f"index.{language}.md").read_text("utf-8")
     text = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
     say = WORDS[language]

@@ -373,10 +373,13 @@ def find_opencl_drivers():
     """Let OpenCL's loader see pip's CPU runtime as well as the system's drivers. Call before pyopencl loads.
 
     The loader reads one folder of .icd files, and naming another *replaces* it, so the system's own
-    files are copied along. A folder that the user, or the parent process, has named is left alone.
+    files are copied along. A folder that the user, or the parent process, has named is left alone. Intel's runtime is
+    told how much local memory a work-group has, unless the user has said it.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
     remove_stale_locks()
+    if kib := second_cache():  # local memory is ordinary memory there: 256 KiB is a setting of Intel's runtime
+        os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
     if "OCL_ICD_VENDORS" in os.environ:
         return
     runtime = pip_cpu_runtime()
@@ -395,6 +398,13 @@ def find_opencl_drivers():
     for library in libraries:
         (folder / f"added-{library.stem}.icd").write_text(f"{without_spaces(library, folder)}\n", encoding="utf-8")
     os.environ["OCL_ICD_VENDORS"] = str(folder)
+
+
+def second_cache() -> int:
+    """The KiB of a core's second cache, which PoCL also takes for the size of local memory; 0 where none is told."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
+    return 0
 
 
 def remove_stale_locks() -> None:

@@ -12,12 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cpu_sizes import (
+    ceil_div,
+    column_defaults,
+    packed_by_shape,
+    packed_defaults,
+    packed_loads,
+    packed_shared,
+    packed_staged,
+    register_patch_defaults,
+)
 from .names import named
-
-
-def ceil_div(a, b):
-    """The smallest whole number of pieces of size b that cover a."""
-    return -(-a // b)
 
 
 def nothing(p):
@@ -127,113 +132,6 @@ class Step:
 
 
 SMALL = 32 * 1024  # bytes of shared memory a block: less of it makes a GPU small
-LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
-TALLEST_TILE = 1024  # rows of a tile of `packed`, about: what it packs of B serves so many
-WIDEST_TILE = 512  # columns of a tile of `packed`, at most
-DEEP_PIECE = 512  # rows of B that `packed` packs at a time, at least, where K has more: strips are no wider than that
-DEEPEST = 1024  # a patch's six rows of A, so deep, leave room for a part of B in a first cache of 32 KiB
-SMALLEST_PACKED = 2**19  # multiply-adds of a tile of `packed`: less work is not worth another core's way to it
-TILES_A_CORE = 4  # of `packed`, about: while one core is held up, the others take more of them
-
-
-def packed_defaults(device):
-    """The parameters of `packed` on a CPU: a patch fills its vector registers; tiles are tall, and two patches wide."""
-    # No more rows of A than fit beside B into the eight places that a nearest cache often has for lines that compete.
-    VW, TM = vector(device), 6
-    TN = patch_columns(device, TM)
-    # Two patches, so that the second finds A in a near cache; one where local memory is small.
-    BN = min(2, max(1, device.shared_bytes // (512 * TN * VW))) * TN * VW
-    # More than one strip: a check leaves a size of 1 as it is, and by shape there may be several.
-    BM, BK, STRIPS = ceil_div(TALLEST_TILE, TM) * TM, packed_depth(device, BN), WIDEST_TILE // BN
-    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=STRIPS)
-
-
-def vector_registers(device):
-    """How many vector registers a core has: 32 of 16 floats, 16 of 8 floats, and on ARM 32 of 4 floats."""
-    return 16 if vector(device) == 8 else 32
-
-
-def patch_columns(device, TM):
-    """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the registers. At most 8."""
-    return min(8, (vector_registers(device) - 1) // (TM + 1))
-
-
-def column_defaults(device):
-    """The parameters of `column` on a CPU: as many rows of A at a time as keep its memory busy, a sum for each."""
-    return dict(TM=8, VW=vector(device))
-
-
-def vector(device):
-    """Floats in a vector of OpenCL that fills that device's vector register, 4 at least."""
-    return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
-
-
-def register_patch_defaults(device):
-    """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers.
-
-    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 6, 6 x 2 + 2 + 1 = 15.
-    """
-    BN, TN = 256, 2
-    TM = max(rows for rows in (4, 6, 8) if rows * TN + TN + 1 <= vector_registers(device))
-    BM = 16 * TM
-    BK = max(8, min(128, device.shared_bytes // (4 * (BM + BN)) // 8 * 8))
-    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN)
-
-
-def packed_depth(device, BN):
-    """How many rows of B, BN wide, local memory holds; of 192 KiB at most."""
-    return max(32, min(DEEPEST, min(device.shared_bytes, 192 * 1024) // (4 * BN) // 32 * 32))
-
-
-def packed_by_shape(p, device, M, N, K):
-    """The parameters of `packed` for one product, from `p`, those for large ones.
-
-    A patch has few rows and columns to spare, and tiles are the tallest that leave each core enough to do: what a tall
-    tile packs of B serves many rows. C is cut into tiles of one height, and K into pieces of one depth, since a short
-    last one costs a round, too.
-    """
-    VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
-    if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
-        TN = min(4, ceil_div(N, VW))
-        BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
-        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW, STRIPS=1)
-    # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
-    # no panel for which local memory has no room.
-    TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
-    TN = min(patch_columns(device, TM), ceil_div(N, VW), device.shared_bytes // (4 * 32 * VW))
-    tiles, down = TILES_A_CORE * device.units, ceil_div(M, p["BM"])
-    BN = min(p["BN"] // (p["TN"] * p["VW"]), ceil_div(N, TN * VW)) * TN * VW
-    # A wider strip reads A less often. But K stays in one piece, if it can be, or else in deep ones.
-    widest = min(N, WIDEST_TILE, device.shared_bytes // (4 * 32))
-    deep = K if packed_depth(device, BN) >= K else DEEP_PIECE
-    while widest >= 2 * BN and packed_depth(device, 2 * BN) >= deep and ceil_div(N, 2 * BN) * down >= tiles:
-        BN *= 2
-    strips, BK = ceil_div(N, BN), evenly(K, packed_depth(device, BN))
-    down = max(down, min(ceil_div(tiles, strips), M * min(N, BN) * K // SMALLEST_PACKED))
-    BM = ceil_div(ceil_div(M, down), TM) * TM
-    # Where K comes in pieces, several strips read the same piece of A, one after the other. That is worth less than
-    # even shares of the work: so only while there are twice as many tiles.
-    abreast = min(p["STRIPS"] * p["BN"] // BN, strips * down // (2 * tiles)) if K > BK else 1
-    return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=evenly(strips, max(1, abreast)))
-
-
-def evenly(length, piece):
-    """The size of a piece, so that as few cover `length` as of size `piece`, and all are of one size.
-
-    A length of 100 takes four pieces of 32, the last of which is short: so it gets 25. One of 20 keeps its piece of 32.
-    """
-    pieces = ceil_div(length, piece)
-    return ceil_div(length, pieces) if pieces > 1 else piece
-
-
-def doubled(side, covered, most):
-    """The side of a block, doubled until it reaches `covered`, or until twice of it is more than `most`.
-
-    A side of 4 that should cover 30 becomes 32 where `most` is 32 or more, and 16 where it is 20.
-    """
-    while side < covered and 2 * side <= most:
-        side *= 2
-    return side
 
 
 def shared_in_fours(p, M, N, K):
@@ -243,27 +141,6 @@ def shared_in_fours(p, M, N, K):
     """
     tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
     return tiles * patches(p) * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
-
-
-def packed_shared(p, M, N, K):
-    """The elements that `packed` reads from, and writes to, local memory.
-
-    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once.
-    """
-    if p["BM"] == p["TM"]:
-        return 0, 0
-    row = ceil_div(N, p["TN"] * p["VW"]) * p["TN"] * p["VW"]  # of all panels
-    return K * ceil_div(M, p["TM"]) * row, K * ceil_div(M, p["BM"]) * row
-
-
-def packed_loads(p, M, N, K):
-    """The elements of A and B that `packed` loads from global memory.
-
-    A patch loads all its rows of A; one that reaches below C loads the last row again for each row that C lacks. A tile
-    loads its columns of B.
-    """
-    rows, panels = ceil_div(M, p["TM"]) * p["TM"], ceil_div(N, p["TN"] * p["VW"])
-    return K * (rows * panels + N * ceil_div(M, p["BM"]))
 
 
 def divides(small, large, why):
@@ -445,10 +322,10 @@ STEPS = {
                 "CPU": packed_defaults,
                 "CPU (PoCL)": packed_defaults,
             },
-            small=dict(BM=4, BN=16, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
+            small=dict(BM=4, BN=32, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
-                BN=(32, 48, 64, 96, 128, 192, 256),
+                BN=(32, 64, 128, 256, 512, 1024),
                 BK=(128, 256, 512, 1024),
                 TM=(4, 6, 8),
                 TN=(1, 2, 3, 4),
@@ -457,7 +334,7 @@ STEPS = {
             ),
             block=lambda p: (1, 1),
             tile=lambda p: (p["BM"], p["STRIPS"] * p["BN"], p["BK"]),
-            staged=lambda p: p["BN"] * p["BK"],
+            staged=packed_staged,
             dialects=("OpenCL",),
             adds=True,
             needs=(
@@ -467,6 +344,7 @@ STEPS = {
                     lambda p: p["BN"] % (p["TN"] * p["VW"]) == 0,
                     "TN x VW = {TN} x {VW} must divide BN={BN}, a whole number of panels",
                 ),
+                divides("VW", "BK", "a whole number of vectors"),
             ),
             by_shape=packed_by_shape,
             shared=packed_shared,

@@ -8,8 +8,8 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
+from ..cpu_sizes import vector
 from ..devices import Device
-from ..ladder import vector
 from ..launch.given import number
 from ..launch.opencl import context_and_queue
 from .timing import IDLE_SECONDS, LONG_ENOUGH, WARM_SECONDS, most_seen

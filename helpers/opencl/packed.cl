@@ -8,6 +8,9 @@
 #define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 #define PANEL (TN * VW)
 #define ONCE (BM == TM)  // a single patch has all rows of the tile, and uses its piece of B only once
+#define COPIED (!ONCE && BN >= 4 * PANEL)  // so many patches use the same rows of A that a copy of those pays
+#define STEP (COPIED ? VW : 1)
+#define HERE(i, j) (r + i < rows ? columns - c - j * VW : 0)  // of vector j in row i of a patch: floats that C has
 
 // The first n of VW floats, and zeros for the others.
 floatv load_some(__global const float *from, const int n)
@@ -28,47 +31,52 @@ void store_some(const floatv x, __global float *to, const int n)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void packed(const int M, const int N, const int K,
-            __global const float *A, __global const float *B, __global float *C)
+            __global const float *restrict A, __global const float *restrict B, __global float *restrict C)
 {
     __local floatv Bs[BN / PANEL][BK][TN];
+    __local floatv As[COPIED ? BK / VW : 1][TM];
     const int row0 = get_group_id(1) * BM, rows = min(BM, M - row0);
     const int left = get_group_id(0) * STRIPS * BN, right = min(left + STRIPS * BN, N);
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        const int depth = min(BK, K - k0);
-        // One strip of BN columns after the other. All use the same columns of A, which a cache may still hold.
+        const int depth = min(BK, K - k0), whole = (depth + STEP - 1) / STEP * STEP;
         for (int col0 = left; col0 < right; col0 += BN) {
             const int columns = min(BN, right - col0);
-            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
-            for (int k = 0; !ONCE && k < depth; k++)
+            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Zeros fill the last STEP.
+            //    Not if a piece is used only once.
+            for (int k = 0; !ONCE && k < whole; k++)
                 for (int c = 0; c < columns; c += PANEL)
-                    EACH(j, TN)
-                        Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+                    EACH(j, TN) Bs[c / PANEL][k][j] =
+                        load_some(B + (k0 + k) * N + col0 + c + j * VW, k < depth ? columns - c - j * VW : 0);
 
             for (int r = 0; r < rows; r += TM) {
-                // 2. TM rows of A, which stay where they are. (Instead of one below C, the last one is read again.)
+                // 2. TM rows of A, in place or copied, a vector of each in turn. (For one below C, the last again.)
                 __global const float *a[TM];
                 EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
+                for (int k = 0; COPIED && k < depth; k += VW)
+                    EACH(i, TM) As[k / VW][i] = load_some(a[i] + k, depth - k);
+
                 for (int c = 0; c < columns; c += PANEL) {
-                    // 3. A patch of TM x TN vectors, all in registers: the outer product, with vectors.
+                    // 3. A patch of TM x TN vectors, all in registers, begins with what the earlier rounds put into C.
+                    __global float *to = C + (row0 + r) * N + col0 + c;
                     floatv acc[TM][TN];
-                    EACH(i, TM) EACH(j, TN) acc[i][j] = 0.0f;
-                    for (int k = 0; k < depth; k++) {
+                    EACH(i, TM) EACH(j, TN)
+                        acc[i][j] = k0 > 0 ? load_some(to + i * N + j * VW, HERE(i, j)) : 0.0f;
+
+                    // 4. Add the outer products, with vectors: one number of A, in every lane, times each vector of B.
+                    for (int k = 0; k < whole; k += STEP) EACH(v, STEP) {
                         floatv b_reg[TN];
                         EACH(j, TN) b_reg[j] = ONCE
                             ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW)
-                            : Bs[c / PANEL][k][j];
+                            : Bs[c / PANEL][k + v][j];
                         EACH(i, TM) {
-                            const floatv a_reg = a[i][k];  // one number in every lane
+                            const floatv a_reg = COPIED ? ((__local const float *)As[k / VW])[i * VW + v] : a[i][k];
                             EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                         }
                     }
-                    // 4. Add it to what the earlier rounds put into C.
-                    EACH(i, TM) EACH(j, TN) {
-                        __global float *to = C + (row0 + r + i) * N + col0 + c + j * VW;
-                        const int n = r + i < rows ? columns - c - j * VW : 0;
-                        store_some(k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j], to, n);
-                    }
+
+                    // 5. Store the patch.
+                    EACH(i, TM) EACH(j, TN) store_some(acc[i][j], to + i * N + j * VW, HERE(i, j));
                 }
             }
         }

@@ -1,0 +1,178 @@
+"""Which sizes a CPU's kernels take: patches that fill vector registers, pieces of A and B that fill caches.
+
+`ladder.py` asks for them: those of a device, for large products, and for `packed` those of one product, too.
+"""
+
+LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
+# `packed` packs so many bytes of B at a time: a part of the second cache, from where every patch reads them.
+PIECE = 2**20
+DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so deep, stay in the first cache
+COPIED = 4  # patches beside each other in a piece: so many use the same rows of A that a copy of those pays
+# What it costs to pack a number of B, or to copy one of A, in multiply-adds of the patches; measured, about.
+PACKING, COPYING = 80, 50
+SMALLEST_TILE = 2**19  # multiply-adds: less work is not worth another core's way to it
+TILES_A_CORE = 2  # at least: while one core is held up, another takes over
+
+
+def ceil_div(a, b):
+    """The smallest whole number of pieces of size b that cover a."""
+    return -(-a // b)
+
+
+def up_to(unit, a):
+    """The smallest multiple of `unit` that is not below a."""
+    return ceil_div(a, unit) * unit
+
+
+# ---------------------------------------------------------------------------------------- a device
+
+
+def vector(device):
+    """Floats in a vector of OpenCL that fills that device's vector register, 4 at least."""
+    return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
+
+
+def vector_registers(device):
+    """How many vector registers a core has: 32 of 16 floats, 16 of 8 floats, and on ARM 32 of 4 floats."""
+    return 16 if vector(device) == 8 else 32
+
+
+def patch_columns(device, TM):
+    """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the registers. At most 8."""
+    return min(8, (vector_registers(device) - 1) // (TM + 1))
+
+
+def column_defaults(device):
+    """The parameters of `column` on a CPU: as many rows of A at a time as keep its memory busy, a sum for each."""
+    return dict(TM=8, VW=vector(device))
+
+
+def register_patch_defaults(device):
+    """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers.
+
+    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 6, 6 x 2 + 2 + 1 = 15.
+    """
+    BN, TN = 256, 2
+    TM = max(rows for rows in (4, 6, 8) if rows * TN + TN + 1 <= vector_registers(device))
+    BM = 16 * TM
+    BK = max(8, min(128, device.shared_bytes // (4 * (BM + BN)) // 8 * 8))
+    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN)
+
+
+def packed_defaults(device):
+    """The parameters of `packed` on a CPU: a patch fills the vector registers, a piece of B its share of a cache."""
+    VW, TM = vector(device), 6
+    TN = patch_columns(device, TM)
+    BN = widest_piece(device, TN * VW)
+    # Two strips: a check leaves a size of 1 as it is, and by shape there may be several.
+    return dict(BM=128 * TM, BN=BN, BK=piece_depth(device, BN, VW), TM=TM, TN=TN, VW=VW, STRIPS=2)
+
+
+def piece_bytes(device):
+    """How much of local memory a piece of B takes: it leaves room for a copy of a few rows of A."""
+    return min(PIECE, device.shared_bytes * 3 // 4)
+
+
+def widest_piece(device, panel):
+    """Columns of a piece of B, a whole number of panels: so many that it is still `SHALLOWEST` rows deep."""
+    return max(1, piece_bytes(device) // (4 * SHALLOWEST) // panel) * panel
+
+
+def piece_depth(device, BN, VW):
+    """Rows of a piece of B, a whole number of vectors."""
+    return max(VW, min(DEEPEST, piece_bytes(device) // (4 * BN) // VW * VW))
+
+
+# ---------------------------------------------------------------------------------------- a product
+
+
+def packed_by_shape(p, device, M, N, K):
+    """The parameters of `packed` for one product, from `p`, those for large ones."""
+    VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
+    if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
+        TN = min(4, ceil_div(N, VW))
+        BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
+        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW, STRIPS=1)
+    # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
+    # no panel for which local memory has no room.
+    TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
+    TN = min(patch_columns(device, TM), ceil_div(N, VW), max(1, piece_bytes(device) // (4 * VW * VW)))
+    panel, most = TN * VW, widest_piece(device, TN * VW)
+    BM, width = tile_of(M, N, K, TM, panel, most, device.units)
+    BN = even_share(width, most, panel)
+    BK = even_share(K, piece_depth(device, BN, VW), VW)
+    return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=ceil_div(width, BN))
+
+
+def tile_of(M, N, K, TM, panel, most, units):
+    """Rows and columns of a tile of C, in whole patches: of some ways to cut C, the one whose last core is done first.
+
+    A tall tile packs less of B, and a wide one copies less of A. The more even the tiles, the less the last core has.
+    """
+    tiles = max(1, min(TILES_A_CORE * units, M * N * K // SMALLEST_TILE))
+
+    def cost(tile):
+        rows, columns = tile
+        rounds = ceil_div(ceil_div(M, rows) * ceil_div(N, columns), units)
+        return rounds * rows * columns * (1 + PACKING / rows + COPYING / min(columns, most))
+
+    cuts = [(down, ceil_div(tiles, down)) for down in range(1, min(tiles, ceil_div(M, TM)) + 1)]
+    return min(((up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, across))) for down, across in cuts), key=cost)
+
+
+def even_share(length, most, unit):
+    """Of a length that is cut into pieces of `most` at most: the size of a piece, in whole units, all nearly alike.
+
+    A length of 100 in pieces of 32 takes four of them: so each gets 25, or 28 in units of 4.
+    """
+    return min(most, up_to(unit, ceil_div(length, ceil_div(length, most))))
+
+
+def doubled(side, covered, most):
+    """The side of a block, doubled until it reaches `covered`, or until twice of it is more than `most`.
+
+    A side of 4 that should cover 30 becomes 32 where `most` is 32 or more, and 16 where it is 20.
+    """
+    while side < covered and 2 * side <= most:
+        side *= 2
+    return side
+
+
+# ----------------------------------------------------------------------------------------- counts
+
+
+def copies(p):
+    """Whether `packed` copies its rows of A: `COPIED` in its source."""
+    return p["BM"] != p["TM"] and p["BN"] >= COPIED * p["TN"] * p["VW"]
+
+
+def packed_staged(p):
+    """The elements of local memory that `packed` takes."""
+    return p["BN"] * p["BK"] + copies(p) * p["TM"] * p["BK"]
+
+
+def packed_shared(p, M, N, K):
+    """The elements that `packed` reads from, and writes to, local memory.
+
+    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once. Where A
+    is copied, both go there in whole vectors along K.
+    """
+    if p["BM"] == p["TM"]:
+        return 0, 0
+    panels, patches = ceil_div(N, p["TN"] * p["VW"]), ceil_div(M, p["TM"])
+    K = up_to(p["VW"], K) if copies(p) else K
+    row = panels * p["TN"] * p["VW"]  # of all panels
+    read, written = K * patches * row, K * ceil_div(M, p["BM"]) * row
+    if copies(p):
+        read, written = read + K * patches * p["TM"] * panels, written + K * patches * p["TM"] * ceil_div(N, p["BN"])
+    return read, written
+
+
+def packed_loads(p, M, N, K):
+    """The elements of A and B that `packed` loads from global memory.
+
+    A patch loads all its rows of A, or the first patch of a strip copies them for all; one that reaches below C loads
+    the last row again for each row that C lacks. A tile loads its columns of B.
+    """
+    rows, wide = up_to(p["TM"], M), p["BN"] if copies(p) else p["TN"] * p["VW"]
+    return K * (rows * ceil_div(N, wide) + N * ceil_div(M, p["BM"]))

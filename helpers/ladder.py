@@ -322,10 +322,10 @@ STEPS = {
                 "CPU": packed_defaults,
                 "CPU (PoCL)": packed_defaults,
             },
-            small=dict(BM=4, BN=32, BK=8, TM=2, TN=2, VW=4, STRIPS=2),
+            small=dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4, STRIPS=2),
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
-                BN=(32, 64, 128, 256, 512, 1024),
+                BN=(64, 96, 128, 192, 256, 512, 1024),
                 BK=(128, 256, 512, 1024),
                 TM=(4, 6, 8),
                 TN=(1, 2, 3, 4),

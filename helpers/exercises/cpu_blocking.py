@@ -14,11 +14,11 @@ from ..launch.given import takes
 from ..sandbox import Finding
 from .rules import NOTHING, right, right_with
 
-# Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches.
+# Several panels of 4, 16 and 8 columns, of one vector or two, each used by several patches; the last copies A, too.
 OTHERS = (
     dict(BM=4, BN=8, BK=4, TM=2, TN=1, VW=4),
-    dict(BM=4, BN=32, BK=4, TM=2, TN=2, VW=8),
-    dict(BM=4, BN=16, BK=4, TM=2, TN=1, VW=8),
+    dict(BM=4, BN=32, BK=8, TM=2, TN=2, VW=8),
+    dict(BM=4, BN=32, BK=8, TM=2, TN=1, VW=8),
 )
 
 

@@ -42,28 +42,31 @@ void packed(const int M, const int N, const int K,
         const int depth = min(BK, K - k0), whole = (depth + STEP - 1) / STEP * STEP;
         for (int col0 = left; col0 < right; col0 += BN) {
             const int columns = min(BN, right - col0);
-            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Zeros fill the last STEP.
-            //    Not if a piece is used only once.
-            for (int k = 0; !ONCE && k < whole; k++)
+            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
+            for (int k = 0; !ONCE && k < depth; k++)
                 for (int c = 0; c < columns; c += PANEL)
-                    EACH(j, TN) Bs[c / PANEL][k][j] =
-                        load_some(B + (k0 + k) * N + col0 + c + j * VW, k < depth ? columns - c - j * VW : 0);
+                    EACH(j, TN)
+                        Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+
+            // 2. Zeros below the last row, so that part 5 may take STEP rows at a time.
+            for (int k = depth; k < whole; k++)
+                for (int c = 0; c < columns; c += PANEL) EACH(j, TN) Bs[c / PANEL][k][j] = 0.0f;
 
             for (int r = 0; r < rows; r += TM) {
-                // 2. TM rows of A, in place or copied, a vector of each in turn. (For one below C, the last again.)
+                // 3. TM rows of A, in place or copied, a vector of each in turn. (For one below C, the last again.)
                 __global const float *a[TM];
                 EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
                 for (int k = 0; COPIED && k < depth; k += VW)
                     EACH(i, TM) As[k / VW][i] = load_some(a[i] + k, depth - k);
 
                 for (int c = 0; c < columns; c += PANEL) {
-                    // 3. A patch of TM x TN vectors, all in registers, begins with what the earlier rounds put into C.
+                    // 4. A patch of TM x TN vectors, all in registers, begins with what the earlier rounds put into C.
                     __global float *to = C + (row0 + r) * N + col0 + c;
                     floatv acc[TM][TN];
                     EACH(i, TM) EACH(j, TN)
                         acc[i][j] = k0 > 0 ? load_some(to + i * N + j * VW, HERE(i, j)) : 0.0f;
 
-                    // 4. Add the outer products, with vectors: one number of A, in every lane, times each vector of B.
+                    // 5. Add the outer products, with vectors: one number of A, in every lane, times each vector of B.
                     for (int k = 0; k < whole; k += STEP) EACH(v, STEP) {
                         floatv b_reg[TN];
                         EACH(j, TN) b_reg[j] = ONCE
@@ -75,7 +78,7 @@ void packed(const int M, const int N, const int K,
                         }
                     }
 
-                    // 5. Store the patch.
+                    // 6. Store the patch.
                     EACH(i, TM) EACH(j, TN) store_some(acc[i][j], to + i * N + j * VW, HERE(i, j));
                 }
             }

@@ -1285,7 +1285,7 @@ def panel_step(me, k0, k1, left, top):
         "a row too few": ({"r + i < rows ?": "r + i < rows - 1 ?"}, "✗"),
         "a whole number": ({"? a[i][k]": "? floor(a[i][k])"}, "✗"),
         "never adds to C": (
-            {"my_source = source": "my_source = source.replace('k0 > 0 ? acc[i][j] + load_some(to, n) :', '')"},
+            {"my_source = source": "my_source = source.replace('k0 > 0 ? load', 'k0 < 0 ? load')"},
             "K is cut",
         ),
         "always adds to C": ({"my_source = source": "my_source = source.replace('k0 > 0 ?', 'true ?')"}, "adds to C"),

@@ -168,11 +168,11 @@ BUGS += [  # in CUDA an index has no row length, and the PTX machine sees that t
 BUGS += [
     (bug, ["packed"], None, *rest)
     for bug, *rest in [
-        ("pieces not added", ("k0 > 0 ? acc[i][j] + load_some(to, n) : acc[i][j]", "acc[i][j]"), 0, "K is cut"),
+        ("pieces not added", ("k0 > 0 ? load_some(to + i * N + j * VW, HERE(i, j)) : 0.0f", "0.0f"), 0, "K is cut"),
         ("no row guard", ("r + i < rows ? columns - c - j * VW : 0", "columns - c - j * VW"), 0, "out of bounds"),
         ("no column guard", ("if (n >= VW) { vstorev", "if (n > 0) { vstorev"), 0, "out of bounds"),
         ("B not moved on", ("(k0 + k) * N", "k * N"), 0, "wrong index"),
-        ("rows of A mixed up", ("a[i][k]", "a[TM - 1 - i][k]"), 0, "wrong row"),
+        ("rows of A mixed up", ("min(r + i, rows - 1)) * K", "min(r + TM - 1 - i, rows - 1)) * K"), 0, "wrong row"),
         ("below C, rows behind A", ("min(r + i, rows - 1)", "(r + i)"), 0, "out of bounds"),
     ]
 ]

@@ -100,7 +100,7 @@ def test_a_kernel_says_what_it_is(build):
 def test_sizes_follow_from_the_shape_unless_some_are_given():
     k = opencl_kernel("packed")
     small, large = (k.fitted(n, n, n) for n in (40, 4096))
-    assert 2 * small.parameters["BM"] < large.parameters["BM"] <= k.parameters["BM"]
+    assert 2 * small.parameters["BM"] < k.parameters["BM"] <= large.parameters["BM"]
     assert k.fitted(39, 38, 41) is small  # built once
     assert small.fitted(4096, 4096, 4096) is small
     assert small.global_size(40, 40) == small.grid(40, 40)  # a work-item a group

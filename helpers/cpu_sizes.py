@@ -10,7 +10,7 @@ DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so 
 COPIED = 4  # patches beside each other in a piece: so many use the same rows of A that a copy of those pays
 # What it costs to pack a number of B, or to copy one of A, in multiply-adds of the patches; measured, about.
 PACKING, COPYING = 80, 50
-SMALLEST_TILE = 2**19  # multiply-adds: less work is not worth another core's way to it
+SMALLEST_TILE = 2**20  # multiply-adds: less work is not worth another core's way to it
 TILES_A_CORE = 2  # at least: while one core is held up, another takes over
 
 
@@ -65,7 +65,7 @@ def packed_defaults(device):
     TN = patch_columns(device, TM)
     BN = widest_piece(device, TN * VW)
     # Two strips: a check leaves a size of 1 as it is, and by shape there may be several.
-    return dict(BM=128 * TM, BN=BN, BK=piece_depth(device, BN, VW), TM=TM, TN=TN, VW=VW, STRIPS=2)
+    return dict(BM=128 * TM, BN=BN, BK=piece_depth(device, BN, TN, VW), TM=TM, TN=TN, VW=VW, STRIPS=2)
 
 
 def piece_bytes(device):
@@ -74,13 +74,15 @@ def piece_bytes(device):
 
 
 def widest_piece(device, panel):
-    """Columns of a piece of B, a whole number of panels: so many that it is still `SHALLOWEST` rows deep."""
-    return max(1, piece_bytes(device) // (4 * SHALLOWEST) // panel) * panel
+    """Columns of a piece of B, in whole panels: `SHALLOWEST` rows deep, or half of that to copy A."""
+    panels = piece_bytes(device) // (4 * panel)  # so many, if they were of one row
+    return max(1, panels // SHALLOWEST, min(COPIED, 2 * panels // SHALLOWEST)) * panel
 
 
-def piece_depth(device, BN, VW):
-    """Rows of a piece of B, a whole number of vectors."""
-    return max(VW, min(DEEPEST, piece_bytes(device) // (4 * BN) // VW * VW))
+def piece_depth(device, BN, TN, VW):
+    """Rows of a piece of B, a whole number of vectors; twice as many where no copy of A needs the first cache."""
+    deepest = DEEPEST if BN >= COPIED * TN * VW else 2 * DEEPEST
+    return max(VW, min(deepest, piece_bytes(device) // (4 * BN) // VW * VW))
 
 
 # ---------------------------------------------------------------------------------------- a product
@@ -100,7 +102,7 @@ def packed_by_shape(p, device, M, N, K):
     panel, most = TN * VW, widest_piece(device, TN * VW)
     BM, width = tile_of(M, N, K, TM, panel, most, device.units)
     BN = even_share(width, most, panel)
-    BK = even_share(K, piece_depth(device, BN, VW), VW)
+    BK = even_share(K, piece_depth(device, BN, TN, VW), VW)
     return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=ceil_div(width, BN))
 
 
@@ -116,8 +118,10 @@ def tile_of(M, N, K, TM, panel, most, units):
         rounds = ceil_div(ceil_div(M, rows) * ceil_div(N, columns), units)
         return rounds * rows * columns * (1 + PACKING / rows + COPYING / min(columns, most))
 
-    cuts = [(down, ceil_div(tiles, down)) for down in range(1, min(tiles, ceil_div(M, TM)) + 1)]
-    return min(((up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, across))) for down, across in cuts), key=cost)
+    panels = ceil_div(N, panel)
+    cuts = [(down, min(panels, ceil_div(tiles, down))) for down in range(1, min(tiles, ceil_div(M, TM)) + 1)]
+    enough = [(down, across) for down, across in cuts if down * across >= tiles] or cuts
+    return min(((up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, across))) for down, across in enough), key=cost)
 
 
 def even_share(length, most, unit):

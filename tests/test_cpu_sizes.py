@@ -64,7 +64,7 @@ def test_packed_follows_the_shape(units, kib, width, M, N, K):
         ((4096,) * 3, dict(BM=4098, BN=1024, BK=256, STRIPS=1)),
         ((8192,) * 3, dict(BM=8196, BN=1024, BK=256, STRIPS=2)),  # no piece is wider than 256 rows of it leave room
         ((16, 2048, 2048), dict(BM=16, BN=576, STRIPS=1)),  # few rows are not cut: a tile would pack B for fewer still
-        ((2048, 16, 2048), dict(BN=16, BK=512, TN=1)),
+        ((2048, 16, 2048), dict(BM=516, BN=16, BK=1024, TN=1)),  # narrow: cut into rows only,
         ((2048, 2, 256), dict(BN=4, VW=4)),  # no lane without a column that a narrower vector spares
         ((1, 2048, 2048), dict(BM=1, BN=1024, BK=16)),  # half of the row for each core, and long pieces of B
         ((1, 40, 2048), dict(TN=3)),  # no vector without a column

@@ -31,7 +31,7 @@ void store_some(const floatv x, __global float *to, const int n)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void packed(const int M, const int N, const int K,
-            __global const float *restrict A, __global const float *restrict B, __global float *restrict C)
+            __global const float *A, __global const float *B, __global float *C)
 {
     __local floatv Bs[BN / PANEL][BK][TN];
     __local floatv As[COPIED ? BK / VW : 1][TM];

@@ -161,14 +161,16 @@ def wrong_product(step, grid, size):
         left, top = owner(of_A, k0), owner(of_B, k0)
         world, failed, panels = one_step(step, ranks, grid, (k0, k1, left, top))
         here = f"on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {k0} to {k1 - 1}"
+        right = {("row", i): A[rows[i] : rows[i + 1], k0:k1] for i in range(p)}
+        right |= {("column", j): B[k0:k1, columns[j] : columns[j + 1]] for j in range(q)}
         if failed:
-            return Finding(failed[0], f"{here}: {failed[1]}")
+            kind, said, place = failed
+            return Finding(kind, f"{here}: {said}" + (f". {came(right, panels, *place)}" if place else ""))
         for (i, j), rank in ranks.items():
             mine, cols = slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
             if found := wrong_block(rank.C, A[mine, :k1], B[:k1, cols]):
-                right = ("A", f"row {i}", A[mine, k0:k1]), ("B", f"column {j}", B[k0:k1, cols])
-                why = came(right, (panels["row", i], panels["column", j]))
-                return Finding("wrong numbers", f"{here}: C of rank {i, j} {found}. {why}")
+                said = f"C of rank {i, j} {found}. {came(right, panels, i, j)}"
+                return Finding("wrong numbers", f"{here}: {said}")
             deep = 4 * (k1 - k0)
             ask = deep * (rows[i + 1] - rows[i]), deep * (columns[j + 1] - columns[j])
             asked = sum(panel for panel, own in zip(ask, (j == left, i == top), strict=True) if not own)
@@ -185,9 +187,10 @@ def owner(cuts, k):
     return max(number for number, begin in enumerate(cuts[:-1]) if begin <= k)
 
 
-def came(right, messages):
-    """Which of a rank's two panels did not come as it should: a sentence. `messages`: of its row, of its column."""
-    for (matrix, where, panel), sent in zip(right, messages, strict=True):
+def came(right, messages, i, j):
+    """Which of the two panels of rank (i, j) did not come as it should: a sentence."""
+    for matrix, group in (("A", ("row", i)), ("B", ("column", j))):
+        panel, sent, where = right[group], messages[group], "{} {}".format(*group)
         got = sent[0].panel if sent else None
         if got is None:
             return f"Nothing came along {where} of the ranks, where {matrix}'s panel is due"
@@ -211,7 +214,8 @@ def wrong_block(C, A, B):
 def one_step(step, ranks, grid, panel):
     """Let all ranks take the step, each in a thread.
 
-    Returns the world, with its bytes; (kind, message) of a failure, or None; and {("row", 0): its messages}.
+    Returns the world, with its bytes; (kind, message, rank whose panels do not fit or None) of a failure, or None; and
+    {("row", 0): its messages}.
     The groups are made anew, so that a broadcast too many says so in its own step.
     """
     p, q = grid
@@ -224,14 +228,15 @@ def one_step(step, ranks, grid, panel):
         try:
             step(ranks[place], *panel)
         except Differ as error:
-            failures.append((0, place, "error", f"two ranks name different roots: {error}"))
+            failures.append((0, place, "error", f"two ranks name different roots: {error}", None))
         except Stuck as error:
-            failures.append((2, place, "error", f"rank {place} {error}"))
+            failures.append((2, place, "error", f"rank {place} {error}", None))
         except (Exception, SystemExit) as error:  # a learner's function may fail in any way
             said = f"rank {place} raises {type(error).__name__}: {error}"
             if isinstance(error, UnboundLocalError) and not (ranks[place].row.called and ranks[place].column.called):
                 said += ". It has not called bcast along its row and along its column; each rank has to"
-            failures.append((1, place, "error", said))
+            # NumPy's word for arrays that do not fit each other: which of them is it?
+            failures.append((1, place, "error", said, place if "matmul" in said else None))
         with world.change:
             world.running -= 1
             world.look()
@@ -242,5 +247,5 @@ def one_step(step, ranks, grid, panel):
     for thread in threads:
         thread.join(PATIENCE)
     if any(thread.is_alive() for thread in threads):
-        return world, ("error", f"a rank has not ended after {PATIENCE} seconds"), messages
+        return world, ("error", f"a rank has not ended after {PATIENCE} seconds", None), messages
     return world, min(failures)[2:] if failures else None, messages

@@ -160,6 +160,14 @@ def stub(me, k0, k1, left, top):
         (in_double, "bytes: "),
         (all_from_all, "bytes: "),
         (no_offset, "Along row 0 of the ranks came an array of (2, 0); A's panel is (2, 2)"),
+        (
+            lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
+            "raises ValueError: matmul: ",
+        ),
+        (
+            lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
+            "Along row 0 of the ranks came an array of (2, 4); A's panel is (2, 3)",
+        ),
         (ends_of_B, "What came along column 0 of the ranks has the shape of B's panel, and other numbers"),
         (only_owners_call, "It has not called bcast along its row and along its column"),
         (widths_of_one, "came an array of (2, 1); A's panel is (2, 3)"),

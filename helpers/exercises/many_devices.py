@@ -161,15 +161,15 @@ def wrong_product(step, grid, size):
         left, top = owner(of_A, k0), owner(of_B, k0)
         world, failed, panels = one_step(step, ranks, grid, (k0, k1, left, top))
         here = f"on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {k0} to {k1 - 1}"
-        right = {("row", i): A[rows[i] : rows[i + 1], k0:k1] for i in range(p)}
-        right |= {("column", j): B[k0:k1, columns[j] : columns[j + 1]] for j in range(q)}
+        due = {("row", i): A[rows[i] : rows[i + 1], k0:k1] for i in range(p)}
+        due |= {("column", j): B[k0:k1, columns[j] : columns[j + 1]] for j in range(q)}
         if failed:
             kind, said, place = failed
-            return Finding(kind, f"{here}: {said}" + (f". {came(right, panels, *place)}" if place else ""))
+            return Finding(kind, f"{here}: {said}" + (f". {came(due, panels, *place)}" if place else ""))
         for (i, j), rank in ranks.items():
             mine, cols = slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
             if found := wrong_block(rank.C, A[mine, :k1], B[:k1, cols]):
-                said = f"C of rank {i, j} {found}. {came(right, panels, i, j)}"
+                said = f"C of rank {i, j} {found}. {came(due, panels, i, j)}"
                 return Finding("wrong numbers", f"{here}: {said}")
             deep = 4 * (k1 - k0)
             ask = deep * (rows[i + 1] - rows[i]), deep * (columns[j + 1] - columns[j])
@@ -187,10 +187,10 @@ def owner(cuts, k):
     return max(number for number, begin in enumerate(cuts[:-1]) if begin <= k)
 
 
-def came(right, messages, i, j):
+def came(due, messages, i, j):
     """Which of the two panels of rank (i, j) did not come as it should: a sentence."""
     for matrix, group in (("A", ("row", i)), ("B", ("column", j))):
-        panel, sent, where = right[group], messages[group], "{} {}".format(*group)
+        panel, sent, where = due[group], messages[group], "{} {}".format(*group)
         got = sent[0].panel if sent else None
         if got is None:
             return f"Nothing came along {where} of the ranks, where {matrix}'s panel is due"

@@ -10,7 +10,7 @@ import numbers
 import random
 from collections.abc import Callable
 from decimal import Decimal
-from math import ceil, isqrt, log2
+from math import isqrt
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -32,7 +32,8 @@ class Question(NamedTuple):
     right  the right answer, as a function
     cases  those that every answer is asked first: small ones, and those where likely slips differ
     draw   (random.Random) -> one more case. Sensible ones, small enough for an answer that counts in loops
-    slips  what to say to one who gives, in a case, just what this function gives there
+    slips  what to say to one who gives, in a case, just what this function gives there; only where other slips do
+           not give the same number
     """
 
     right: Callable
@@ -246,7 +247,6 @@ ANSWERS = {
         {
             "both times added, though both go on at once": lambda *case: sum(two_limits(*case)),
             "the shorter of the two times": lambda *case: min(two_limits(*case)),
-            "the time of the arithmetic alone": lambda *case: two_limits(*case)[0],
             "multiply-adds counted, and not flop": lambda *case: max(two_limits(*case, flop=1)),
             "numbers counted, and not bytes": lambda *case: max(two_limits(*case, size=1)),
         },
@@ -285,7 +285,6 @@ ANSWERS = {
         lambda share: next(p for p in range(1, 60) if 2 * 2.0**-p + 4.0**-p <= share),
         [(1e-3,), (0.255,), (1e-6,), (0.0079,)],  # twice u alone would do for the second
         lambda dice: (float(f"{10 ** dice.uniform(-8, -0.4):.3g}"),),
-        {"u alone, though both factors are rounded": lambda share: ceil(-log2(share))},
     ),
     # 17: words from shared memory for each multiply-add of a warp whose patch is WM x WN, with `held` numbers a word
     "shared_words": Question(
@@ -294,7 +293,9 @@ ANSWERS = {
         lambda dice: (16 * dice.randint(1, 12), 8 * dice.randint(1, 24), dice.choice([1, 2])),
         {
             "one number a word, though a word holds `held`": lambda WM, WN, held: (WM + WN) / (WM * WN),
-            "the numbers, though a word holds `held` of them": lambda WM, WN, held: (WM + WN) * held / (WM * WN),
+            "8 words, though each sum takes 8 products or more in a step": (
+                lambda WM, WN, held: 8 * (WM + WN) / (WM * WN * held)
+            ),
         },
     ),
     # 18: 16-byte loads of warps from global memory, in a product of whole tiles, with so many bytes a number

@@ -70,8 +70,8 @@ def test_a_finding_names_the_line_of_the_source_once():
 
 
 def test_what_does_not_compile_is_told_with_its_line():
-    with pytest.raises(KernelError, match=r"says: a = tl\.load\(.*k < K\), other=0\.0\) Cannot make_shape_compatible"):
-        run_triton(PAGE_18.replace("k[None, :] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
+    with pytest.raises(KernelError, match=r"says: b = tl\.load\(.*other=0\.0\) Cannot make_shape_compatible"):
+        run_triton(PAGE_18.replace("k[:, None] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
 
 
 def test_a_verdict_is_not_buried_under_warnings(recwarn):

@@ -104,15 +104,16 @@ class Group:
 
     def __init__(self, world, what, places, rank, messages):
         self._world, self._what, self._places, self._messages = world, what, places, messages
-        self.rank, self.size, self._next = rank, len(places), 0
+        self.rank, self.size, self.called = rank, len(places), 0
 
     def bcast(self, panel, root=0):
         """The panel of the rank with that number in the group, for each of its ranks; what others pass is not used."""
         if not isinstance(root, int | np.integer) or not 0 <= root < self.size:
             raise ValueError(f"root is {root!r}; the ranks of a {self._what} are 0 to {self.size - 1}")
         if root == self.rank and not isinstance(panel, np.ndarray):
-            raise TypeError(f"the owner broadcasts {type(panel).__name__}, and not an array")
-        world, number, self._next = self._world, self._next, self._next + 1
+            said = f"root is {root}, so this rank of the {self._what} is the owner"
+            raise TypeError(f"{said}, and it passes {type(panel).__name__}, not an array")
+        world, number, self.called = self._world, self.called, self.called + 1
         with world.change:
             message = self._messages.setdefault(number, Message(root))
             if message.root != root:
@@ -158,18 +159,22 @@ def wrong_product(step, grid, size):
     }
     for k0, k1 in pairwise(sorted({*of_A, *of_B, *range(0, K, WIDTH)})):
         left, top = owner(of_A, k0), owner(of_B, k0)
-        world, failed = one_step(step, ranks, grid, (k0, k1, left, top))
+        world, failed, panels = one_step(step, ranks, grid, (k0, k1, left, top))
         here = f"on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {k0} to {k1 - 1}"
+        due = {("row", i): A[rows[i] : rows[i + 1], k0:k1] for i in range(p)}
+        due |= {("column", j): B[k0:k1, columns[j] : columns[j + 1]] for j in range(q)}
         if failed:
-            return Finding(failed[0], f"{here}: {failed[1]}")
+            kind, said, place = failed
+            return Finding(kind, f"{here}: {said}" + (f". {came(due, panels, *place)}" if place else ""))
         for (i, j), rank in ranks.items():
             mine, cols = slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
             if found := wrong_block(rank.C, A[mine, :k1], B[:k1, cols]):
-                return Finding("wrong numbers", f"{here}: C of rank {i, j} {found}")
+                said = f"C of rank {i, j} {found}. {came(due, panels, i, j)}"
+                return Finding("wrong numbers", f"{here}: {said}")
             deep = 4 * (k1 - k0)
-            panels = deep * (rows[i + 1] - rows[i]), deep * (columns[j + 1] - columns[j])
-            asked = sum(panel for panel, own in zip(panels, (j == left, i == top), strict=True) if not own)
-            sends = panels[0] * (q - 1) * (j == left) + panels[1] * (p - 1) * (i == top)
+            ask = deep * (rows[i + 1] - rows[i]), deep * (columns[j + 1] - columns[j])
+            asked = sum(panel for panel, own in zip(ask, (j == left, i == top), strict=True) if not own)
+            sends = ask[0] * (q - 1) * (j == left) + ask[1] * (p - 1) * (i == top)
             for what, counted, right in (("received", world.received, asked), ("sent", world.sent, sends)):
                 if counted[i, j] != right:
                     said = f"rank {i, j} {what} {counted[i, j]} bytes, and in SUMMA it is {right}"
@@ -180,6 +185,20 @@ def wrong_product(step, grid, size):
 def owner(cuts, k):
     """The number of the block that has that row or column."""
     return max(number for number, begin in enumerate(cuts[:-1]) if begin <= k)
+
+
+def came(due, messages, i, j):
+    """Which of the two panels of rank (i, j) did not come as it should: a sentence."""
+    for matrix, group in (("A", ("row", i)), ("B", ("column", j))):
+        panel, sent, where = due[group], messages[group], "{} {}".format(*group)
+        got = sent[0].panel if sent else None
+        if got is None:
+            return f"Nothing came along {where} of the ranks, where {matrix}'s panel is due"
+        if got.shape != panel.shape:
+            return f"Along {where} of the ranks came an array of {got.shape}; {matrix}'s panel is {panel.shape}"
+        if not np.array_equal(got, panel):
+            return f"What came along {where} of the ranks has the shape of {matrix}'s panel, and other numbers"
+    return "Both panels came as they should. Look at the line that adds their product to me.C"
 
 
 def wrong_block(C, A, B):
@@ -193,26 +212,31 @@ def wrong_block(C, A, B):
 
 
 def one_step(step, ranks, grid, panel):
-    """Let all ranks take the step, each in a thread: (the world, with its bytes; (kind, message) of a failure or None).
+    """Let all ranks take the step, each in a thread.
 
+    Returns the world, with its bytes; (kind, message, rank whose panels do not fit or None) of a failure, or None; and
+    {("row", 0): its messages}.
     The groups are made anew, so that a broadcast too many says so in its own step.
     """
     p, q = grid
-    world, failures = World(p * q), []
-    rows, columns = [{} for _ in range(p)], [{} for _ in range(q)]
+    world, failures, messages = World(p * q), [], defaultdict(dict)
     for (i, j), rank in ranks.items():
-        rank.row = Group(world, "row", [(i, other) for other in range(q)], j, rows[i])
-        rank.column = Group(world, "column", [(other, j) for other in range(p)], i, columns[j])
+        rank.row = Group(world, "row", [(i, other) for other in range(q)], j, messages["row", i])
+        rank.column = Group(world, "column", [(other, j) for other in range(p)], i, messages["column", j])
 
     def run(place):
         try:
             step(ranks[place], *panel)
         except Differ as error:
-            failures.append((0, place, "error", f"two ranks name different roots: {error}"))
+            failures.append((0, place, "error", f"two ranks name different roots: {error}", None))
         except Stuck as error:
-            failures.append((2, place, "error", f"rank {place} {error}"))
+            failures.append((2, place, "error", f"rank {place} {error}", None))
         except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-            failures.append((1, place, "error", f"rank {place} raises {type(error).__name__}: {error}"))
+            said = f"rank {place} raises {type(error).__name__}: {error}"
+            if isinstance(error, UnboundLocalError) and not (ranks[place].row.called and ranks[place].column.called):
+                said += ". It has not called bcast along its row and along its column; each rank has to"
+            # NumPy's word for arrays that do not fit each other: which of them is it?
+            failures.append((1, place, "error", said, place if "matmul" in said else None))
         with world.change:
             world.running -= 1
             world.look()
@@ -223,5 +247,5 @@ def one_step(step, ranks, grid, panel):
     for thread in threads:
         thread.join(PATIENCE)
     if any(thread.is_alive() for thread in threads):
-        return world, ("error", f"a rank has not ended after {PATIENCE} seconds")
-    return world, min(failures)[2:] if failures else None
+        return world, ("error", f"a rank has not ended after {PATIENCE} seconds", None), messages
+    return world, min(failures)[2:] if failures else None, messages

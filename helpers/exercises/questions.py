@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from decimal import Decimal
 from math import isqrt
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +32,14 @@ class Question(NamedTuple):
     right  the right answer, as a function
     cases  those that every answer is asked first: small ones, and those where likely slips differ
     draw   (random.Random) -> one more case. Sensible ones, small enough for an answer that counts in loops
+    slips  what to say to one who gives, in a case, just what this function gives there; only where other slips do
+           not give the same number
     """
 
     right: Callable
     cases: list[tuple]
     draw: Callable[[random.Random], tuple]
+    slips: dict[str, Callable] = MappingProxyType({})
 
 
 def size(dice, most):
@@ -102,6 +106,23 @@ def draw_tiled_product(dice):
     """A product for `wide_requests`: whole tiles, whose sides are powers of two, of 16 to 256 numbers."""
     BM, BN = 2 ** dice.randint(4, 8), 2 ** dice.randint(4, 8)
     return BM * size(dice, 12), BN * size(dice, 12), 64 * size(dice, 12), BM, BN, dice.choice([2, 4])
+
+
+def summa(n, side, panels, flops, latency, bandwidth, ranks=2, hops=2, size=4, own=1, kinds=2):
+    """Seconds of SUMMA on side x side ranks. The last five numbers are the right ones, which slips change."""
+    received = kinds * size * n / side * (n - own * n / side)
+    messages = panels * hops * (side - 1).bit_length()
+    return 2 * n**3 / side**ranks / flops + messages * latency + received / bandwidth
+
+
+def two_limits(M, N, K, flops, bandwidth, size=4, flop=2):
+    """The seconds of a product's arithmetic, and those of its bytes. The last two are the right ones."""
+    return flop * M * N * K / flops, size * (M * K + K * N + M * N) / bandwidth
+
+
+def requests(M, N, K, BM, BN, size, asks=512):
+    """Loads of warps, `asks` bytes each, of programs that load whole tiles."""
+    return (M * K * (N // BN) + K * N * (M // BM)) * size / asks
 
 
 # name of the exercise: what it asks
@@ -220,22 +241,31 @@ ANSWERS = {
     ),
     # 13: the least seconds for a product, by the roofline: flop/s, bytes/s, each matrix moved once
     "least_seconds": Question(
-        lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + K * N + M * N) / bandwidth),
+        lambda *case: max(two_limits(*case)),
         [(1024, 1024, 1024, 5e11, 2e10), (4096, 1, 4096, 5e11, 2e10), (16, 64, 8, 1e9, 1e9)],
         draw_product,
+        {
+            "both times added, though both go on at once": lambda *case: sum(two_limits(*case)),
+            "the shorter of the two times": lambda *case: min(two_limits(*case)),
+            "multiply-adds counted, and not flop": lambda *case: max(two_limits(*case, flop=1)),
+            "numbers counted, and not bytes": lambda *case: max(two_limits(*case, size=1)),
+        },
     ),
     # 15: seconds of SUMMA by the model: n x n matrices, float32, on side x side ranks
     "summa_seconds": Question(
-        lambda n, side, panels, flops, latency, bandwidth: (
-            2 * n**3 / side**2 / flops
-            + panels * 2 * (side - 1).bit_length() * latency
-            + 8 * n**2 * (side - 1) / side**2 / bandwidth
-        ),
+        summa,
         [(16384, 32, 32, 79e9, 1e-6, 50e9), (4096, 1, 8, 1e11, 1e-5, 1e10), (96, 2, 3, 1e9, 1e-3, 1e6)],
         lambda dice: (
             *(64 * size(dice, 500), 2 ** dice.randint(0, 6), size(dice, 300)),
             *(float(f"{10 ** dice.uniform(*powers):.3g}") for powers in ((8, 13), (-7, -3), (8, 11))),
         ),
+        {
+            "numbers counted, and not bytes": lambda *case: summa(*case, size=1),
+            "all flop divided by side, though there are more ranks than that": lambda *case: summa(*case, ranks=1),
+            "one broadcast a step, though a panel of A and a panel of B are sent": lambda *case: summa(*case, hops=1),
+            "what a rank has of its own counted as received": lambda *case: summa(*case, own=0),
+            "the bytes of one matrix, though those of A and of B come": lambda *case: summa(*case, kinds=1),
+        },
     ),
     # 16: how many of three entries may be the fastest, by the lowest and the highest of each one's nine rounds
     "may_lead": Question(
@@ -261,12 +291,23 @@ ANSWERS = {
         lambda WM, WN, held: (WM + WN) / (WM * WN * held),
         [(64, 32, 1), (64, 32, 2), (16, 8, 1), (64, 64, 2)],
         lambda dice: (16 * dice.randint(1, 12), 8 * dice.randint(1, 24), dice.choice([1, 2])),
+        {
+            "one number a word, though a word holds `held`": lambda WM, WN, held: (WM + WN) / (WM * WN),
+            "8 words, though each sum takes 8 products or more in a step": (
+                lambda WM, WN, held: 8 * (WM + WN) / (WM * WN * held)
+            ),
+        },
     ),
     # 18: 16-byte loads of warps from global memory, in a product of whole tiles, with so many bytes a number
     "wide_requests": Question(
-        lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) * size / 512,
+        requests,
         [(128, 128, 128, 128, 128, 4), (128, 128, 128, 128, 128, 2), (256, 64, 64, 128, 32, 4)],
         draw_tiled_product,
+        {
+            "the loads of threads, though 32 threads load with one request": lambda *case: requests(*case, asks=16),
+            "each matrix loaded once": lambda M, N, K, BM, BN, size: (M * K + K * N) * size / 512,
+            "the bytes": lambda *case: requests(*case, asks=1),
+        },
     ),
 }
 
@@ -283,20 +324,23 @@ def check_answer(name: str, answer: Callable) -> Report:
     question, dice = ANSWERS[name], random.Random()
     drawn = sorted((question.draw(dice) for _ in range(DRAWS)), key=np.sum)
     name, asked = getattr(answer, "__name__", name), len(question.cases) + DRAWS
-    wrong = first_wrong(name, answer, question.right, question.cases)
+    wrong = first_wrong(name, answer, question, question.cases)
     if not wrong:
         with contextlib.redirect_stdout(io.StringIO()):
-            wrong = first_wrong(name, answer, question.right, drawn)
+            wrong = first_wrong(name, answer, question, drawn)
     return Report(name, (wrong,), asked) if wrong else Answer(name, (), asked)
 
 
-def first_wrong(name, answer, right, cases):
+def first_wrong(name, answer, question, cases):
     """The first thing wrong with the function called `name` in those cases: a Finding, or None."""
-    found = (wrong_number(f"{name}({', '.join(map(told, case))})", answer, case, right(*case)) for case in cases)
-    return next(filter(None, found), None)
+    for case in cases:
+        asked = f"{name}({', '.join(map(told, case))})"
+        if wrong := wrong_number(asked, answer, case, question.right(*case), question.slips):
+            return wrong
+    return None
 
 
-def wrong_number(asked, answer, case, right):
+def wrong_number(asked, answer, case, right, slips=MappingProxyType({})):
     """What is wrong with what `answer` gives for a case, in words `asked`: a Finding, or None if it gives `right`."""
     try:
         given = answer(*case)
@@ -311,9 +355,15 @@ def wrong_number(asked, answer, case, right):
         given = float(given)
     if not isinstance(given, numbers.Real):
         return Finding("error", f"{asked} gives {given!r}; it should give a number")
-    if not right * (1 - 1e-9) <= given <= right * (1 + 1e-9):  # but for rounding
-        return Finding("wrong number", f"{asked} gives {told(given)}, and should give {told(right)}")
-    return None
+    if same(given, right):
+        return None
+    slip = next((f". That is {said}" for said, slips_so in slips.items() if same(given, slips_so(*case))), "")
+    return Finding("wrong number", f"{asked} gives {told(given)}, and should give {told(right)}{slip}")
+
+
+def same(given, right):
+    """Whether two numbers are the same but for rounding; the right one is not negative."""
+    return right * (1 - 1e-9) <= given <= right * (1 + 1e-9)
 
 
 def told(number):

@@ -307,8 +307,8 @@ def by_source(findings, function):
 
 
 def complaint(error):
-    """What a compiler's error says in its last lines."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """What a compiler's error says in its last lines: with Triton's, the line that it is about, without the arrow."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
     return " ".join(lines[-2:])[:300] or type(error).__name__
 
 

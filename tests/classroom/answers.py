@@ -1334,7 +1334,7 @@ def panel_step(me, k0, k1, left, top):
         "a round too few": ({"range(0, K, BK)": "range(0, K - BK + 1, BK)"}, "wrong numbers"),
         "the same tile again": ({"k = k0 + ": "k = "}, "wrong numbers"),
         "= for +=": ({"tl.dot(a, b, acc, PRECISION)": "tl.dot(a, b, input_precision=PRECISION)"}, "wrong numbers"),
-        "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "of float32"),
+        "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
         "B's rows as A's": ({"k[:, None] * N + col": "k[:, None] * K + col"}, "✗"),
         "no dot": (
             {"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},

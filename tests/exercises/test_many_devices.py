@@ -121,6 +121,19 @@ def no_offset(me, k0, k1, left, top):
     me.C += me.row.bcast(me.A[:, k0:k1], root=left) @ me.column.bcast(me.B[k0:k1], root=top)
 
 
+def ends_of_B(me, k0, k1, left, top):
+    a, deep = me.of_A[left], k1 - k0
+    me.C += me.row.bcast(me.A[:, k0 - a : k1 - a], root=left) @ me.column.bcast(me.B[-deep:], root=top)
+
+
+def only_owners_call(me, k0, k1, left, top):
+    if me.j == left:
+        panel_A = me.row.bcast(me.A[:, k0 - me.of_A[left] : k1 - me.of_A[left]], root=left)
+    if me.i == top:
+        panel_B = me.column.bcast(me.B[k0 - me.of_B[top] : k1 - me.of_B[top]], root=top)
+    me.C += panel_A @ panel_B
+
+
 def widths_of_one(me, k0, k1, left, top):
     step(me, k0, k0 + 1, left, top)
 
@@ -133,23 +146,33 @@ def stub(me, k0, k1, left, top):
     "wrong, says",
     [
         (stub, "not yet"),
-        (overwrites, "wrong numbers: on 2 x 2 ranks"),
-        (binds_a_name, "wrong numbers: "),
-        (forgets_C, "wrong numbers: "),
+        (overwrites, "Both panels came as they should."),
+        (binds_a_name, "Both panels came as they should."),
+        (forgets_C, "Both panels came as they should."),
         (swaps_owners, "✗"),
         (swaps_groups, "✗"),
         (from_rank_0, "✗"),
         (from_me, "two ranks name different roots: 0 and 1"),
-        (owner_alone, "wrong numbers"),
+        (owner_alone, "Nothing came along column 1 of the ranks, where B's panel is due"),
         (owners_do_not_call, "error: on 2 x 2 ranks"),
         (whole_blocks, "bytes: "),
         (twice, "bytes: "),
         (in_double, "bytes: "),
         (all_from_all, "bytes: "),
-        (no_offset, "✗"),
-        (widths_of_one, "wrong numbers"),
+        (no_offset, "Along row 0 of the ranks came an array of (2, 0); A's panel is (2, 2)"),
+        (
+            lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
+            "raises ValueError: matmul: ",
+        ),
+        (
+            lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
+            "Along row 0 of the ranks came an array of (2, 4); A's panel is (2, 3)",
+        ),
+        (ends_of_B, "What came along column 0 of the ranks has the shape of B's panel, and other numbers"),
+        (only_owners_call, "It has not called bcast along its row and along its column"),
+        (widths_of_one, "came an array of (2, 1); A's panel is (2, 3)"),
         (lambda me, *panel: me.row.bcast(me.A, root=5), "root is 5; the ranks of a row are 0 to 1"),
-        (lambda me, *panel: me.row.bcast(None, root=0), "the owner broadcasts NoneType, and not an array"),
+        (lambda me, *panel: me.row.bcast(None, root=0), "this rank of the row is the owner, and it passes NoneType"),
         (lambda me, *panel: exit(3), "raises SystemExit: 3"),
         (lambda me, *panel: setattr(me, "C", None), "is None, and should be (2, 3)"),
         (lambda me, *panel: setattr(me, "C", me.C.astype(float)), "is float64, and should be float32"),
@@ -184,7 +207,7 @@ def test_the_bytes_of_all_steps_are_those_of_the_formula(monkeypatch):
     monkeypatch.setattr(many_devices, "one_step", lambda *given: worlds.append(one_step(*given)) or worlds[-1])
     assert many_devices.wrong_product(step, (3, 2), (19, 17, 25)) is None
     for place in product(range(3), range(2)):
-        counted = tuple(sum(of(world)[place] for world, _ in worlds) for of in (received, sent))
+        counted = tuple(sum(of(world)[place] for world, *_ in worlds) for of in (received, sent))
         assert counted == bytes_moved(19, 17, 25, 3, 2, *place)
 
 

@@ -644,6 +644,14 @@ def test_a_verdict_names_a_call_what_came_and_what_is_right(name):
     assert question.right(*eval(f"({case},)")) == pytest.approx(eval(right))
 
 
+@pytest.mark.parametrize("name, said", [(name, said) for name, question in ANSWERS.items() for said in question.slips])
+def test_a_likely_slip_is_named_and_only_where_its_own_number_came(name, said):
+    report = " ".join(repr(check_answer(name, ANSWERS[name].slips[said])).split())
+    assert report.endswith(f". That is {said}.")
+    other = repr(check_answer(name, lambda *case: 1.001 * ANSWERS[name].slips[said](*case)))
+    assert "wrong number" in other and "That is" not in other
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_of_wrong_draws_the_one_with_the_smallest_numbers_is_told(name):
     question, asked = ANSWERS[name], []

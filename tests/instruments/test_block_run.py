@@ -11,6 +11,7 @@ from few import few
 from page_18 import PAGE_18
 
 from helpers import devices
+from helpers.exercises import judge_product
 from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
 from helpers.instruments.block_run import about_numbers
 from helpers.launch import KernelError
@@ -66,6 +67,15 @@ def test_a_finding_names_the_line_of_the_source_once():
     assert finding.text.endswith("\n    from a = tl.load(A + row * K + k[None, :], mask=row < M, other=0.0)")
     assert finding.text in run.verdict
     assert run.ptx.splitlines()[finding.line - 1].strip() == finding.text.splitlines()[0] + ";"
+
+
+def test_what_does_not_compile_is_told_with_its_line():
+    with pytest.raises(KernelError, match=r"says: b = tl\.load\(.*other=0\.0\) Cannot make_shape_compatible"):
+        run_triton(PAGE_18.replace("k[:, None] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
+
+
+def test_a_verdict_is_not_buried_under_warnings(recwarn):
+    assert judge_product(PAGE_18.replace("(row < M) & (k", "(row < M) and (k")) and not recwarn.list
 
 
 def test_float16_and_tf32_have_bounds_of_their_own():

@@ -1274,9 +1274,9 @@ def panel_step(me, k0, k1, left, top):
         "no time": ({"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0"}, "0.000 s"),
     },
     "16.1": {
-        "as it was": ({'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
+        "as it was": ({'": r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
         "a comment only": (
-            {'"a_reg = r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
+            {'": r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
             "not yet",
         ),
         "only what is not there": ({"? a[i][k] : 0.0f": "? 0.0f : a[i][k]"}, "✗"),

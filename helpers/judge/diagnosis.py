@@ -100,7 +100,8 @@ def tile_of(k):
 def holds_nothing(k, launches):
     """Zeros everywhere; or NaN everywhere: if it is right when C held zeros, C was read."""
     if not any(r.C.any() for r in launches):
-        return Finding("zeros", "every element of C is zero")
+        back = "" if k.step else "; what a device has computed must be copied back into the array that is returned"
+        return Finding("zeros", f"every element of C is zero{back}")
     if not all(np.isnan(r.C).all() for r in launches):
         return None
     again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
@@ -121,6 +122,7 @@ def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
     source, said = k.source, findings[0].message
     with suppress(OSError, TypeError, AttributeError):  # of a function of the host
         source += inspect.getsource(k.function)
+    said = said.partition(";")[0]  # a stub has nothing to copy back
     return [Finding("not yet", f"{said[0].upper()}{said[1:]}.")] if PLACEHOLDER in source else findings
 
 

@@ -62,7 +62,7 @@ REMEDIES = (
         r"\bf['\"]|\.format\(",
     ),
     (
-        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array",
+        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array|scipy 0\.16",
         NO_MEMORY,
         r"= *\[|\bnp\.\w+\(| @ |\.sum\(",
     ),

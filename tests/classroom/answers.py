@@ -698,7 +698,10 @@ SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 WRONG = {
     "01.2": {
         "does not wait": ({"        wait()\n": ""}, "launch 2 has not ended when launch 3"),
-        "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"}, "launch 1 has not ended when launch 2"),
+        "does not wait for the warm-up": (
+            {"    submit()\n    wait()": "    submit()"},
+            "launch 1 has not ended when launch 2",
+        ),
         "waits once, at the end": ({"        wait()\n": "", "    return": "    wait()\n    return"}, "no wait"),
         "waits after the clock": (
             {"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
@@ -942,12 +945,14 @@ k0 += TILE
         "the tile of B turned": ({"Bs[ty, tx] = B": "Bs[tx, ty] = B"}, "tile of B"),
         "x and y in As": ({"As[ty, k]": "As[k, ty]"}, "✗"),
         "= for +=": ({"acc += As": "acc = As"}, "K is cut"),
-        "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "✗"),
+        "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "each product belongs in the sum once"),
+        "a row of B's tile": ({"Bs[k, tx]": "Bs[ty, k]"}, "the sum does not depend on the column"),
         "four for TILE": ({"range(TILE)": "range(4)"}, "wrong at other sizes"),
         "B from k0 + tx": ({"B[k0 + ty, col] if k0 + ty": "B[k0 + tx, col] if k0 + tx"}, "✗"),
         "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
     "04.3": {
+        "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "no first barrier": ({STAGED_B + WAITS: STAGED_B}, "race"),
         "no second barrier": ({"* Bs[k][tx];\n" + WAITS: "* Bs[k][tx];\n"}, "race"),
         "no guard for A": (

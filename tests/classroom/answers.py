@@ -1014,6 +1014,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "✗"),
     },
     "06.2": {
+        "one loop for both lists": (
+            {"    for j in range(TN):\n        b_reg[j] = Bs[k, tx + j *": "        b_reg[i] = Bs[k, tx + i *"},
+            "one of these local arrays",
+        ),
         "no lists": (
             {"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
             "too many loads",

@@ -734,7 +734,7 @@ WRONG = {
         "equal": ({WITHIN: "bool((C == A @ B).all())"}, "✗ from behind"),
         "close": ({WITHIN: "np.allclose(C, exact)"}, "✗ a small row, too low"),
         "not one outside": ({WITHIN: "not (np.abs(C - exact) > bound(A, B)).any()"}, "✗ a hole"),
-        "one inside": ({".all()": ".any()"}, "✗ sloppy"),
+        "one inside": ({".all()": ".any()"}, "✗ a small row, too low"),
         "the greatest of both": ({"B)).all()": "B).max()).all()"}, "✗ a small row, too low"),
         "not too high": ({"np.abs(C - exact)": "(C - exact)"}, "✗ a small row, too low"),
         "another product's bound": ({"bound(A, B)": "bound(A, B).T"}, "ValueError"),

@@ -22,11 +22,13 @@ class Device:
 
     def __init__(self):
         self.now = self.ends = 0.0
-        self.took, self.hurried, self.warm = [], False, None
+        self.took, self.warm = [], None
+        self.hurried = 0  # the first launch that had not ended when the next one was handed over, counted from 1
 
     def submit(self):
         """Hand a launch over, and return before it has ended."""
-        self.hurried |= self.now < self.ends
+        if not self.hurried and self.now < self.ends:
+            self.hurried = len(self.took)
         self.took.append(0.01 + 1e-5 * (len(self.took) * 17 % 41) ** 2 if self.took else COMPILES)
         self.ends = max(self.now, self.ends) + self.took[-1]
         self.now += RETURNS
@@ -63,9 +65,13 @@ def wrong_timing(given, device):
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if math.isnan(seconds):
-        return Finding("error", f"it gives {given!r:.60}; it should give a number of seconds")
-    if device.hurried or 0 < seconds <= 2 * RETURNS:
-        return Finding("no wait", "a launch returns before its kernel has ended, and nobody waits for that")
+        what = f"{len(given)} values" if isinstance(given, (list, tuple, np.ndarray)) else f"{given!r:.60}"
+        return Finding("error", f"it gives {what}; it should give a number of seconds")
+    if first := device.hurried:
+        said = f"launch {first} has not ended when launch {first + 1} is handed over"
+        return Finding("no wait", f"{said}; wait for each, so that each has a time of its own")
+    if 0 < seconds <= 2 * RETURNS:
+        return Finding("no wait", "the clock is read before the launch has ended; wait first")
     if not device.took:
         return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
     everything, timed = device.took, device.took[device.warm or 0 :]

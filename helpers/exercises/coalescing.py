@@ -86,7 +86,8 @@ def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
                 given, wanted = sorted(at["index"].tolist()), list(range(first, first + K))
                 if given != wanted:
                     kind = "too many loads" if set(wanted) <= set(given) else "wrong index"
-                    text = f"for C[{row}, {col}] it reads {name} at the positions {given}; it should read {wanted}"
+                    place = f"for C[{row}, {col}] at {M} x {N} x {K} (M x N x K)"
+                    text = f"{place} it reads {name} at the positions {given}; it should read {wanted}"
                     return Finding(kind, text, lines_of(at))
     return None
 

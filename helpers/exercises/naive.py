@@ -52,6 +52,7 @@ def stored_by_several(k: Kernel, seen: Trace) -> Finding | None:
     M, N = seen.shapes["C"]
     row, col = divmod(elements[times.argmax()].item(), N)
     all_of_it = len(elements) == M * N and times.min() == len(np.unique(who)) > 1
-    text = f"C[{row}, {col}] is stored by {times.max()} threads at {M} x {N} (M x N)"
+    blocks = len(np.unique(stores["block"][stores["index"] == row * N + col], axis=0))
+    text = f"C[{row}, {col}] is stored by {times.max()} threads, of {blocks} blocks, at {M} x {N} (M x N)"
     text += ": every thread computes all of C" if all_of_it else "; each thread has an element of its own"
     return Finding("stored twice", text, lines_of(stores))

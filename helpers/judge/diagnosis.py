@@ -100,7 +100,8 @@ def tile_of(k):
 def holds_nothing(k, launches):
     """Zeros everywhere; or NaN everywhere: if it is right when C held zeros, C was read."""
     if not any(r.C.any() for r in launches):
-        return Finding("zeros", "every element of C is zero")
+        back = "" if k.step else "; what a device has computed must be copied back into the array that is returned"
+        return Finding("zeros", f"every element of C is zero{back}")
     if not all(np.isnan(r.C).all() for r in launches):
         return None
     again = [(r, launched(k, r.A, r.B, 0)) for r in launches]
@@ -121,6 +122,7 @@ def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
     source, said = k.source, findings[0].message
     with suppress(OSError, TypeError, AttributeError):  # of a function of the host
         source += inspect.getsource(k.function)
+    said = said.partition(";")[0]  # a stub has nothing to copy back
     return [Finding("not yet", f"{said[0].upper()}{said[1:]}.")] if PLACEHOLDER in source else findings
 
 
@@ -384,8 +386,11 @@ def misreads(k, launches):
 
 
 def misreads_at_one_shape(k, launches):
-    """The same at one shape only: a kernel may take another path at others, as whole vectors and the rest do."""
-    some = (r for r in bad(launches) if r.K > 1 and r.C.all())
+    """The same at one shape only: a kernel may take another path at others, as whole vectors and the rest do.
+
+    Where C is a row or a column, different mistakes give the same numbers.
+    """
+    some = (r for r in bad(launches) if min(r.K, *r.C.shape) > 1 and r.C.all())
     return next(filter(None, (misreads(k, [r]) for r in some)), None)
 
 
@@ -429,6 +434,17 @@ def reread(X, length, ends):
     flat = np.append(X.ravel(), np.float32(0))
     rows, columns = np.indices(X.shape)
     return np.where(ends & (columns >= length), 0, flat[np.minimum(rows * length + columns, X.size)])
+
+
+def same_along_a_tile(k, launches):
+    """Each tile of C has one number in all of a row, or of a column: no index of the sum tells them apart."""
+    found = []
+    for axis, line, other, name in ((1, "row", "column", "B"), (0, "column", "row", "A")):
+        side, some = tile_of(k)[axis], [np.moveaxis(r.C, axis, 0) for r in bad(launches) if r.C.shape[axis] > 1]
+        if some and side > 1 and all(np.array_equal(C, C[np.arange(len(C)) // side * side]) for C in some):
+            text = f"in each tile of C all elements of a {line} are the same: the sum does not depend on the {other}"
+            found.append(Finding("wrong index", f"{text}; look at the indices of {name}"))
+    return found[0] if len(found) == 1 else None
 
 
 def wrong_at_the_edge(k, launches):
@@ -495,7 +511,7 @@ def shows_with_identity(k, launches):
         of_A, of_B = launched(k, X, identity), launched(k, identity, X)
     except Exception:  # it did well at other sizes; this was only to say more
         return None
-    return skips_products(k, X, of_A, of_B) or takes_other_elements(k, X, of_A, of_B)
+    return skips_products(k, X, of_A, of_B) or repeats_products(X, of_A, of_B) or takes_other_elements(k, X, of_A, of_B)
 
 
 def skips_products(k, X, of_A, of_B):
@@ -514,6 +530,16 @@ def skips_products(k, X, of_A, of_B):
         which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
     return Finding("K is cut", f"{which}, those for k = {some} of {K}; look at {advice}")
+
+
+def repeats_products(X, of_A, of_B):
+    """For some k the product is in each sum several times, as where rounds overlap or take one tile again."""
+    times = np.rint(of_A[0] / X[0])
+    if not times.max() > 1 or (of_A != X * times).any() or (of_B != X * times[:, None]).any():
+        return None
+    some = ", ".join(f"{n:.0f}" for n in times[:8]) + ", ..." * (len(X) > 8)
+    text = f"each product belongs in the sum once; for k = 0, 1, ... it is there {some} times, where K is {len(X)}"
+    return Finding("wrong numbers", f"{text}; look at which tile a round takes, and where the next one begins")
 
 
 def takes_other_elements(k, X, of_A, of_B):
@@ -561,6 +587,7 @@ SUSPICIONS = (
     counts_twice,
     holds_anothers,
     misreads,
+    same_along_a_tile,
     wrong_at_the_edge,
     starts_off_zero,
     adds_for_multiplies,

@@ -266,9 +266,11 @@ def never_set(
         if same(zeros, run((name,))):
             continue
         array = name == numba_internals.LOCAL_ARRAY
-        what, spelled = ("an element of a local array", r"local\.array") if array else (name, rf"\b{re.escape(name)}\b")
+        lines = mentions(k, r"local\.array") if array else mentioned(k, rf"\b{re.escape(name)}\b")
+        of = "one of these local arrays" if len(lines) > 1 else "a local array"
+        what = f"an element of {of}" if array else name
         text = f"{what} is used before it is set. Numba happens to begin it with zero, which nothing promises"
-        findings.append(Finding("uninitialised", text, mentioned(k, spelled)))
+        findings.append(Finding("uninitialised", text, lines))
     return findings
 
 
@@ -380,5 +382,10 @@ def place_named(k: Kernel, error: BaseException | None) -> tuple:
 
 def mentioned(k: Kernel, pattern: str | None) -> tuple:
     """The first line of the kernel's source in which that pattern is found, as a tuple; () for none."""
+    return mentions(k, pattern)[:1] if pattern else ()
+
+
+def mentions(k: Kernel, pattern: str) -> tuple:
+    """All lines of the kernel's source in which that pattern is found."""
     lines = enumerate(k.source.splitlines(), 1)
-    return next(((number,) for number, line in lines if pattern and re.search(pattern, line.partition("#")[0])), ())
+    return tuple(number for number, line in lines if re.search(pattern, line.partition("#")[0]))

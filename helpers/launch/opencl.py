@@ -331,13 +331,43 @@ def refuse_beyond_buffer(device, M, N, K):
         )
 
 
+UNKNOWN = re.compile(r"use of undeclared identifier '(\w+)'")
+OF_CUDA = {  # words of CUDA, in C++ and in Python, and OpenCL's
+    "__shared__": "__local",
+    "__syncthreads": "barrier(CLK_LOCAL_MEM_FENCE)",
+    "threadIdx": "get_local_id",
+    "blockIdx": "get_group_id",
+    "blockDim": "get_local_size",
+    "cuda": "get_global_id, get_local_id or barrier",
+}
+
+
+def meant(message, line, above):
+    """What a compiler's message about a line means, for an author who knows Python; `above`: the line before it."""
+    name = UNKNOWN.match(message)
+    if name and name[1] in OF_CUDA:
+        return f"{name[1]} is a word of CUDA; OpenCL's is {OF_CUDA[name[1]]}"
+    if name and re.match(rf"\s*{name[1]}\s*=[^=]", line):
+        return f"{name[1]} has no type: write `int {name[1]} = …` for a whole number, `float {name[1]} = …` for others"
+    if message == "expected expression" and re.match(r"\s*(const |int |float |size_t )", line) and above.endswith(")"):
+        return "a body that declares a name, or has several statements, stands in braces, { }"
+    return name[0] if name else message  # without "did you mean 'pow'?"
+
+
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
-    said = []
+    said, lines, names = [], ["", *source.splitlines()], set()
     # Intel's and NVIDIA's compilers write "3:7: error: ...", PoCL's "error: FILE:3:7: ...".
     found = re.findall(r"(\d+):\d+: (?:fatal )?error: (.*)", log) or re.findall(r"error: \S*:(\d+):\d+: (.*)", log)
+    in_doubt = {number for number, message in found if UNKNOWN.match(message)}
     for number, message in found:
-        entry = quoted(source, int(number), message)
+        name = UNKNOWN.match(message)
+        taken = number in in_doubt and message.startswith("taking address of function")  # `pow` for an unknown `row`
+        if taken or (name and name[1] in names):
+            continue
+        names.update(name.groups() if name else ())
+        line, above = (lines[i].rstrip() if 0 <= i < len(lines) else "" for i in (int(number), int(number) - 1))
+        entry = quoted(source, int(number), meant(message, line, above))
         if entry not in said:
             said.append(entry)
     if itself := re.search(r"recursive call in function:\s+(\w+)", log):

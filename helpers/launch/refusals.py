@@ -62,7 +62,7 @@ REMEDIES = (
         r"\bf['\"]|\.format\(",
     ),
     (
-        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array",
+        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array|scipy 0\.16",
         NO_MEMORY,
         r"= *\[|\bnp\.\w+\(| @ |\.sum\(",
     ),
@@ -70,6 +70,11 @@ REMEDIES = (
         r"Only accept returning of array",
         "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
         r"\.(ravel|flatten)\(",
+    ),
+    (
+        r"liveness info missing for vars: \{'(\w+)'\}",  # of a loop within a loop; of others it says nothing
+        "a loop never ends, as where nothing in it changes {0}",
+        r"\bwhile\b.*\b{0}\b",
     ),
     (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
     (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),

@@ -85,6 +85,9 @@ def of_report(report, source):
         message = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
         if report.startswith("Write-write"):
             message = "two work-items write different numbers to the same element of local memory"
+    own = re.search(r"^\s*float\s+(\w+)\s*\[", source, re.MULTILINE)
+    if message == UNSET and own and "barrier(" in source and "__local" not in source:
+        message += f". Nothing here is __local: {own[1]} is a work-item's own, and no other one's numbers reach it"
     if kind == "no wait":  # it is reported where the kernel ends
         code = enumerate(source.splitlines(), 1)
         lines = tuple(n for n, line in code if re.search(r"\basync_work_group\w*copy", line.split("//")[0])) or lines

@@ -31,6 +31,8 @@ if (row < M && col < N) C[row * N + col] = acc;
 """
 WAITS = 8 * " " + "barrier(CLK_LOCAL_MEM_FENCE);\n"
 
+WITHIN = "bool((np.abs(C - exact) <= bound(A, B)).all())"
+
 RIGHT = {
     "01.2": {
         "the first one thrown away": {
@@ -60,6 +62,11 @@ def honest_seconds(submit, wait, clock):
         times[-1] += clock()
     return np.percentile(times, 50)
 """,
+    },
+    "01.3": {
+        "row by row": {WITHIN: "all((np.abs(c - e) <= b).all() for c, e, b in zip(C, exact, bound(A, B)))"},
+        "none that is not inside": {WITHIN: "not np.any(~(np.abs(C - exact) <= bound(A, B)))"},
+        "their ratio": {WITHIN: "(np.abs(C - exact) / bound(A, B)).max() <= 1"},
     },
     "02.1": {
         "for, and the guard turned round": """
@@ -690,11 +697,15 @@ SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 
 WRONG = {
     "01.2": {
-        "does not wait": ({"        wait()\n": ""}, "no wait"),
+        "does not wait": ({"        wait()\n": ""}, "launch 2 has not ended when launch 3"),
+        "does not wait for the warm-up": (
+            {"    submit()\n    wait()": "    submit()"},
+            "launch 1 has not ended when launch 2",
+        ),
         "waits once, at the end": ({"        wait()\n": "", "    return": "    wait()\n    return"}, "no wait"),
         "waits after the clock": (
             {"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
-            "no wait",
+            "the clock is read before the launch has ended",
         ),
         "one that is warm, no wait": ({"range(9)": "range(1)", "        wait()\n": ""}, "no wait"),
         "no warm-up": ({"    submit()\n    wait()\n    times": "    times"}, "cold start"),
@@ -714,10 +725,22 @@ WRONG = {
         "one sample": ({"range(9)": "range(1)"}, "too few"),
         "all of them": ({"np.median": "sum"}, "wrong number"),
         "milliseconds": ({"np.median(times)": "1e3 * np.median(times)"}, "wrong number"),
-        "a list": ({"np.median(times)": "times"}, "it should give a number of seconds"),
+        "a list": ({"np.median(times)": "times"}, "it gives 9 values; it should give a number of seconds"),
         "forgets to return": ({"return np": "np"}, "it should give a number of seconds"),
         "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "has launched nothing"),
         "calls what is a number": ({"clock() - start": "clock - start"}, "it raises TypeError"),
+    },
+    "01.3": {
+        "equal": ({WITHIN: "bool((C == A @ B).all())"}, "✗ from behind"),
+        "close": ({WITHIN: "np.allclose(C, exact)"}, "✗ a small row, too low"),
+        "not one outside": ({WITHIN: "not (np.abs(C - exact) > bound(A, B)).any()"}, "✗ a hole"),
+        "one inside": ({".all()": ".any()"}, "✗ a small row, too low"),
+        "the greatest of both": ({"B)).all()": "B).max()).all()"}, "✗ a small row, too low"),
+        "not too high": ({"np.abs(C - exact)": "(C - exact)"}, "✗ a small row, too low"),
+        "another product's bound": ({"bound(A, B)": "bound(A, B).T"}, "ValueError"),
+        "of the page's A": ({"    exact = A.astype(np.float64) @ B.astype(np.float64)\n": ""}, "✗ a small row"),
+        "the sum of the errors": ({WITHIN: "np.nansum(C - exact) <= bound(A, B).sum()"}, "✗ a hole"),
+        "one u": ({"bound(A, B)": "2.0**-24 * (np.abs(A) @ np.abs(B)) / 1e3"}, "✗ A @ B"),
     },
     "02.1": {
         "blockDim's x and y exchanged": (
@@ -922,12 +945,14 @@ k0 += TILE
         "the tile of B turned": ({"Bs[ty, tx] = B": "Bs[tx, ty] = B"}, "tile of B"),
         "x and y in As": ({"As[ty, k]": "As[k, ty]"}, "✗"),
         "= for +=": ({"acc += As": "acc = As"}, "K is cut"),
-        "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "✗"),
+        "k0 too slow": ({"k0 += TILE": "k0 += TILE // 2"}, "each product belongs in the sum once"),
+        "a row of B's tile": ({"Bs[k, tx]": "Bs[ty, k]"}, "the sum does not depend on the column"),
         "four for TILE": ({"range(TILE)": "range(4)"}, "wrong at other sizes"),
         "B from k0 + tx": ({"B[k0 + ty, col] if k0 + ty": "B[k0 + tx, col] if k0 + tx"}, "✗"),
         "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
     "04.3": {
+        "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "no first barrier": ({STAGED_B + WAITS: STAGED_B}, "race"),
         "no second barrier": ({"* Bs[k][tx];\n" + WAITS: "* Bs[k][tx];\n"}, "race"),
         "no guard for A": (
@@ -989,6 +1014,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "✗"),
     },
     "06.2": {
+        "one loop for both lists": (
+            {"    for j in range(TN):\n        b_reg[j] = Bs[k, tx + j *": "        b_reg[i] = Bs[k, tx + i *"},
+            "one of these local arrays",
+        ),
         "no lists": (
             {"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
             "too many loads",

@@ -31,7 +31,7 @@ def test_nothing_written_is_not_yet():
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        ("B[col * K + k]", "B[k * N + col]", "reads B at the positions [0, 5, 10"),  # A @ B
+        ("B[col * K + k]", "B[k * N + col]", "at 5 x 5 x 7 (M x N x K) it reads B at the positions [0, 5, 10"),  # A @ B
         ("B[col * K + k]", "B[col * N + k]", "reads B at the positions [5, 6"),
         ("k < K", "k < K - 1", "reads A at the positions [0, 1, 2, 3, 4, 5];"),
         ("row * N + col", "row * N", "is stored at 0 of C; it belongs at 1"),

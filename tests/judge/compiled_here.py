@@ -77,6 +77,10 @@ NAIVE = {
         "ravel": sliced("A.ravel()", "B", "a[row * A.shape[1] + k] * b[k, col]"),
         "an f-string": naive(store=STORE + "        print(f'{row}')\n"),
         "np.dot": naive("np.dot(A[row], B[:, col])"),
+        "a row by a column": naive(store=inside("C[row, col] = A[row, :] @ B[:, col]")),
+        "an endless loop in a loop": naive(
+            total=inside("acc = float32(0)\nfor k in range(3):\n    i = 0\n    while i < 4:\n        acc += A[row, i]")
+        ),
         "two arguments": naive().replace("(A, B, C)", "(A, C)").replace("* B[k, col]", "* A[k, col]"),
     },
     "found": {

@@ -100,6 +100,7 @@ def test_a_thread_that_leaves_before_a_barrier_is_named():
 def test_wrong_python_functions_fail(function, kind):
     report = check(function)
     assert not report and report.findings[0].kind == kind, report
+    assert ("must be copied back" in report.findings[0].message) == (kind == "zeros")  # what a device computed
 
 
 def test_right_python_functions_pass():

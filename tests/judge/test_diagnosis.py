@@ -157,6 +157,26 @@ MADE = {
         "wrong numbers",
         "the last K-tile of each sum is there twice",
     ),
+    "one number for a tile's rows": (
+        lambda A, B, C: (A @ (B + B[::-1]))[:, np.arange(B.shape[1]) // 4 * 4],
+        "wrong index",
+        "all elements of a row are the same: the sum does not depend on the column; look at the indices of B",
+    ),
+    "one number for a tile's columns": (
+        lambda A, B, C: (A @ (B + B[::-1]))[np.arange(len(A)) // 4 * 4],
+        "wrong index",
+        "all elements of a column are the same: the sum does not depend on the row; look at the indices of A",
+    ),
+    "tiles that overlap": (
+        lambda A, B, C: A * np.minimum(np.arange(1, len(B) + 1), 4) @ B,
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 1, 2, 3, 4, 4 times, where K is 5; look at which tile a round takes",
+    ),
+    "the first tile in each round": (
+        lambda A, B, C: -(-len(B) // 4) * A[:, :4] @ B[:4],
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 2, 2, 2, 2, 0 times",
+    ),
     "tiles in float16": (
         lambda A, B, C: held(A, "float16") @ held(B, "float16"),
         "wrong numbers",

@@ -43,6 +43,8 @@ REFUSED = {
     "ravel": ("A.reshape(A.size) is a view", "a, b = A.ravel(), B"),
     "an f-string": ("a kernel makes no text", "print(f'{row}')"),
     "np.dot": ("has no products of whole rows", "acc += np.dot"),
+    "a row by a column": ("has no products of whole rows", "C[row, col] = A[row, :] @"),
+    "an endless loop in a loop": ("as where nothing in it changes i", "while i < 4:"),
     "two arguments": ("three arguments, A, B and C", "def product(A, C):"),
 }
 

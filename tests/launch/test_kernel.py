@@ -494,6 +494,21 @@ def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change
     assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("k = M; C[k] = k + k;", "line 2: k has no type: write `int k = …`.*\n    k = M; C.k. = k . k;$"),
+        ("if (M > 1)\n float x = 1; C[0] = M;", "line 3: a body that declares a name.* stands in braces"),
+        ("__shared__ float As[4];", "line 2: __shared__ is a word of CUDA; OpenCL's is __local"),
+        ("C[row * N] = row * M;", "line 2: use of undeclared identifier 'row'\n    C.row . N. = row . M;$"),
+    ],
+)
+def test_what_the_compiler_says_is_told_once_and_to_an_author_who_knows_python(line, says):
+    text = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) {\n"
+    with pytest.raises(KernelError, match=says):
+        opencl_kernel(text + line + "\n}", like="naive", BM=4, BN=4)
+
+
 PRODUCT = """from numba import cuda
 
 @cuda.jit{}

@@ -1061,8 +1061,9 @@ class Blocks:
         other = self.launch.history[int(stamp >> TIME)]
         act = self.operations[other].act
         did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
-        others = self.launch.spell_thread(int(stamp & THREAD))
-        also = " and others" * bool(stamp & SEVERAL)
+        others, also = self.launch.spell_thread(int(stamp & THREAD)), " and others" * bool(stamp & SEVERAL)
+        if also and others == self.who(lane):  # of several, the one that is noted is this thread itself
+            others, also = others.replace("thread", "another thread than", 1), ""
         text = (
             f"{self.who(lane)} {does} {what}, which {others}{also} {did} at {self.launch.spell_line(other)}, "
             "and nothing orders the two"

@@ -129,6 +129,7 @@ def table():
         "judge_wide": (exercises.judge_wide, on_tiles),
         "judge_wgsl": (exercises.judge_wgsl, {"my_lines": ("acc += 1.0;", TEXT)}),
         "double_buffered": (exercises.double_buffered, {"text": ("pass", TEXT), "TILE": (4, NOTHING)}),
+        "turned": (exercises.turned, {"text": ("pass", TEXT), "pad": (0, {"0"}), "TILE": (4, NOTHING)}),
         "unturned": (exercises.unturned, {"text": ("pass", TEXT)}),
         "judge_coalesced": (exercises.judge_coalesced, on_tiles),
         "judge_fma": (exercises.judge_fma, {"k": (ON_PTX, KERNEL)}),

@@ -12,7 +12,7 @@ from .other_dialects import judge_coalesced, judge_fma, judge_wgsl, wgsl_frame
 from .parts import with_part
 from .prefetching import asked_early, double_buffered, judge_prefetching
 from .questions import check_answer
-from .wide_loads import judge_turned, judge_wide, unturned
+from .wide_loads import judge_turned, judge_wide, turned, unturned
 
 __all__ = [
     "asked_early",
@@ -33,6 +33,7 @@ __all__ = [
     "judge_wgsl",
     "judge_wide",
     "triton_product",
+    "turned",
     "unturned",
     "wgsl_frame",
     "with_part",

@@ -9,6 +9,7 @@ import io
 import numbers
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from math import isqrt
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from ..launch import cuda_kernel
 from ..launch.given import takes
 from ..sandbox import Finding
 
+LONG = 100  # letters: what is longer is named by its kind
 DRAWS = 200  # cases made anew for each verdict, so that no table of cases can be learnt
 
 
@@ -34,12 +36,14 @@ class Question(NamedTuple):
     draw   (random.Random) -> one more case. Sensible ones, small enough for an answer that counts in loops
     slips  what to say to one who gives, in a case, just what this function gives there; only where other slips do
            not give the same number
+    why    the steps of a case in words, for whoever sees that a number is wrong and not which of them is
     """
 
     right: Callable
     cases: list[tuple]
     draw: Callable[[random.Random], tuple]
     slips: dict[str, Callable] = MappingProxyType({})
+    why: Callable | None = None
 
 
 def size(dice, most):
@@ -68,10 +72,35 @@ def draw_block(dice):
     return BM, 6144 // BK - BM - 4 + dice.randint(-5, 5), BK, 8, 1
 
 
+def of_a_warp(registers):
+    """The registers of a multiprocessor that a warp takes, by those of a thread."""
+    return ceil_div(32 * registers, 256) * 256
+
+
+def busy(fma, requests, instructions, fma_lanes, load_lanes):
+    """The cycles of each unit for what a block's warps ask of it: multiply-adds, loads and stores, issue."""
+    return fma * 32 / fma_lanes, requests * 32 / load_lanes, instructions / 4
+
+
+def waits_for(work, latency, blocks, early):
+    """The cycles that one block waits for a tile."""
+    return max(0, latency - work) if early else latency
+
+
 def waiting(work, latency, blocks, early):
     """The share of time in which all blocks of a multiprocessor wait for a tile."""
-    wait = max(0, latency - work) if early else latency
+    wait = waits_for(work, latency, blocks, early)
     return (wait / (work + wait)) ** blocks
+
+
+def one_waits(work, wait):
+    """What one block does, in words."""
+    return f"one block waits {told(wait)} of its {told(work + wait)} cycles"
+
+
+def room(BM, BN, BK, TM, TN):
+    """The threads of a block of `prefetched`, and its bytes of shared memory."""
+    return BM // TM * (BN // TN), 8 * BK * (BM + 4 + BN)
 
 
 def draw_rounds(dice):
@@ -153,27 +182,28 @@ ANSWERS = {
     ),
     # 07: blocks that find registers on a multiprocessor of 65,536, dealt out by warp in pieces of 256
     "blocks_by_registers": Question(
-        lambda registers, warps: 65536 // (ceil_div(32 * registers, 256) * 256 * warps),
+        lambda registers, warps: 65536 // (of_a_warp(registers) * warps),
         [(32, 8), (33, 8), (5, 4), (43, 12)],
         lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
+        lambda registers, warps: f"a warp takes {of_a_warp(registers):,} registers, and a block has {warps} warps",
     ),
     # 08: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
     "busiest": Question(
-        lambda fma, requests, instructions, fma_lanes, load_lanes: max(
-            fma * 32 / fma_lanes, requests * 32 / load_lanes, instructions / 4
-        ),
+        lambda *case: max(busy(*case)),
         [(1024, 1408, 3328, 128, 16), (64, 4, 90, 64, 32), (1, 1, 100, 128, 16)],
         lambda dice: (
             *(size(dice, 3000) for _ in range(3)),
             dice.choice([64, 128]),
             dice.choice([16, 32]),
         ),
+        lambda *case: "multiply-adds take {} cycles, requests {}, starts {}".format(*map(told, busy(*case))),
     ),
     # 08: the share of time in which all blocks of a multiprocessor wait
     "idle": Question(
         lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
         [(100, 100, 1), (2816, 466, 1), (300, 100, 2)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 8)),
+        lambda work, wait, blocks: one_waits(work, wait),
     ),
     # 08: GFLOP/s of a card that is like another
     "on_my_card": Question(
@@ -183,7 +213,7 @@ ANSWERS = {
     ),
     # 11: whether a block of `prefetched` runs where 1024 threads and 48 KiB of shared memory are allowed
     "fits": Question(
-        lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) <= 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
+        lambda *block: room(*block)[0] <= 1024 and room(*block)[1] <= 49152,
         [
             (128, 128, 16, 8, 8),
             (128, 128, 32, 8, 8),
@@ -194,12 +224,14 @@ ANSWERS = {
             (64, 64, 8, 16, 16),
         ],
         draw_block,
+        lambda *block: "that block has {:,} threads and {:,} bytes".format(*room(*block)),
     ),
     # 10: the share of its time in which a multiprocessor waits for tiles that may have been asked for early
     "waiting": Question(
         waiting,
         [(100, 100, 1, False), (300, 100, 2, False), (300, 400, 1, True), (300, 400, 2, True), (400, 300, 2, True)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 6), dice.random() < 0.5),
+        lambda work, *case: one_waits(work, waits_for(work, *case)),
     ),
     # 11: of so many kernels that are as fast as the defaults, those that lead in each round by luck, on average
     "lucky": Question(
@@ -336,6 +368,8 @@ def first_wrong(name, answer, question, cases):
     for case in cases:
         asked = f"{name}({', '.join(map(told, case))})"
         if wrong := wrong_number(asked, answer, case, question.right(*case), question.slips):
+            if question.why and wrong.kind == "wrong number":
+                return replace(wrong, message=f"{wrong.message}: {question.why(*case)}")
             return wrong
     return None
 
@@ -354,7 +388,8 @@ def wrong_number(asked, answer, case, right, slips=MappingProxyType({})):
     if isinstance(given, Decimal):
         given = float(given)
     if not isinstance(given, numbers.Real):
-        return Finding("error", f"{asked} gives {given!r}; it should give a number")
+        said = repr(given) if len(repr(given)) < LONG else f"a {type(given).__name__}"
+        return Finding("error", f"{asked} gives {said}; it should give a number")
     if same(given, right):
         return None
     slip = next((f". That is {said}" for said, slips_so in slips.items() if same(given, slips_so(*case))), "")

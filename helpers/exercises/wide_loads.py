@@ -1,14 +1,19 @@
 """Page 09: a part of `vectorized` with wide loads from a tile that is not turned; and a `tiled` that turns its own."""
 
+import re
+
 from ..instruments import bank_conflicts, trace
 from ..judge.report import Report
 from ..launch import Kernel, cuda_kernel
-from ..launch.given import takes
+from ..launch.given import Count, Natural, takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
 from .loads import check_loads
 from .parts import with_part
 from .rules import judged, right
+
+PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
+COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
 
 
 @takes
@@ -44,10 +49,40 @@ def not_wide(k: Kernel) -> list[Finding]:
 
 
 @takes
+def turned(text: str, pad: Natural, TILE: Count = 4) -> Kernel:
+    """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As."""
+    source = with_part("CUDA", "tiled", (1, 3), text).replace("((TILE, TILE)", "((TILE, LONG)", 1)
+    source = source.replace("    @cuda.jit", f"    LONG = TILE + {pad}\n\n    @cuda.jit", 1)
+    return cuda_kernel(source, like="tiled", TILE=TILE)
+
+
+@takes
 def judge_turned(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col]."""
+    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
+
+    Of a kernel that `turned` has built it judges the padding, too: the smallest without a conflict in the stores to As.
+    """
     tile = parameters_like(k, "tiled")["TILE"]
-    return judged(k, check_loads(k, tile, tile, tile), not_turned)
+    report = judged(k, check_loads(k, tile, tile, tile), not_turned)
+    return judged(k, report, not_smallest) if PADDING.search(k.source) else report
+
+
+def not_smallest(k: Kernel) -> list[Finding]:
+    """A padding with which the stores to As have bank conflicts at TILE = 16, or which is larger than one without."""
+    pad = int(PADDING.search(k.source)[0])
+    for less in range(pad + 1):
+        there = cuda_kernel(PADDING.sub(str(less), k.source), like="tiled", TILE=COUNTED)
+        stores = [row for row in bank_conflicts(there, COUNTED, COUNTED, COUNTED).rows if row.what == "store As"]
+        rounds, fewest = sum(row.pieces for row in stores), sum(row.fewest for row in stores)
+        if rounds == fewest:
+            break
+    if rounds > fewest:
+        said = f"with PAD = {pad} and TILE = {COUNTED} the stores to As take {rounds} rounds, where {fewest} would do"
+        return [Finding("bank conflicts", said)]
+    if less < pad:
+        said = f"PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
+        return [Finding("too much padding", said)]
+    return []
 
 
 def not_turned(k: Kernel) -> list[Finding]:

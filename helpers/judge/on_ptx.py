@@ -326,7 +326,8 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
     message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
     if outside := OUTSIDE.fullmatch(message):
-        message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
+        where = re.sub(r"__local_depot\d+", "its own arrays, of cuda.local.array", outside["where"])
+        message = f"{outside['who']} {outside['does']} {where or 'outside every array'}{outside['times']}"
     for name, (own, *_) in numba_internals.shared_arrays(kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
     if race := RACE.fullmatch(message) if finding.kind == "race" else None:

@@ -173,6 +173,24 @@ def test_addresses_of_several_memories_may_stand_in_one_instruction():
     assert run and out[0] == 7 and np.array_equal(out[1:], a[1:])
 
 
+def test_a_race_of_several_threads_names_none_with_itself():
+    run, _, _ = by_hand(
+        """
+        .shared .align 4 .b8 here[4];
+        ld.global.f32 %f1, [%rd1];
+        mov.u64 %rd4, here;
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 st.shared.f32 [%rd4], %f1;
+        bar.sync 0;
+        ld.shared.f32 %f2, [%rd4];
+        setp.eq.u32 %p1, %r1, 31;
+        @%p1 st.shared.f32 [%rd4], %f1;""",
+        threads=64,
+    )
+    (race,) = run.findings
+    assert "thread (31, 0) of block (0, 0) writes element 0 of here, which another thread than (31, 0)" in race.message
+
+
 def test_stores_to_global_memory_are_watched():
     store, first = "st.global.f32 [%rd2], %f1;\n", "mov.u64 %rd4, %rd2;\nsub.s64 %rd2, %rd2, %rd3;\n"
     load = "ld.global.f32 %f1, [%rd1];\n"

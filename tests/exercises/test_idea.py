@@ -57,6 +57,13 @@ def test_four_numbers_with_each_load():
     assert finding.message == "a warp asks 32 times for numbers of Bs, where 8 wide loads do"
 
 
+def test_an_index_behind_a_local_array_is_told_by_what_made_it():
+    products = "for i in range(TM):\n            for j in range(TN): acc[i, j] += a_reg[i, k + u] * b_reg[j]"
+    text = re.sub(r"for n in range.*\n.*", products, FOURS)
+    [finding] = judge_wide(unturned(text, BM=8, BN=8, BK=8, TM=4, TN=4)).findings
+    assert finding.kind == "out of bounds" and "its own arrays, of cuda.local.array" in finding.message
+
+
 def test_early_is_for_tiles_of_which_each_thread_brings_one_four():
     with pytest.raises(KernelError, match="assert BM == BN"):
         asked_early(BM=32, BN=32, BK=16, TM=4, TN=4)

@@ -11,6 +11,7 @@ from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
 from ..sandbox import SECONDS, Finding, ProgressBar, in_child
+from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
 from .examine import examine
 from .on_ptx import try_on_ptx
@@ -56,6 +57,8 @@ def try_out(k: Kernel, given: list) -> Trial:
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
     if k.dialect == "WebGPU":
         outcome = explained(k, outcome)
+    if k.dialect == "OpenCL" and may_be_the_order(outcome.findings):
+        outcome = outcome._replace(findings=opencl_order(k) or outcome.findings)
     if outcome.findings or k.untimed:
         return outcome
     stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]

@@ -14,10 +14,11 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
-from ..launch import Kernel, KernelError, numba_internals, refusals
-from ..launch.on_ptx import EXAMPLE, run_arrays
+from ..launch import Kernel, KernelError, draw, numba_internals, refusals
+from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Finding, Job, in_child, source_line
 from ..sandbox.progress import ProgressBar
+from .argument_order import another_order, may_be_the_order, other_orders, whole_tiles
 from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
@@ -82,7 +83,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         except KernelError as error:  # no fault of the kernel
             raise KernelError(f"{k} cannot be tried here: {error}") from None
         if findings:
-            return Trial(findings, (), shapes)
+            order = order_of(k, kernel) if may_be_the_order(findings) else []
+            return Trial(order or findings, (), shapes)
     usual = [] if given else in_part(k)
     findings = run_in_part(k, kernel, usual, variables)
     tried = list(dict.fromkeys([*watched, *more, *usual]))
@@ -162,12 +164,28 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
 
 
 def launched(
-    k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False, blocks: list | None = None
+    k: Kernel,
+    ptx: str,
+    A: np.ndarray,
+    B: np.ndarray,
+    trace: bool = False,
+    blocks: list | None = None,
+    order: str = ARGUMENTS,
 ) -> ptx_machine.Run:
-    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all."""
+    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all. `order`: of its arguments."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     C = np.full((M, N), np.nan, np.float32)
-    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
+    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, instructions(k, K), trace, blocks, order)
+
+
+def order_of(k: Kernel, kernel: object) -> list[Finding]:
+    """The order of its three arguments, other than the course's, in which a kernel is right, as a finding."""
+    ptx, (A, B) = numba_internals.text_of(kernel, numba_internals.WATCHED), draw(*whole_tiles(k))
+    for order in other_orders(ARGUMENTS):
+        run = launched(k, ptx, A, B, order=order)
+        if not run.findings and not wrong_elements(run.arrays[order.index("C")], A, B, k.inputs).any():
+            return [another_order(k, ARGUMENTS, order)]
+    return []
 
 
 def instructions(k: Kernel, K: int) -> int:

@@ -67,8 +67,9 @@ def order_there(job: Job, parameters: dict) -> str | None:
     k = replace(job, parameters=parameters).build()
     own, A_and_B = k.grid, draw(*whole_tiles(k))
     # Column by column, its rows are the columns of C, so that the blocks along x and y may change places, too.
-    for k.order, k.grid in [(order, own) for order in other_orders(k.order)] + [(COLUMN_MAJOR, lambda M, N: own(N, M))]:
+    for order, grid in [(order, own) for order in other_orders(k.order)] + [(COLUMN_MAJOR, lambda M, N: own(N, M))]:
+        k.order, k.grid = order, grid
         with suppress(Exception):  # such a launch may fail in any way
             if right_within_bound(k, *A_and_B):
-                return k.order
+                return order
     return None

@@ -16,6 +16,7 @@ from .diagnosis import unanswered
 from .examine import examine
 from .on_ptx import try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
+from .private_memory import much_kept, too_much_kept
 from .report import Report
 from .shapes import host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
@@ -39,7 +40,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
-    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k))
+    remarks = much_kept(k) if k.own and not findings else ()
+    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k), remarks)
 
 
 def how_judged(k: Contestant) -> str:
@@ -54,6 +56,8 @@ def try_out(k: Kernel, given: list) -> Trial:
     """
     if k.dialect == "WebGPU" and (seen := seen_in_source(k)):
         return Trial(seen, (), given or shapes_for(k))
+    if k.dialect == "OpenCL" and (found := too_much_kept(k)):
+        return Trial(found, (), given or shapes_for(k))
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
     if k.dialect == "WebGPU":
         outcome = explained(k, outcome)

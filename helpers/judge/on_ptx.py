@@ -22,6 +22,7 @@ from .argument_order import another_order, may_be_the_order, other_orders, whole
 from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
+from .private_memory import too_much_kept
 from .reference import drawn_for, wrong_elements
 from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block, usual_shapes
 from .stores import overlap
@@ -67,6 +68,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         return Trial([refused(k, error)], (), [SMALL])
+    if found := too_much_kept(k):
+        return Trial(found, (), [SMALL])
     watched, more = given, given
     if not given:
         small = shapes_for(k)
@@ -164,25 +167,21 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
 
 
 def launched(
-    k: Kernel,
-    ptx: str,
-    A: np.ndarray,
-    B: np.ndarray,
-    trace: bool = False,
-    blocks: list | None = None,
-    order: str = ARGUMENTS,
+    k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False, blocks: list | None = None
 ) -> ptx_machine.Run:
-    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all. `order`: of its arguments."""
+    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     C = np.full((M, N), np.nan, np.float32)
-    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, instructions(k, K), trace, blocks, order)
+    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
 
 
 def order_of(k: Kernel, kernel: object) -> list[Finding]:
     """The order of its three arguments, other than the course's, in which a kernel is right, as a finding."""
-    ptx, (A, B) = numba_internals.text_of(kernel, numba_internals.WATCHED), draw(*whole_tiles(k))
+    M, N, K = whole_tiles(k)
+    (A, B), C = draw(M, N, K), np.full((M, N), np.nan, np.float32)
+    ptx = numba_internals.text_of(kernel, numba_internals.WATCHED)
     for order in other_orders(ARGUMENTS):
-        run = launched(k, ptx, A, B, order=order)
+        run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), order=order)
         if not run.findings and not wrong_elements(run.arrays[order.index("C")], A, B, k.inputs).any():
             return [another_order(k, ARGUMENTS, order)]
     return []

@@ -10,7 +10,7 @@ from ..devices import oclgrind_library
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, ProgressBar, in_child
+from ..sandbox import SECONDS, Finding, ProgressBar, in_child, oclgrind_findings
 from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
 from .examine import examine
@@ -96,8 +96,9 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     some, _ = small_enough(k, shapes, QUICK)
     if not on_device(k, [some]):
         return findings
-    if in_child(k, examine_there, SECONDS, {}, stages=[some]).value != []:
-        return findings
+    there = in_child(k, examine_there, SECONDS, {}, stages=[some])
+    if there.value != [] or there.log:  # what Oclgrind reports may leave the numbers right
+        return oclgrind_findings(there.log, k.source) or findings
     text = (
         f"right under Oclgrind, and wrong on {k.device.name}: {findings[0].message}. Either its driver makes a "
         "mistake, or the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"

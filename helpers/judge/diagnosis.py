@@ -152,6 +152,9 @@ def leaves_holes(k, launches):
         return Finding("x and y swapped", text)
     if any((r.wrong & ~np.isnan(r.C)).any() for r in wrong):
         return Finding("wrong index", f"part of C is never stored and of the rest some is wrong, {example}")
+    if all((np.isnan(r.C) != np.eye(*r.C.shape, dtype=bool)).all() for r in wrong):
+        text = f"only the diagonal of C is stored, {example}: a thread's row and its column are the same number"
+        return Finding("unwritten", text)
     if said := blocks_begin(k, launches):
         return Finding("unwritten", f"part of C is never stored, {example}: {said}")
     place, lines = place_of(k, holes)

@@ -137,6 +137,12 @@ MADE = {
         "wrong numbers",
         "right for whole numbers in A and B, and wrong for fractions",
     ),
+    # https://github.com/ysh329/OpenCL-101/issues/16: row and col are both get_global_id(0)
+    "one number for both": (
+        lambda A, B, C: np.where(np.eye(*C.shape), A @ B, np.nan),
+        "unwritten",
+        "only the diagonal of C is stored, for example at 5 x 13 x 11 (M x N x K)",
+    ),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
         "wrong operator",

@@ -117,7 +117,7 @@ def in_whole_numbers(k, launches):
     if any((np.rint(r.C) != r.C).any() for r in wrong):  # NaN is no whole number
         return None
     whole = [np.rint(8 * X) + 9 for X in (wrong[-1].A, wrong[-1].B)]
-    if not right_within_bound(k, *whole):
+    if wrong_elements(launched(k, *whole), *whole, k.inputs).any():
         return None
     text = "right for whole numbers in A and B, and wrong for fractions: a sum, a product or a tile is an int, no float"
     return Finding("wrong numbers", text)

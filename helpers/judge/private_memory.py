@@ -6,6 +6,7 @@ work-items of a wave: MAX_WAVE_SCRATCH in ROCm's runtime), Intel's 32 KiB (262,1
 PTSS", for the eight work-items or more of a hardware thread). NVIDIA's set it aside for each thread that the GPU holds.
 """
 
+import math
 import re
 
 from ..launch import Kernel, numba_internals
@@ -58,7 +59,10 @@ def much_kept(k: Kernel) -> tuple[str, ...]:
 
 
 def declared(k: Kernel) -> list[tuple[int, int]]:
-    """The line, and the bytes, of each private array in OpenCL C whose sizes are numbers, parameters or macros."""
+    """The line, and the bytes, of each private array in OpenCL C whose sides are numbers, parameters or macros.
+
+    Sums and products of these will do as well.
+    """
     code = without_comments(k.source)
     known = {name: str(value) for name, value in k.parameters.items()}
     known |= dict(re.findall(r"^\s*#\s*define\s+(\w+)\s+(\d+)\s*$", code, re.MULTILINE))
@@ -66,8 +70,13 @@ def declared(k: Kernel) -> list[tuple[int, int]]:
     for number, line in enumerate(code.splitlines(), 1):
         for kind, width, names in () if ELSEWHERE.search(line) else DECLARATION.findall(line):
             for sides in ARRAY.findall(names):
-                elements = re.sub(r"\]\s*\[", ")*(", re.sub(r"\w+", lambda name: known.get(name[0], name[0]), sides))
-                if re.fullmatch(r"\[[\d\s()+*-]+\]", elements):
-                    size = TYPES[kind] * int(width or 1) * eval(f"({elements[1:-1]})")
-                    found.append((number, size))
+                spelled = re.sub(r"\w+", lambda name: known.get(name[0], name[0]), sides)
+                if re.fullmatch(r"[\d\s\[\]+*]+", spelled):
+                    elements = math.prod(map(value, re.findall(r"\[(.+?)\]", spelled)))
+                    found.append((number, TYPES[kind] * int(width or 1) * elements))
     return found
+
+
+def value(side: str) -> int:
+    """What a sum of products of whole numbers comes to."""
+    return sum(math.prod(map(int, term.split("*"))) for term in side.split("+"))

@@ -57,7 +57,7 @@ def test_a_right_kernel_with_a_long_local_array_is_right_and_remarked_on():
     "line, size",
     [
         ("float a[64];", 256),
-        ("float4 a[BM][2 * BN];", 16 * 4 * 8),
+        ("float4 a[BM] [2 * BN + 1];", 16 * 4 * 9),
         ("float a, b[3], c[MANY];", 4 * 23),
         ("double a[2] = {0}; uchar b[5];", 21),
         ("__local float a[64];", 0),

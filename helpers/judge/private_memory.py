@@ -23,7 +23,7 @@ MUCH = 128 * 1024  # bytes of a thread, of which GPUs of some 24 GB hold as many
 TYPES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "int": 4, "uint": 4, "float": 4}
 TYPES |= {"long": 8, "ulong": 8, "double": 8}
 DECLARATION = re.compile(rf"\b({'|'.join(TYPES)})(\d*)\s+([^;(){{}}=]*)")
-ARRAY = re.compile(r"\w+\s*((?:\[[^\]]+\])+)")
+ARRAY = re.compile(r"\w+\s*((?:\[[^\]]+\]\s*)+)")
 ELSEWHERE = re.compile(r"\b(__)?(local|constant|global)\b")
 
 

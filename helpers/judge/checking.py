@@ -10,11 +10,13 @@ from ..devices import oclgrind_library
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, ProgressBar, in_child
+from ..sandbox import SECONDS, Finding, ProgressBar, in_child, oclgrind_findings
+from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
 from .examine import examine
 from .on_ptx import try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
+from .private_memory import much_kept, too_much_kept
 from .report import Report
 from .shapes import host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
@@ -38,7 +40,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
-    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k))
+    remarks = much_kept(k) if k.own and not findings else ()
+    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k), remarks)
 
 
 def how_judged(k: Contestant) -> str:
@@ -53,9 +56,13 @@ def try_out(k: Kernel, given: list) -> Trial:
     """
     if k.dialect == "WebGPU" and (seen := seen_in_source(k)):
         return Trial(seen, (), given or shapes_for(k))
+    if k.dialect == "OpenCL" and (found := too_much_kept(k)):
+        return Trial(found, (), given or shapes_for(k))
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
     if k.dialect == "WebGPU":
         outcome = explained(k, outcome)
+    if k.dialect == "OpenCL" and may_be_the_order(outcome.findings):
+        outcome = outcome._replace(findings=opencl_order(k) or outcome.findings)
     if outcome.findings or k.untimed:
         return outcome
     stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]
@@ -89,8 +96,9 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     some, _ = small_enough(k, shapes, QUICK)
     if not on_device(k, [some]):
         return findings
-    if in_child(k, examine_there, SECONDS, {}, stages=[some]).value != []:
-        return findings
+    there = in_child(k, examine_there, SECONDS, {}, stages=[some])
+    if there.value != [] or there.log:  # what Oclgrind reports may leave the numbers right
+        return oclgrind_findings(there.log, k.source) or findings
     text = (
         f"right under Oclgrind, and wrong on {k.device.name}: {findings[0].message}. Either its driver makes a "
         "mistake, or the kernel does what the language leaves open; HELPERS_OPENCL_DEVICE takes another device"

@@ -11,7 +11,7 @@ from .. import ladder
 from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import UNSET
-from .reference import FORMATS, error_bound, held, launched, right_within_bound, wrong_elements
+from .reference import FORMATS, UNIT_ROUNDOFF, error_bound, held, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
@@ -112,6 +112,18 @@ def holds_nothing(k, launches):
     return None
 
 
+def in_whole_numbers(k, launches):
+    """C holds whole numbers only, and is right for an A and a B of whole numbers."""
+    wrong = bad(launches)
+    if any((np.rint(r.C) != r.C).any() for r in wrong):  # NaN is no whole number
+        return None
+    whole = [np.rint(8 * X) + 9 for X in (wrong[-1].A, wrong[-1].B)]
+    if wrong_elements(launched(k, *whole), *whole, k.inputs).any():
+        return None
+    text = "right for whole numbers in A and B, and wrong for fractions: a sum, a product or a tile is an int, no float"
+    return Finding("wrong numbers", text)
+
+
 def unanswered(k: Contestant, findings: list[Finding]) -> list[Finding]:
     """The findings; "not yet" where nothing came of the placeholder of an exercise, which says "your turn".
 
@@ -142,7 +154,10 @@ def leaves_holes(k, launches):
         return Finding("x and y swapped", text)
     if any((r.wrong & ~np.isnan(r.C)).any() for r in wrong):
         return Finding("wrong index", f"part of C is never stored and of the rest some is wrong, {example}")
-    if said := blocks_begin(k, wrong):
+    if all((np.isnan(r.C) != np.eye(*r.C.shape, dtype=bool)).all() for r in wrong):
+        text = f"only the diagonal of C is stored, {example}: a thread's row and its column are the same number"
+        return Finding("unwritten", text)
+    if said := blocks_begin(k, launches):
         return Finding("unwritten", f"part of C is never stored, {example}: {said}")
     place, lines = place_of(k, holes)
     return Finding("unwritten", f"{place} never stored, {example}; {LOOK.format(lines)}")
@@ -177,7 +192,7 @@ def right_with_x_and_y_swapped(k, launches):
 
 
 def blocks_begin(k, launches):
-    """Which wrong number the block's number was multiplied by, if that explains exactly what was stored; else None.
+    """Which wrong number the block's number was multiplied by, if that explains what each launch stored; else None.
 
     With tiles of 4 rows, of which only rows 0 to 5 of 12 are stored, blocks 0, 1 and 2 begin at their number times 1.
     """
@@ -471,14 +486,21 @@ def starts_off_zero(k, launches):
     return Finding("wrong start", f"every element is {off:+d} off, {example}: where does its sum start?")
 
 
-def adds_for_multiplies(k, launches):
-    """Sums of A + B in place of sums of A * B, wherever C is wrong."""
-    for r in bad(launches):
-        A, B = np.hstack([r.A, np.ones_like(r.A)]), np.vstack([np.ones_like(r.B), r.B])
-        if wrong_elements(r.C, A, B, r.inputs)[r.wrong].any():
-            return None
-    which = "each element" if all(r.wrong.all() for r in launches) else "each wrong element"
-    return Finding("wrong operator", f"{which} is the sum of A[row, k] + B[k, col]; it takes their products")
+def takes_another_operator(k, launches):
+    """Sums of A + B, A - B or A / B in place of sums of A * B, wherever C is wrong."""
+    for sign, of in (("+", np.add), ("-", np.subtract), ("/", np.divide)):
+        if all(sums_of(of, r)[r.wrong].all() for r in bad(launches)):
+            which = "each element" if all(r.wrong.all() for r in launches) else "each wrong element"
+            text = f"{which} is the sum of A[row, k] {sign} B[k, col]; it takes their products"
+            return Finding("wrong operator", text)
+    return None
+
+
+def sums_of(of, r):
+    """Where C is the sum of what that operator makes of A[row, k] and B[k, col], within its rounding; bool (M, N)."""
+    with np.errstate(all="ignore"):
+        terms = of(r.A.astype(np.float64)[:, :, None], r.B)
+        return np.abs(r.C - terms.sum(1)) <= (r.K + 2) * UNIT_ROUNDOFF * np.abs(terms).sum(1)
 
 
 def stays_zero_in_part(k, launches):
@@ -578,6 +600,7 @@ def explains(k, name, X, found):
 
 # In this order: each looks at what the ones before it did not explain.
 SUSPICIONS = (
+    in_whole_numbers,
     holds_nothing,
     leaves_holes,
     rounds_amiss,
@@ -590,7 +613,7 @@ SUSPICIONS = (
     same_along_a_tile,
     wrong_at_the_edge,
     starts_off_zero,
-    adds_for_multiplies,
+    takes_another_operator,
     stays_zero_in_part,
     shows_with_identity,
     misreads_at_one_shape,

@@ -14,13 +14,15 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
-from ..launch import Kernel, KernelError, numba_internals, refusals
-from ..launch.on_ptx import EXAMPLE, run_arrays
+from ..launch import Kernel, KernelError, draw, numba_internals, refusals
+from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Finding, Job, in_child, source_line
 from ..sandbox.progress import ProgressBar
+from .argument_order import another_order, may_be_the_order, other_orders, whole_tiles
 from .diagnosis import Launch, diagnose
 from .examine import LONG
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
+from .private_memory import too_much_kept
 from .reference import drawn_for, wrong_elements
 from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block, usual_shapes
 from .stores import overlap
@@ -66,6 +68,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         return Trial([refused(k, error)], (), [SMALL])
+    if found := too_much_kept(k):
+        return Trial(found, (), [SMALL])
     watched, more = given, given
     if not given:
         small = shapes_for(k)
@@ -82,7 +86,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         except KernelError as error:  # no fault of the kernel
             raise KernelError(f"{k} cannot be tried here: {error}") from None
         if findings:
-            return Trial(findings, (), shapes)
+            order = order_of(k, kernel) if may_be_the_order(findings) else []
+            return Trial(order or findings, (), shapes)
     usual = [] if given else in_part(k)
     findings = run_in_part(k, kernel, usual, variables)
     tried = list(dict.fromkeys([*watched, *more, *usual]))
@@ -168,6 +173,18 @@ def launched(
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     C = np.full((M, N), np.nan, np.float32)
     return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
+
+
+def order_of(k: Kernel, kernel: object) -> list[Finding]:
+    """The order of its three arguments, other than the course's, in which a kernel is right, as a finding."""
+    M, N, K = whole_tiles(k)
+    (A, B), C = draw(M, N, K), np.full((M, N), np.nan, np.float32)
+    ptx = numba_internals.text_of(kernel, numba_internals.WATCHED)
+    for order in other_orders(ARGUMENTS):
+        run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), order=order)
+        if not run.findings and not wrong_elements(run.arrays[order.index("C")], A, B, k.inputs).any():
+            return [another_order(k, ARGUMENTS, order)]
+    return []
 
 
 def instructions(k: Kernel, K: int) -> int:

@@ -19,6 +19,7 @@ class Report:
     not_looked_for: tuple = ()
     largest: tuple = ()  # the greatest M, N and K among the shapes
     within: str = "the rounding bound"
+    remarks: tuple = ()
 
     def __bool__(self):
         return not self.findings
@@ -28,7 +29,8 @@ class Report:
             sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
             shapes = f"{self.shapes} shape{'s' * (self.shapes != 1)}{f', {sizes}' * bool(sizes)}"
             text = f"✓ {self.subject} is right: {shapes}, every element within {self.within}."
-            return text + "".join(f"\n  (not looked for here: {what})" for what in self.not_looked_for)
+            notes = [f"not looked for here: {what}" for what in self.not_looked_for]
+            return text + "".join(f"\n  ({note})" for note in [*notes, *self.remarks])
         if self.findings[0].kind == "not yet":
             return f"… {self.subject}: not yet. {self.findings[0].message}"
         text = f"✗ {self.subject} is wrong."

@@ -44,6 +44,7 @@ UNSEEN = {
         )
     },
 }
+NO_HALF = "Unsupported float size: 2 bytes"  # Oclgrind's word for sums and products in half
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 
 
@@ -136,9 +137,10 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
         if not waiting:  # it was ended once all was done
             break
         crashed = not outcome.log and any(finding.kind == "crash" for finding in outcome.findings)  # with no report why
-        if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed or outcome.unbuilt):
+        only_there = outcome.unbuilt or NO_HALF in outcome.log
+        if outcome.oclgrind and ("Uninitialized.cpp" in outcome.log or crashed or only_there):
             gone, *_ = waiting[0]
-            waiting[0] = [way for way in waiting[0] if way != gone and (way.ask is None or not outcome.unbuilt)]
+            waiting[0] = [way for way in waiting[0] if way != gone and (way.ask is None or not only_there)]
             continue
         if outcome.log or outcome.findings:
             found, waiting = [*found, last], waiting[1:]

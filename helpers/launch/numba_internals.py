@@ -203,6 +203,10 @@ def volatile(text: str) -> str:
 # on which it is not set, as `let_unset_show` has it, and the variable.
 LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
 BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n +store .*? )zeroinitializer(?=, )')
+# LLVM lays so many zeros one by one, which takes it minutes. The PTX machine knows itself which elements are not set.
+LONG = 512
+LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
+BITS = {"half": 16, "float": 32, "double": 64}
 NEVER_SET = "never_set"
 TAKES_ZERO = re.compile(
     rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)'
@@ -219,8 +223,17 @@ def variables_of(kernel) -> list[str]:
     return sorted({at[6] for text in texts for at in TAKES_ZERO.finditer(text)}) + [LOCAL_ARRAY] * arrays
 
 
+def local_bytes(kernel) -> int:
+    """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
+    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(kernel._codelibrary.llvm_strs))
+    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for count, kind in made)
+
+
 def with_unset(text: str, chosen: frozenset) -> str:
-    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet."""
+    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet.
+
+    A long local array begins with nothing.
+    """
 
     def begins(at):
         before, count, kind = at.groups()
@@ -231,6 +244,7 @@ def with_unset(text: str, chosen: frozenset) -> str:
         result, what, kind, _, after, name = at.groups()
         return result + what + OTHER_THAN_ZERO[kind] + after if name in chosen else at[0]
 
+    text = LONG_BEGINS.sub(lambda at: at[1] if int(at[2]) > LONG else at[0], text)
     text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
     return TAKES_ZERO.sub(takes, text) if chosen else text
 

@@ -12,6 +12,7 @@ from .errors import KernelError
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "error"}  # wrong even if the numbers are right
+ARGUMENTS = "ABC"  # in the course's order
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
@@ -34,20 +35,21 @@ def run_arrays(
     limit: int | None = None,
     trace: bool = False,
     blocks: list | None = None,
+    order: str = ARGUMENTS,
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
     `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
-    `blocks`: the numbers of those that run, None for all.
+    `blocks`: the numbers of those that run, None for all. `order`: of the kernel's arguments, and of the run's arrays.
     Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
     """
     args = []
-    for array, is_input in ((A, True), (B, True), (C, False)):
-        array = array.view()
-        array.flags.writeable = not is_input
+    for name in order:
+        array = {"A": A, "B": B, "C": C}[name].view()
+        array.flags.writeable = name == "C"
         # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
         args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
-    names = dict(zip((4, 13, C_AT), "ABC", strict=True))
+    names = dict(zip((4, 13, C_AT), order, strict=True))
     try:
         limit = limit or 5000 * (A.shape[1] + 100)
         return ptx_machine.run(ptx, grid, block, args, names=names, limit=limit, trace=trace, blocks=blocks)

@@ -201,6 +201,7 @@ class OpenCLKernel(Kernel):
     """A built `__kernel` with the step's work-group and global size."""
 
     dialect, backend = "OpenCL", OpenCLBackend
+    order = "MNKABC"  # of its arguments
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
@@ -232,6 +233,12 @@ class OpenCLKernel(Kernel):
 
     def refuse_other_arguments(self) -> None:
         """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers to float."""
+        pointers = ["*" in self.type_of(number) for number in range(6)]
+        if pointers.count(True) == 3 and any(pointers[:3]):
+            raise KernelError(
+                f"{self.function.function_name} takes its six arguments in another order than this course gives them: "
+                f"three whole numbers first, then three matrices. They are {SIX}."
+            )
         buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=4)
         for number, name in enumerate(("M", "N", "K", "A", "B", "C")):
             kind, right = self.type_of(number), "int" if number < 3 else "float"
@@ -306,7 +313,8 @@ class OpenCLKernel(Kernel):
         """What asks for the kernel once, and returns its event."""
         # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
         function, queue = cl.Kernel(self.program, self.function.function_name), work.on.queue
-        function.set_args(*map(np.int32, work.sizes), work.A, work.B, work.C)
+        given = dict(zip("MNKABC", (*map(np.int32, work.sizes), work.A, work.B, work.C), strict=True))
+        function.set_args(*(given[name] for name in self.order))
         M, N, _ = work.sizes
         return functools.partial(cl.enqueue_nd_range_kernel, queue, function, self.global_size(M, N), self.block)
 

@@ -51,7 +51,11 @@ REMEDIES = (
     (r"Unknown attribute '(\w+)' of type Module", "there is no {0} in a kernel: write it out, in loops", r"\.{0}\b"),
     (r"cannot cache function", "what is given as text has no file to keep it beside: leave out cache=True", r"cache"),
     (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),
-    (r"Signature mismatch", "a kernel takes three arguments, A, B and C, in this order", r"^\s*def "),
+    (
+        r"Signature mismatch",
+        "a kernel takes three arguments, A, B and C, in this order. M and N are C.shape, K is A.shape[1]",
+        r"^\s*def ",
+    ),
     (r"array\(UniTuple\(Literal\S+ x \d\), Function|array\(Literal\S+, Function", TYPE_OF_ARRAYS, ARRAYS),
     (r"Function\(<function (shared|local)\.array", SHAPE_OF_ARRAYS, ARRAYS),
     (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s+(import|from)\b"),

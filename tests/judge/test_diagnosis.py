@@ -127,6 +127,22 @@ MADE = {
         "wrong operator",
         "each element is the sum of A[row, k] + B[k, col]",
     ),
+    "quotients": (
+        lambda A, B, C: (A[:, :, None] / B).sum(1),
+        "wrong operator",
+        "each element is the sum of A[row, k] / B[k, col]",
+    ),
+    "whole numbers": (
+        lambda A, B, C: np.trunc(A) @ np.trunc(B),
+        "wrong numbers",
+        "right for whole numbers in A and B, and wrong for fractions",
+    ),
+    # https://github.com/ysh329/OpenCL-101/issues/16: row and col are both get_global_id(0)
+    "one number for both": (
+        lambda A, B, C: np.where(np.eye(*C.shape), A @ B, C),
+        "unwritten",
+        "only the diagonal of C is stored, for example at 5 x 13 x 11 (M x N x K)",
+    ),
     "sums in part": (
         lambda A, B, C: np.vstack([(A @ B)[:4], (A[4:, :, None] + B).sum(1)]),
         "wrong operator",
@@ -272,6 +288,17 @@ def test_what_was_never_stored_is_told_by_rows_and_columns(rows, columns, shapes
 def test_what_is_wrong_with_zeros_in_c_as_well_does_not_only_add_to_c():
     assert named(Wrong(lambda A, B, C: C + A @ B))[0] == "adds to C"
     assert named(Wrong(lambda A, B, C: C + A @ B * (1 if len(A) == 8 else 2)))[0] == "unwritten"
+
+
+def test_a_right_launch_tells_where_blocks_do_not_begin():
+    """Of 3 x 8 the second block of columns is missing, as if each began at 0; but of 5 x 8 it is there."""
+
+    def product(A, B, C):
+        C[:, : 8 if len(A) > 4 else 4] = (A @ B)[:, : 8 if len(A) > 4 else 4]
+        return C
+
+    assert "each begins at 0" in named(Wrong(product), [(3, 8, 4)])[1]
+    assert "each begins at" not in named(Wrong(product), [(3, 8, 4), (5, 8, 4)])[1]
 
 
 @pytest.mark.parametrize("step, look", [("naive", "a thread's own elements"), (None, "the grid that it launches")])

@@ -12,6 +12,7 @@ from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
+from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
 from ..launch.given import takes, told
 from .drawing import (
@@ -77,13 +78,9 @@ def spell_rate(gflops: float) -> str:
 
 
 def unsteady(t: Timing) -> str:
-    """What a bar says where the repeats differ so much that its length means little; else nothing.
-
-    Beyond 100 % the number itself means nothing, so it is left out.
-    """
-    if (t.spread or 0) <= UNSTEADY:
-        return ""
-    return f", ± {50 * t.spread:.0f} %: a busy machine" if t.spread <= 2 else ", a busy machine"
+    """What a bar says where the repeats differ so much that its length means little; else nothing."""
+    said = spell_spread(t.spread or 0)
+    return f", {said}{': a busy machine' * ('%' in said)}" if (t.spread or 0) > UNSTEADY else ""
 
 
 @takes

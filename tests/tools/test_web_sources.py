@@ -41,6 +41,7 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
         ("[a](../README.md#start)", "install.html#start"),
         ("[a](../teaching/README.zh-CN.md)", "zh_CN/teach.html"),
+        ("[a](../CHANGELOG.md)", "changelog.html"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -172,6 +173,11 @@ def test_the_glossary_has_each_term_once_under_its_page_in_one_language(language
     assert len(heads) > 10 and all(number == page for number, page in heads)
     [under] = re.findall(r"^## 03 · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
     assert 'id="coalescing"' in under and 'id="barrier"' not in under
+
+
+def test_the_chinese_book_leads_to_the_english_changes_in_one_line():
+    english, chinese = (beside(language)["changelog"] for language in ("en", "zh_CN"))
+    assert "## 1.0 (2026-11)" in english and 'href="../changelog.html"' in chinese and len(chinese.splitlines()) == 3
 
 
 def test_a_citation_names_this_version():

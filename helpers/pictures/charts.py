@@ -1,5 +1,6 @@
 """Charts: the one that grows through the course, scoreboards, landscapes, rooflines, occupancy, instructions."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -151,17 +152,18 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
     figure, ax = bar_chart(rows, title)
     if near:
         ax.patches[0].set(edgecolor=PEER, linewidth=1.5)
-    ax.set_xlabel("GFLOP/s")
+    longest = max(length for _, parts, _ in rows for length, _ in parts)
+    ax.set(xlim=(0, 1.4 * longest), xlabel="GFLOP/s")  # room for the words
     return Picture(figure, f"{title}, in GFLOP/s: {said}.")
 
 
 def growth_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """{name: (its colour, its marker)}: a rung's are the same in all growth charts, and so are NumPy's."""
-    looks, others = {}, [(colour, marker) for colour in (PEER, INK) for marker in MARKERS]
+    looks, others = {}, itertools.cycle((colour, marker) for colour in (PEER, INK) for marker in MARKERS)
     for name in sorted(names, key=lambda name: (name != "NumPy", name)):
         step, _, dialect = name.rstrip(")").partition(" (")
         rung = step in ladder.STEPS and dialect in DIALECTS
-        looks[name] = (RUNGS[list(ladder.STEPS).index(step)], DIALECTS[dialect]) if rung else others.pop(0)
+        looks[name] = (RUNGS[list(ladder.STEPS).index(step)], DIALECTS[dialect]) if rung else next(others)
     return looks
 
 

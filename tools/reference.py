@@ -117,13 +117,16 @@ def example(notebook, name):
     return ""
 
 
+def hints(value):
+    """{name: annotation} of a function or a class; {} for data, and for what names a class that is not there."""
+    with contextlib.suppress(NameError, TypeError):
+        return typing.get_type_hints(value)
+    return {}
+
+
 def returned(function):
     """The course's classes whose objects the function returns, by its annotations: alone, in a list, or one of two."""
-    if inspect.isclass(function) or not callable(function):
-        return []
-    with contextlib.suppress(NameError):  # a class of a package that need not be there
-        return list(classes(typing.get_type_hints(function).get("return")))
-    return []
+    return [] if inspect.isclass(function) else list(classes(hints(function).get("return")))
 
 
 def classes(annotation):
@@ -132,6 +135,13 @@ def classes(annotation):
         yield annotation
     for part in typing.get_args(annotation):
         yield from classes(part)
+
+
+def linked(text, value):
+    """Annotations of a function or a class, with whole paths for the course's classes: Sphinx makes a link of each."""
+    for one in {one for hint in hints(value).values() for one in classes(hint)}:
+        text = re.sub(rf"(?<![\w.]){one.__name__}\b", shortest(one), text)
+    return text
 
 
 def shortest(value):
@@ -228,13 +238,14 @@ def members(value):
     parts = "\n\n".join(inspect.getdoc(one) for one in ours).split("\n\n")
     said = {name: about for part in parts if COLUMNS.fullmatch(part) for name, about in columns(part).items()}
     for field in getattr(value, "__dataclass_fields__", {}).values():
-        found[field.name] = "attribute", readable(inspect.formatannotation(field.type)), said.get(field.name, "")
+        typed = linked(readable(inspect.formatannotation(field.type)), value)
+        found[field.name] = "attribute", typed, said.get(field.name, "")
     for name, member in (pair for one in ours for pair in vars(one).items()):
         about = said.get(name) or (inspect.getdoc(member) or "").split("\n\n")[0]
         if isinstance(member, property | functools.cached_property):
             found[name] = "property", "", about
         elif inspect.isfunction(member) and about:
-            found[name] = "method", re.sub(r"^\(self(?:, )?", "(", signature(member)), about
+            found[name] = "method", linked(re.sub(r"^\(self(?:, )?", "(", signature(member)), member), about
     found |= {name: ("attribute", "", about) for name, about in said.items() if name not in found}
     return {name: about for name, about in found.items() if not name.startswith("_")}
 
@@ -262,9 +273,7 @@ def described(entry, language, titles):
     if kind(entry.value) == "module":
         head = [f"````{{py:module}} {entry.path}", "````", "", f"**{entry.path}**", ""]  # Sphinx shows no name of one
         return "\n".join([*head, *lines, ""])
-    called = signature(entry.value) if not entry.by else ""  # nobody makes one by hand
-    for one in returned(entry.value):  # a whole path is a link, shown by its last part
-        called = re.sub(rf"(?<=-> )(.*)\b{one.__name__}\b", rf"\1{shortest(one)}", called)
+    called = "" if entry.by else linked(signature(entry.value), entry.value)  # nobody makes a result by hand
     head = [f"````{{py:{kind(entry.value)}}} {name}{called}", f":module: {module}", ""]
     return "\n".join([*head, *lines, "````", ""])
 

@@ -131,7 +131,10 @@ def test_what_a_documented_function_returns_has_an_entry_with_all_that_one_may_a
     assert len(given) > 20 and given - others - set(classes) == set()
     asked = {
         "Timing": ("attribute} spread\n:type: float | None\n\nthe middle half", "property} gflops\n\n2 M N K"),
-        "Film": ("method} frame(number: int) -> Picture\n\nFrame", "Returned by [film](#helpers.pictures.film)"),
+        "Film": (
+            "method} frame(number: int) -> helpers.pictures.Picture\n\nFrame",
+            "by [film](#helpers.pictures.film)",
+        ),
         "CompiledRun": ("attribute} findings\n",),  # of the class that it extends
     }
     assert [line for name, lines in asked.items() for line in lines if line not in classes[name]] == []

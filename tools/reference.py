@@ -302,7 +302,7 @@ def page(language, titles):
     for entry in sorted([*entries().values(), *results().values()], key=lambda one: one.name.lower()):
         rooms.setdefault(entry.room, []).append(entry)
     parts = [f"# {say['title']}", say["about"]]
-    for room in sorted(rooms):
+    for room in sorted(rooms, key=lambda room: (not room.startswith("helpers"), room)):
         parts += [f"## {room}", question(room) + "." * (not question(room).endswith("?"))]
         parts += [described(entry, language, titles) for entry in rooms[room]]
     parts += [f"## {say['commands']}", say["typed"]]

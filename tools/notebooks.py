@@ -32,7 +32,11 @@ FOLDER = ROOT / "notebooks"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINES = "nbval-ignore-output"  # the tag of cells whose output depends on the machine
 SOLUTION = "# @title A solution"  # how the cell of a solution begins
-FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}  # on Colab, and in JupyterLab
+FOLDED = {  # VS Code and GitHub fold no cell, whatever its metadata say
+    "cellView": "form",  # on Colab
+    "jupyter": {"source_hidden": True},  # in JupyterLab and Notebook 7
+}
+ON_COLAB = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # which machine it opens a page on; all others ignore it
 
 
 def notebook_paths(names=()):
@@ -169,6 +173,7 @@ def normalise(notebook, stem):
     """Bring the notebook into its normal form, in place; running it twice changes nothing."""
     notebook.metadata = nbformat.from_dict(
         {
+            **ON_COLAB,
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         }

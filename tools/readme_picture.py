@@ -15,6 +15,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from helpers.clock import read_results
+from helpers.pictures.drawing import OURS, PEER
 
 PICTURE = ROOT / "tools" / "web" / "ladder_and_page.png"
 GPU, SIZE = "NVIDIA H200", 4096
@@ -46,7 +47,7 @@ def main():
     rates = recorded()
     most = max(rates.values())
     rows = "".join(
-        ROW.format(name=name, rate=rate, share=100 * rate / most, colour="#999" if name == "cuBLAS" else "#2f6fba")
+        ROW.format(name=name, rate=rate, share=100 * rate / most, colour=PEER if name == "cuBLAS" else OURS["CUDA"])
         for name, rate in rates.items()
     )
     with sync_playwright() as playwright:

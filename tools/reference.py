@@ -1,6 +1,7 @@
 """The web book's reference: what the pages import from `helpers`, from its docstrings, and its commands.
 
-An entry has the page that uses the name first, and the line that does.
+An entry has the page that uses the name first, and the line that does. What those functions return has one, too, with
+all that one may ask of it.
 """
 
 import ast
@@ -10,6 +11,7 @@ import importlib
 import inspect
 import io
 import re
+import typing
 from dataclasses import dataclass
 from unittest import mock
 
@@ -23,12 +25,15 @@ DATA = {  # what has no docstring of its own
 }
 PLAIN = (type, type(None), bool, int, float, str, tuple)  # defaults that are shown
 COLUMNS = re.compile(r"^\w[\w, ]*?  +\S.*(?:\n.*)*", re.M)  # a paragraph that names an argument, then says what it is
+COLUMN = re.compile(r"^(\w[\w, ]*?)  +(\S.*(?:\n +.*)*)", re.M)  # one of its names, or several that share words
+OURS = ("helpers", "gpu_model", "ptx_machine", "opencl_trace")
 WORDS = {
     "en": dict(
         title="Reference",
         about="What the pages import, by the question that it answers, and the commands. "
         "The words are those of `help(name)` in Python.",
         first="First used on",
+        returned="Returned by",
         commands="Commands",
         typed="Type a command in the course's folder, with the Python of its `.venv`.",
     ),
@@ -36,6 +41,7 @@ WORDS = {
         title="参考",
         about="各页导入的名字，按它们回答的问题排列；最后是命令。说明就是 Python 里 `help(名字)` 给出的英文文档。",
         first="第一次用到的页：",
+        returned="返回它的函数：",
         commands="命令",
         typed="在课程的文件夹里输入命令，用 `.venv` 里的 Python。",
     ),
@@ -44,11 +50,15 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A name that pages import: `path` as they do, as in helpers.pictures.film; the first page; its line, or ""."""
+    """A name that pages import: `path` as they do, as in helpers.pictures.film; the first page; its line, or "".
+
+    Or a class whose objects such functions return: `by` has their paths.
+    """
 
     path: str
     page: str
     example: str
+    by: tuple[str, ...] = ()
 
     @property
     def name(self):
@@ -107,6 +117,53 @@ def example(notebook, name):
     return ""
 
 
+def hints(value):
+    """{name: annotation} of a function or a class; {} for data, and for what names a class that is not there."""
+    with contextlib.suppress(NameError, TypeError):
+        return typing.get_type_hints(value)
+    return {}
+
+
+def returned(function):
+    """The course's classes whose objects the function returns, by its annotations: alone, in a list, or one of two."""
+    return [] if inspect.isclass(function) else list(classes(hints(function).get("return")))
+
+
+def classes(annotation):
+    """The course's classes that an annotation names."""
+    if inspect.isclass(annotation) and annotation.__module__.split(".")[0] in OURS:
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from classes(part)
+
+
+def linked(text, value):
+    """Annotations of a function or a class, with whole paths for the course's classes: Sphinx makes a link of each."""
+    for one in {one for hint in hints(value).values() for one in classes(hint)}:
+        text = re.sub(rf"(?<![\w.]){one.__name__}\b", shortest(one), text)
+    return text
+
+
+def shortest(value):
+    """The shortest path under which a class can be imported, as in helpers.clock.Timing."""
+    parts = value.__module__.split(".")
+    modules = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    home = next(one for one in modules if getattr(importlib.import_module(one), value.__name__, None) is value)
+    return f"{home}.{value.__name__}"
+
+
+@functools.cache
+def results():
+    """{path: `Entry`} of the classes whose objects the functions of `entries` return."""
+    found = {}
+    for entry in entries().values():
+        for one in returned(entry.value):
+            path = shortest(one)
+            before = found.get(path, Entry(path, entry.page, ""))
+            found[path] = Entry(path, min(before.page, entry.page), "", (*before.by, entry.path))
+    return found
+
+
 @functools.cache
 def entries():
     """{name: `Entry`} of all that pages import from `helpers`. A name that two rooms export has the shorter path."""
@@ -137,7 +194,12 @@ def signature(value):
     plain = [  # a folder or a function has no name that one could type
         one.replace(default=...) if not isinstance(one.default, PLAIN) else one for one in asked.parameters.values()
     ]
-    text = str(asked.replace(parameters=plain)).replace("Ellipsis", "...")
+    return readable(str(asked.replace(parameters=plain)))
+
+
+def readable(text):
+    """Annotations as one would write them, with the last parts of the types' names."""
+    text = text.replace("Ellipsis", "...")
     text = re.sub(r"Annotated\[([^,\]]+), [^\]]*\]", r"\1", text)  # bounds, which `takes` reads
     text = re.sub(r"Optional\[([^\]]*)\]", r"\1 | None", text)
     text = re.sub(r"(-> |: )'([^']*)'", r"\1\2", text)  # a type that is named before it is there
@@ -161,17 +223,58 @@ def kind(value):
     return "function" if callable(value) else "data"
 
 
+def columns(paragraph):
+    """{name: what it is} of a paragraph that names one thing after another."""
+    return {name: " ".join(said.split()) for names, said in COLUMN.findall(paragraph) for name in names.split(", ")}
+
+
+def members(value):
+    """{name: (Sphinx's word for it, its type or how it is called, what it is)} of all one may ask an object of a class.
+
+    Fields come first, with the words of the docstrings of the class and of those it extends; then properties and
+    methods, with the first paragraphs of theirs.
+    """
+    found, ours = {}, [one for one in reversed(value.__mro__) if one.__module__.split(".")[0] in OURS]
+    parts = "\n\n".join(inspect.getdoc(one) for one in ours).split("\n\n")
+    said = {name: about for part in parts if COLUMNS.fullmatch(part) for name, about in columns(part).items()}
+    for field in getattr(value, "__dataclass_fields__", {}).values():
+        typed = linked(readable(inspect.formatannotation(field.type)), value)
+        found[field.name] = "attribute", typed, said.get(field.name, "")
+    for name, member in (pair for one in ours for pair in vars(one).items()):
+        about = said.get(name) or (inspect.getdoc(member) or "").split("\n\n")[0]
+        if isinstance(member, property | functools.cached_property):
+            found[name] = "property", "", about
+        elif inspect.isfunction(member) and about:
+            found[name] = "method", linked(re.sub(r"^\(self(?:, )?", "(", signature(member)), member), about
+    found |= {name: ("attribute", "", about) for name, about in said.items() if name not in found}
+    return {name: about for name, about in found.items() if not name.startswith("_")}
+
+
+def result(entry):
+    """The words of a class whose objects functions return, as lines: its own, then those of all that one may ask it."""
+    parts = [part for part in inspect.getdoc(entry.value).split("\n\n") if not COLUMNS.fullmatch(part)]
+    lines = ["\n\n".join(parts), ""]
+    for name, (what, called, about) in members(entry.value).items():
+        typed = [f":type: {called}"] * bool(called and what == "attribute")
+        lines += [f"```{{py:{what}}} {name}{called * (what == 'method')}", *typed, "", about, "```", ""]
+    return lines
+
+
 def described(entry, language, titles):
     """The entry in MyST's Markdown. `titles`: {stem of a page: its title}."""
-    lines = [words(entry), ""]
+    lines = result(entry) if entry.by else [words(entry), ""]
     if entry.example:
         lines += ["```python", entry.example, "```", ""]
+    if entry.by:
+        links = ", ".join(f"[{path.rpartition('.')[2]}](#{path})" for path in entry.by)
+        lines += [f"{WORDS[language]['returned']} {links}", ""]
     lines += [f"{WORDS[language]['first']} [{titles[entry.page]}]({entry.page}.ipynb)"]
     module, _, name = entry.path.rpartition(".")
     if kind(entry.value) == "module":
         head = [f"````{{py:module}} {entry.path}", "````", "", f"**{entry.path}**", ""]  # Sphinx shows no name of one
         return "\n".join([*head, *lines, ""])
-    head = [f"````{{py:{kind(entry.value)}}} {name}{signature(entry.value)}", f":module: {module}", ""]
+    called = "" if entry.by else linked(signature(entry.value), entry.value)  # nobody makes a result by hand
+    head = [f"````{{py:{kind(entry.value)}}} {name}{called}", f":module: {module}", ""]
     return "\n".join([*head, *lines, "````", ""])
 
 
@@ -196,10 +299,10 @@ def page(language, titles):
     """The reference as Sphinx is given it."""
     say = WORDS[language]
     rooms = {}
-    for name in sorted(entries(), key=str.lower):
-        rooms.setdefault(entries()[name].room, []).append(entries()[name])
+    for entry in sorted([*entries().values(), *results().values()], key=lambda one: one.name.lower()):
+        rooms.setdefault(entry.room, []).append(entry)
     parts = [f"# {say['title']}", say["about"]]
-    for room in sorted(rooms):
+    for room in sorted(rooms, key=lambda room: (not room.startswith("helpers"), room)):
         parts += [f"## {room}", question(room) + "." * (not question(room).endswith("?"))]
         parts += [described(entry, language, titles) for entry in rooms[room]]
     parts += [f"## {say['commands']}", say["typed"]]

@@ -13,7 +13,7 @@ READMES = {"en": "README.md", "zh_CN": "README.zh-CN.md"}
 FILES = {  # {page: {language: the file that it shows}}; a link to the file leads to the page
     "install": READMES,
     "teach": {language: f"teaching/{name}" for language, name in READMES.items()},
-    "changelog": dict.fromkeys(READMES, "CHANGELOG.md"),
+    "changelog": {"en": "CHANGELOG.md"},
 }
 FILTER = '<label class="filter" hidden>{words} <input type="search"></label>'
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)$", re.M)
@@ -48,7 +48,7 @@ WORDS = {
         address="仓库在 [{0}]({0})。",
         unpublished="课程尚未发布：仓库的网址以后会写在这里。",
         ends=("开始", "在你的 GPU 上运行"),
-        changelog="# 更新记录\n\n课程每个版本的变化，只有英文。",
+        changelog='# 更新记录\n\n课程每个版本有什么变化，写在英文版的 <a href="../changelog.html">Changes</a> 一页。\n',
     ),
 }
 
@@ -115,8 +115,9 @@ def teach(language):
 
 
 def changelog(language):
-    """What is new in each version, in English."""
-    return WORDS[language]["changelog"] + (ROOT / "CHANGELOG.md").read_text("utf-8").removeprefix("# Changes")
+    """What is new in each version, in English; in Chinese one line that leads there."""
+    said, file = WORDS[language]["changelog"], FILES["changelog"].get(language)
+    return said + (ROOT / file).read_text("utf-8").removeprefix("# Changes") if file else said
 
 
 def glossary(language, folder):

@@ -84,8 +84,13 @@ class Timing:
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         if self.untimed:
             return f"{what}: no GPU here, so no time and no rate"
-        spread = f"± {100 * self.spread / 2:.0f} %" + ", launching included" * self.launching
+        spread = spell_spread(self.spread) + ", launching included" * self.launching
         return f"{what}: {spell_seconds(self.seconds)} ({spread}), {self.gflops:.3g} GFLOP/s"
+
+
+def spell_spread(spread: float) -> str:
+    """0.08 -> '± 4 %'; beyond ± 100 % the number means nothing, so the machine is called busy in its place."""
+    return f"± {50 * spread:.0f} %" if spread <= 2 else "a busy machine"
 
 
 def spell_seconds(seconds: float) -> str:

@@ -185,7 +185,7 @@ ANSWERS = {
         lambda registers, warps: 65536 // (of_a_warp(registers) * warps),
         [(32, 8), (33, 8), (5, 4), (43, 12)],
         lambda dice: (dice.randint(1, 255), 4 * size(dice, 8)),
-        lambda registers, warps: f"a warp takes {of_a_warp(registers):,} registers, and a block has {warps} warps",
+        why=lambda registers, warps: f"a warp takes {of_a_warp(registers):,} registers, and a block has {warps} warps",
     ),
     # 08: cycles of the busiest unit of a multiprocessor, for what a block's warps ask of it
     "busiest": Question(
@@ -196,14 +196,14 @@ ANSWERS = {
             dice.choice([64, 128]),
             dice.choice([16, 32]),
         ),
-        lambda *case: "multiply-adds take {} cycles, requests {}, starts {}".format(*map(told, busy(*case))),
+        why=lambda *case: "multiply-adds take {} cycles, requests {}, starts {}".format(*map(told, busy(*case))),
     ),
     # 08: the share of time in which all blocks of a multiprocessor wait
     "idle": Question(
         lambda work, wait, blocks: (wait / (work + wait)) ** blocks,
         [(100, 100, 1), (2816, 466, 1), (300, 100, 2)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 8)),
-        lambda work, wait, blocks: one_waits(work, wait),
+        why=lambda work, wait, blocks: one_waits(work, wait),
     ),
     # 08: GFLOP/s of a card that is like another
     "on_my_card": Question(
@@ -224,14 +224,14 @@ ANSWERS = {
             (64, 64, 8, 16, 16),
         ],
         draw_block,
-        lambda *block: "that block has {:,} threads and {:,} bytes".format(*room(*block)),
+        why=lambda *block: "that block has {:,} threads and {:,} bytes".format(*room(*block)),
     ),
     # 10: the share of its time in which a multiprocessor waits for tiles that may have been asked for early
     "waiting": Question(
         waiting,
         [(100, 100, 1, False), (300, 100, 2, False), (300, 400, 1, True), (300, 400, 2, True), (400, 300, 2, True)],
         lambda dice: (size(dice, 3000), size(dice, 3000), dice.randint(1, 6), dice.random() < 0.5),
-        lambda work, *case: one_waits(work, waits_for(work, *case)),
+        why=lambda work, *case: one_waits(work, waits_for(work, *case)),
     ),
     # 11: of so many kernels that are as fast as the defaults, those that lead in each round by luck, on average
     "lucky": Question(

@@ -1,6 +1,7 @@
 """Charts: the one that grows through the course, scoreboards, landscapes, rooflines, occupancy, instructions."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib import colormaps
@@ -12,6 +13,7 @@ from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
+from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
 from ..launch.given import takes, told
 from .drawing import (
@@ -19,9 +21,12 @@ from .drawing import (
     B_COLOUR,
     C_COLOUR,
     GRID,
+    HIGH,
     INK,
+    OURS,
     PAPER,
-    SHADES,
+    PEER,
+    UNITS,
     Picture,
     look,
     outline,
@@ -29,22 +34,19 @@ from .drawing import (
     refuse_crowded,
 )
 
-GREENS = colormaps["Greens"]  # from little to much
-PEER = "#8a8a86"  # what is not ours
-# Of a GPU, in the model's charts.
-UNITS = {"loads and stores": A_COLOUR, "multiply-adds": C_COLOUR, "whole numbers": B_COLOUR}
-OURS = {"OpenCL": A_COLOUR, "CUDA": C_COLOUR, "WebGPU": "#7a5195", "Python": B_COLOUR}
-# In growth charts a name has one colour, by its place here; the tenth has the first one's, and another marker.
-LINES = (PEER, C_COLOUR, A_COLOUR, B_COLOUR, "#7a5195", INK, "#b0506a", "#3f7f8c", "#a58a1f")
-MARKERS = "osD^vPX*h"  # as many
-PLACES = ["NumPy", *(f"{step} ({dialect})" for dialect in ("OpenCL", "CUDA", "WebGPU") for step in ladder.STEPS)]
+PURPLES = colormaps["Purples"]  # from little to much
+# In growth charts, where no matrix and no unit is drawn, a rung has one colour, and each dialect its marker.
+RUNGS = (C_COLOUR, A_COLOUR, B_COLOUR, *UNITS.values(), "#8b5a2b", INK, "#d0b23a", "#e08fb0")
+DIALECTS = {"OpenCL": "o", "CUDA": "s", "WebGPU": "^"}
+MARKERS = "DvPX*h<>dpH8"  # of all others, which are grey, and black where there are more
 UNSTEADY = 0.4  # the middle half of the repeats, as a share of the median: on a quiet machine it is below 0.1
 NO_RATE = "no rate to draw: nothing was timed, or only CUDA kernels with no GPU; time OpenCL kernels."
 
 
 def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Axes]:
     """A row for each (name, [(length, colour) of parts that stand end to end], words behind them), the first on top."""
-    figure = Figure(figsize=(8.6, 0.46 * len(rows) + 1.5), layout="constrained")
+    row = np.clip((HIGH - 1.5) / len(rows), 0.25, 0.46)  # inches; below that the names would meet
+    figure = Figure(figsize=(8.6, row * len(rows) + 1.5), layout="constrained")
     figure.suptitle(title, x=0.02, ha="left")
     ax = figure.add_subplot()
     for y, (_, parts, words) in enumerate(rows):
@@ -78,7 +80,8 @@ def spell_rate(gflops: float) -> str:
 
 def unsteady(t: Timing) -> str:
     """What a bar says where the repeats differ so much that its length means little; else nothing."""
-    return f", ± {50 * t.spread:.0f} %: a busy machine" if (t.spread or 0) > UNSTEADY else ""
+    said = spell_spread(t.spread or 0)
+    return f", {said}{': a busy machine' * ('%' in said)}" if (t.spread or 0) > UNSTEADY else ""
 
 
 @takes
@@ -123,7 +126,9 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
 @takes
 @look
 def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
-    """A contest at one size, fastest first: the ladder in colour, libraries in grey, the device's peak as a line.
+    """A contest at one size, fastest first: the ladder in purple, libraries in grey, and the device's peak, hollow.
+
+    The peak is the first bar, where a contestant comes near it.
 
     `source`: "measured now", or of when a record is. Raises ValueError where nothing was timed.
     """
@@ -139,14 +144,27 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
             words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
         rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))
     title = f"{board.M} x {board.N} x {board.K} on {board.device}, {source}"
-    figure, ax = bar_chart(rows, title)
-    top, peak = max(board.timings[i].gflops for i in timed), board.peak / 1e9
-    if top > 0.3 * peak:
-        ax.axvline(peak, color=INK, linewidth=1, linestyle="--")
-        top = max(top, peak)
-    ax.set(xlim=(0, 1.02 * top), xlabel="GFLOP/s; dashed: the device's measured peak")
     said = "; ".join(f"{name} {words}" for name, _, words in rows)
+    peak = board.peak / 1e9
+    near = max(board.timings[i].gflops for i in timed) > 0.3 * peak
+    if near:
+        rows.insert(0, ("measured peak", [(peak, "white")], spell_rate(peak)))
+    figure, ax = bar_chart(rows, title)
+    if near:
+        ax.patches[0].set(edgecolor=PEER, linewidth=1.5)
+    longest = max(length for _, parts, _ in rows for length, _ in parts)
+    ax.set(xlim=(0, 1.4 * longest), xlabel="GFLOP/s")  # room for the words
     return Picture(figure, f"{title}, in GFLOP/s: {said}.")
+
+
+def growth_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """{name: (its colour, its marker)}: a rung's are the same in all growth charts, and so are NumPy's."""
+    looks, others = {}, itertools.cycle((colour, marker) for colour in (PEER, INK) for marker in MARKERS)
+    for name in sorted(names, key=lambda name: (name != "NumPy", name)):
+        step, _, dialect = name.rstrip(")").partition(" (")
+        rung = step in ladder.STEPS and dialect in DIALECTS
+        looks[name] = (RUNGS[list(ladder.STEPS).index(step)], DIALECTS[dialect]) if rung else next(others)
+    return looks
 
 
 @takes
@@ -175,13 +193,13 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     ax = figure.add_subplot()
     ax.axhline(peak, color=INK, linewidth=1, linestyle="--")
     fastest = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
-    places = [*PLACES, *(name for name in rates if name not in PLACES)]
+    looks = growth_looks(rates)
     for name in fastest:
-        i = places.index(name)
+        colour, marker = looks[name]
         ax.plot(
             *zip(*rates[name], strict=True),
-            color=LINES[i % len(LINES)],
-            marker=MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            color=colour,
+            marker=marker,
             label=name,
             linestyle="-" if source == "measured now" else ":",
         )
@@ -217,7 +235,7 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
         for j, column in enumerate(across):
             rate = rates.get((column, row))
             share = (rate or 0) / rates[best]
-            face = GREENS(share**2) if rate else PAPER
+            face = PURPLES(share**2) if rate else PAPER
             ax.add_patch(Rectangle((j, i), 1, 1, facecolor=face, edgecolor="white", linewidth=2))
             looks = dict(color="white") if share > 0.8 else {}
             looks |= dict(fontweight="bold") if (column, row) == best else {}
@@ -256,7 +274,7 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
     dots = [(x, rate or min(limits.flops_per_s, x * limits.bytes_per_s) / 1e9) for _, x, rate in points]
     for (at, height), (_, _, rate) in zip(dots, points, strict=True):
-        ax.plot(at, height, "o", color=C_COLOUR, markersize=9, markerfacecolor=C_COLOUR if rate else "white")
+        ax.plot(at, height, "o", color=OURS["CUDA"], markersize=9, markerfacecolor=OURS["CUDA"] if rate else "white")
     slope, top = limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9
     ax.text(0.06, roof.min() / 2, f"the slope: {slope:.0f} GB/s")  # dots lie higher
     ax.text(990, 1.3 * top, f"the roof: {top:.0f} GFLOP/s", ha="right")
@@ -309,14 +327,14 @@ def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
     blocks, rows, said = report.occupancy.blocks, [], []
     for what, (needed, has) in report.occupancy.needs.items():
-        colour = A_COLOUR if what in report.occupancy.limits else SHADES[3]
+        colour = INK if what in report.occupancy.limits else GRID
         parts = [(needed / has, colour)] * blocks + [(1 - blocks * needed / has, PAPER)]
         rows.append((what, parts, f"{blocks * needed:,} of {has:,}"))
         said.append(f"{what} {blocks * needed} of {has}")
     name = report.kernel.split(" ")[0]
     figure, ax = bar_chart(rows, f"One multiprocessor of {report.occupancy.gpus}, filled with blocks of {name}")
     for label, (what, _, _) in zip(ax.get_yticklabels(), rows, strict=True):
-        label.set_color(A_COLOUR if what in report.occupancy.limits else INK)
+        label.set_fontweight("bold" if what in report.occupancy.limits else "normal")
     ax.set_xlim(0, 1)
     ax.xaxis.set_visible(False)
     ax.spines["bottom"].set_visible(False)
@@ -326,9 +344,9 @@ def picture_occupancy(report: CompilerReport) -> Picture:
 
 # What instructions are for, as a chart colours them: (name, colour, kinds of `CompiledRun.executed`; () for the rest)
 PURPOSES = (
-    ("multiply-adds", C_COLOUR, ("FMA",)),
-    ("loads and stores", A_COLOUR, LOADS_AND_STORES),
-    ("whole numbers", B_COLOUR, ("whole-number arithmetic",)),
+    ("multiply-adds", UNITS["multiply-adds"], ("FMA",)),
+    ("loads and stores", UNITS["loads and stores"], LOADS_AND_STORES),
+    ("whole numbers", UNITS["whole numbers"], ("whole-number arithmetic",)),
     ("the rest", PEER, ()),
 )
 

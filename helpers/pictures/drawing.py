@@ -1,7 +1,9 @@
 """What every picture has: one palette and look, its size on the page, its alternative text, matrices drawn as cells.
 
-A is blue, B is orange, C is green, from the first figure to the last. Each picture function returns a `Picture`. A
-notebook shows it when it is the last line of a cell, together with its text for those who cannot see it.
+A colour has one meaning. A is blue, B is orange, C is green, from the first figure to the last. The course's kernels
+and their rates are purple, what they are held against is grey, and each unit of a GPU has a colour of its own. Each
+picture function returns a `Picture`. A notebook shows it when it is the last line of a cell, together with its text for
+those who cannot see it.
 """
 
 import base64
@@ -17,6 +19,10 @@ from PIL import Image
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
+PEER = "#8a8a86"  # what is not ours, and units without a colour
+OURS = {"CUDA": "#7a5195", "OpenCL": "#a987c9", "WebGPU": "#4d2f66", "Python": "#cdb9df"}  # by dialect
+UNITS = {"loads and stores": "#1f7f86", "multiply-adds": "#b0456a", "whole numbers": "#9a8f1e"}  # of a GPU
+HIGH = 6.6  # inches: a laptop's screen shows that much of a page at once
 # What our figures are drawn with, whatever else the process draws: @look stands above each function that draws one.
 # Nothing is smaller than 11 points.
 look = rc_context(

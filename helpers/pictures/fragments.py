@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from ptx_machine import WARP
 
 from ..launch.given import takes
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, Picture, look, panel, product_axes, refuse_outside, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, HIGH, Picture, look, panel, product_axes, refuse_outside, tint
 
 ROWS, COLUMNS, DEPTH = 16, 8, 8  # of TF32 numbers
 PALE = 0.12
@@ -32,7 +32,7 @@ def picture_fragments(lane: int = 5) -> Picture:
     Each cell bears the lane that holds it; those of `lane` are coloured. Raises ValueError for what is no lane.
     """
     refuse_outside("lane", lane, WARP, "lanes of a warp")
-    figure = Figure(figsize=(5.6, 8.0))
+    figure = Figure(figsize=(5.0, HIGH))
     ax_A, ax_B, ax_C = product_axes(figure, ROWS, COLUMNS, DEPTH, top=0.92)
     said = []
     for name, ax, rows, columns, colour in (

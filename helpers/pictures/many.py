@@ -8,7 +8,20 @@ from matplotlib.ticker import LogLocator
 
 from ..launch.given import Count, Size, sizes, some, takes
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, look, panel, plain_ticks, refuse_outside, tint
+from .drawing import (
+    A_COLOUR,
+    B_COLOUR,
+    C_COLOUR,
+    INK,
+    OURS,
+    UNITS,
+    Picture,
+    look,
+    panel,
+    plain_ticks,
+    refuse_outside,
+    tint,
+)
 from .films import Film
 
 FEW = 64  # elements a side, for pictures that draw each
@@ -90,11 +103,11 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: Size) -
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
     left.plot(few, measured, "o", color=INK, label="measured")
-    left.plot(few, expected, "--", color=C_COLOUR, label="predicted")
+    left.plot(few, expected, "--", color=OURS["CUDA"], label="predicted")
     left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size))
     parts = [predicted_seconds(*sizes(size), ranks, flops, there) for ranks in many]
-    right.plot(many, [computing for computing, _ in parts], "--", color=C_COLOUR, label="computing")
-    right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=A_COLOUR, label="moving")
+    right.plot(many, [computing for computing, _ in parts], "--", color=UNITS["multiply-adds"], label="computing")
+    right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=UNITS["loads and stores"], label="moving")
     right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *sizes(size)))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)

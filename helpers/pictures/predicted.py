@@ -6,11 +6,11 @@ from gpu_model.prediction import ON_TOP, REQUESTS
 
 from ..instruments.published import Comparison
 from ..launch.given import takes
-from .charts import PEER, UNITS, bar_chart, hollow
-from .drawing import GRID, INK, Picture, look, plain_ticks
+from .charts import bar_chart, hollow
+from .drawing import GRID, INK, PEER, UNITS, Picture, look, plain_ticks
 
-COLOURS = {"losses": "#9a9a9a", "waiting": INK}
-BLUES = ("#2f6db3", "#6d9bd1", "#1d4677", "#a9c6e8")  # of REQUESTS
+COLOURS = {"losses": GRID, "waiting": INK}
+SHADES = ("#1f7f86", "#6fb3b8", "#0e4a50", "#b3d9db")  # of the unit's colour, for REQUESTS
 
 
 @takes
@@ -33,7 +33,7 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
         parts = [(scale * time, UNITS.get(unit, PEER))]
         words = f"{scale * time:.3g} ms, {time / seconds:.0%}"
         if unit == "loads and stores":
-            parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, BLUES, strict=True)]
+            parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, SHADES, strict=True)]
             names = [f"{p.requests[why] / time:.0%} {why}" for why in REQUESTS if p.requests[why] > time / 200]
             words += f":\n{', '.join(names)}" * (len(names) > 1)
         for part, more in on_top.items() if not rows else ():
@@ -45,9 +45,8 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     end = f"{rate:,.0f} GFLOP/s, predicted" if drawn == list(ALL) else f"at most {rate:,.0f} GFLOP/s by these units"
     title = f"{p.kernel.split()[0]}, {p.M} x {p.N} x {p.K} on {p.gpu}: {end}"
     figure, ax = bar_chart(rows, title)
-    ax.axvline(scale * seconds, color=INK, linewidth=1, linestyle="--")
     ax.set_xlim(0, 1.6 * scale * seconds)
-    ax.set_xlabel("milliseconds at work; dashed: the longest" + "; grey: losses; black: waiting" * bool(on_top))
+    ax.set_xlabel("milliseconds at work" + "; pale grey: losses; black: waiting" * bool(on_top))
     return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
 
 
@@ -57,8 +56,7 @@ def published_chart(comparison: Comparison) -> Picture:
     """Measured rates, and what the model says of the kernels that were measured, in pairs of bars."""
     rows, said, last = [], [], None
     for row in comparison.rows:
-        name = row.step
-        name = name if row.ladder is last else f"{row.ladder.gpu}  {name}"
+        name = row.step if row.ladder is last else f"{row.ladder.gpu}: {row.step}"
         last = row.ladder
         rows.append((name, [(row.published, PEER)], f"{row.published:,.0f} published"))
         rows.append(("", [(row.prediction.gflops, "white")], f"{row.prediction.gflops:,.0f}, {row.ratio:.2f} of it"))

@@ -15,6 +15,7 @@ from .drawing import (
     B_COLOUR,
     C_COLOUR,
     GRID,
+    HIGH,
     INK,
     PAPER,
     SHADES,
@@ -245,7 +246,7 @@ def tiles_of(k, thread):
 def draw_tiles(k, thread, when, coloured, labels=None):
     """As and Bs above and beside their tile of C, those cells coloured. Returns the figure and the axes by name."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    scale = 0.44 if labels else 0.36  # inches a cell
+    scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
     axes = dict(zip(("As", "Bs", "C"), product_axes(figure, rows, columns, depth, top=0.84), strict=True))
     figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")

@@ -18,6 +18,8 @@ def test_the_rate_is_2mnk_over_the_median():
     assert t.gflops == pytest.approx(2 * 100 * 200 * 300 / 0.004 / 1e9)
     assert not t.untimed and t.row()["gflops"] == t.gflops
     assert repr(t) == "tiled (OpenCL), 100 x 200 x 300: 4 ms (± 5 %), 3 GFLOP/s"
+    busy = Timing("OpenCL", "tiled", 100, 200, 300, 0.004, 2.1, "a device", {})
+    assert repr(busy) == "tiled (OpenCL), 100 x 200 x 300: 4 ms (a busy machine), 3 GFLOP/s"  # 105 % would mean nothing
 
 
 def test_measure_takes_a_size_or_a_shape():

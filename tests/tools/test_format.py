@@ -457,11 +457,16 @@ def test_normalising_puts_badges_and_setup_right_and_is_stable():
     notebook.cells[0].source = notebook.cells[0].source.replace(notebooks.badges(STEM), "[![old](x)](y)")
     notebook.cells[1].source = notebook.cells[1].source.replace("somebody/", "another/")
     notebook.cells[2].metadata = nbformat.from_dict({"execution": {"iopub.execute_input": "2026"}})
+    notebook.cells[3].source = "# @title A solution\nt.gflops"
     notebooks.normalise(notebook, STEM)
     once = copy.deepcopy(notebook)
     notebooks.normalise(notebook, STEM)
     assert notebook == once
+    folded = notebook.cells[3].metadata
+    assert folded.cellView == "form" and folded.jupyter.source_hidden  # on Colab; in JupyterLab and Notebook 7
+    assert (notebook.metadata.accelerator, notebook.metadata.colab) == ("GPU", {"gpuType": "T4"})
     wanted = good_notebook()
+    wanted.cells[3].source = notebook.cells[3].source
     notebooks.normalise(wanted, STEM)
     assert once == wanted
 

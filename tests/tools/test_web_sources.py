@@ -41,6 +41,7 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
         ("[a](../README.md#start)", "install.html#start"),
         ("[a](../teaching/README.zh-CN.md)", "zh_CN/teach.html"),
+        ("[a](../CHANGELOG.md)", "changelog.html"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -114,7 +115,29 @@ def test_each_name_that_a_page_imports_has_an_entry_with_words_and_a_page(langua
     first = {"en": "First used on [", "zh_CN": "第一次用到的页： ["}[language]
     assert [name for name, entry in named.items() if first not in entry or len(entry) < 100] == []
     odd = f"at 0x|Annotated|<function|{re.escape(str(web.ROOT))}"
-    assert len(named) == len(entries) and not re.search(odd, "".join(entries))
+    heads = ["\n".join(entry.splitlines()[:2]) for entry in entries]  # two rooms may have a class of one name
+    assert len(set(heads)) == len(heads) and not re.search(odd, "".join(entries))
+
+
+def test_what_a_documented_function_returns_has_an_entry_with_all_that_one_may_ask_of_it():
+    said = beside("en")["reference"]
+    classes = {name: text for name, text in re.findall(r"````\{py:class\} (\w+)\n(.*?)\n````", said, re.DOTALL)}
+    given = {
+        name
+        for way in re.findall(r"^````\{py:function\} .*-> (.*)", said, re.M)
+        for name in re.findall(r"[A-Z]\w+", way)
+    }
+    others = {"None", "Path", "JITFunction", "Markdown"}
+    assert len(given) > 20 and given - others - set(classes) == set()
+    asked = {
+        "Timing": ("attribute} spread\n:type: float | None\n\nthe middle half", "property} gflops\n\n2 M N K"),
+        "Film": (
+            "method} frame(number: int) -> helpers.pictures.Picture\n\nFrame",
+            "by [film](#helpers.pictures.film)",
+        ),
+        "CompiledRun": ("attribute} findings\n",),  # of the class that it extends
+    }
+    assert [line for name, lines in asked.items() for line in lines if line not in classes[name]] == []
 
 
 def test_a_name_without_words_is_refused(monkeypatch):
@@ -153,6 +176,11 @@ def test_the_glossary_has_each_term_once_under_its_page_in_one_language(language
     assert len(heads) > 10 and all(number == page for number, page in heads)
     [under] = re.findall(r"^## 03 · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
     assert 'id="coalescing"' in under and 'id="barrier"' not in under
+
+
+def test_the_chinese_book_leads_to_the_english_changes_in_one_line():
+    english, chinese = (beside(language)["changelog"] for language in ("en", "zh_CN"))
+    assert "## 1.0 (2026-11)" in english and 'href="../changelog.html"' in chinese and len(chinese.splitlines()) == 3
 
 
 def test_a_citation_names_this_version():

@@ -33,6 +33,7 @@ html_theme = "sphinx_book_theme"
 html_static_path = [str(HERE / "static"), str(SOURCE / "figures")]
 html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
+python_use_unqualified_type_names = True  # in the reference
 copybutton_prompt_text, copybutton_prompt_is_regexp = r" *\d+ \| ?", True  # the numbers of `show`
 copybutton_only_copy_prompt_lines = False
 html_last_updated_fmt = "%Y-%m-%d"

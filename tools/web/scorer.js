@@ -1,6 +1,8 @@
 // What Sphinx's search puts first: a term of the glossary (it gives 100), a name of the reference, a heading, words.
+// A field or method whose path only holds what is asked, as in helpers.instruments.warps.Table.rows, comes last.
 var Scorer = {
-  score: ([, , , , score, , kind]) => score + (kind === "title" ? 20 : 0),
+  score: ([, title, , , score, , kind]) =>
+    score + (kind === "title" ? 20 : 0) - (score < 60 && /\.[A-Z]\w*\.\w+$/.test(title) ? 10 : 0),
   objNameMatch: 60, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 25, partialTitle: 7, term: 5, partialTerm: 2,
 };

@@ -107,24 +107,26 @@ def count_from_llvm(k: Kernel, arch: str) -> Counts:
     code = Code(ptx)
 
     def times(ran):
-        return code.share * [ran.by_line.get(line, 0) for _, line in code.lines]
+        return np.array([ran.by_line.get(line, 0) for _, line in code.lines])
 
     shared_bytes = sum(map(int, re.findall(r"\.shared .*\[(\d+)\];", ptx)))
     about = dict(kernel=title(k), arch=arch, threads=k.block[0] * k.block[1], shared_bytes=shared_bytes, note=NOTE)
     about["registers"] = min(code.most_alive() + BESIDE, 255)
-    return counted(about, side, partial(run_block, ptx, k.block, *side[:2]), code.lines, code.loops, times, round_trips)
+    run = partial(run_block, ptx, k.block, *side[:2])
+    return counted(about, side, run, code.lines, code.loops, times, round_trips, code.share)
 
 
-def counted(about, side, run, code, loops, times_of, trips_of):
+def counted(about, side, run, code, loops, times_of, trips_of, share=1):
     """The `Counts` of a kernel's instructions. `about`: what they say without a run of it.
 
-    `times_of`: how often the warps of a run ran each instruction. `trips_of`: the round trips of instructions in order.
+    `times_of`: how often the warps of a run ran each instruction. `share`: how much of that counts, but for the trips.
+    `trips_of`: the round trips of instructions in order.
     """
     rows, columns, depth = side
     warps, short = ceil_div(about["threads"], WARP), ceil_div(SHORT, depth) * depth
     runs = [run(K) for K in (short, 2 * short)]
     short_times, times = map(times_of, runs)
-    a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
+    a_tile, once = share * (times - short_times) * depth / short, share * np.maximum(2 * short_times - times, 0)
     of_a_tile = work(code, a_tile, runs[1])
     multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
     if 2 * multiplied < rows * columns * depth:

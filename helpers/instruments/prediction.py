@@ -8,7 +8,7 @@ from gpu_model.published import arch_of
 from .. import ladder
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.given import Count, sizes, takes
-from .counts import counts_of
+from .counts import about_counts_of, count_from_llvm, counts_of
 
 
 @takes
@@ -17,9 +17,16 @@ def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Pr
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
     Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
+    Where NVIDIA's compiler is missing, a kernel that the course has not counted is counted from LLVM's code. The last
+    line of the prediction then says so, and how far off that is.
     Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
-    a kernel that is not kept, or has other parameters than the counted ones, where NVIDIA's compiler is missing.
+    what does not compile, for what is no product, and for matrix units where NVIDIA's compiler is missing.
     """
+    return predicted(k, gpu, M, N, K, about_counts_of)
+
+
+def predicted(k, gpu, M, N, K, counted):
+    """The same. `counted`: a function of a kernel and an architecture, which gives its `Counts`."""
     M, N, K = sizes((M, N, K))
     gpu = known(gpu)
     if not isinstance(k, Kernel):
@@ -33,7 +40,8 @@ def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Pr
         raise ValueError(
             f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
         )
-    return gpu_model.predict(counts_of(k, arch_of(gpu)), gpu, M, N, K, by_rows=ladder.step(k.step).x_along == "rows")
+    counts = counted(k, arch_of(gpu))
+    return gpu_model.predict(counts, gpu, M, N, K, by_rows=ladder.step(k.step).x_along == "rows")
 
 
 @takes
@@ -73,12 +81,16 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Count = 40
     mine  a CUDA kernel, with sizes for a GPU
     rung  the name of a step, which has a GPU's parameters
     gpu   a name of `GPUS`
-    Where NVIDIA's compiler is missing, it prints what adds it.
+    Where NVIDIA's compiler is missing, a last line says how the kernel was counted, or what adds the compiler.
     """
     try:
-        found = {"this kernel": predict(mine, gpu, size, size, size), rung: predict(rung, gpu, size, size, size)}
+        p = predict(mine, gpu, size, size, size)
+        alike = count_from_llvm if p.note else about_counts_of  # so that the same is off in both
+        found = {"this kernel": p, rung: predicted(rung, gpu, size, size, size, alike)}
     except KernelError as error:
         print(f"no prediction: {error}")
         return
-    for name, p in found.items():
-        print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")
+    for name, one in found.items():
+        print(f"{name:11} {one.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {one.limit}")
+    if p.note:
+        print(p.note)

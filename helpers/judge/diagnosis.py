@@ -383,10 +383,11 @@ def misreads(k, launches):
     return None
 
 
-def misreads_at_one_shape(k, launches):
-    """The same at one shape only: a kernel may take another path at others, as whole vectors and the rest do."""
-    some = (r for r in bad(launches) if r.K > 1 and r.C.all())
-    return next(filter(None, (misreads(k, [r]) for r in some)), None)
+def explained_at_one_shape(k, launches):
+    """A part of K, or a mistaken index, at one shape: at others a kernel may take other paths, as whole vectors do."""
+    some = [r for r in bad(launches) if r.K > 1 and r.C.all()]
+    # Where A has one row, to read its rows too short is to sum a part of K.
+    return next(filter(None, (cause(k, [r]) for cause in (sums_a_part, misreads) for r in some)), None)
 
 
 def misread(r, tile):
@@ -566,7 +567,7 @@ SUSPICIONS = (
     adds_for_multiplies,
     stays_zero_in_part,
     shows_with_identity,
-    misreads_at_one_shape,
+    explained_at_one_shape,
 )
 # Those that take no longer than the product itself.
 QUICK = (holds_nothing, leaves_holes, rounds_amiss, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

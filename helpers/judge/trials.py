@@ -44,6 +44,12 @@ UNSEEN = {
         )
     },
 }
+# What C holds NaN of where Oclgrind follows each number that nobody has set, and none of them is stored.
+NAN = Finding(
+    "not a number",
+    "it stores NaN, which comes from no element of A or B and from nothing unset: look for a division by zero, an "
+    "infinity, or the root of a negative number",
+)
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 
 
@@ -177,8 +183,10 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
             k = replace(job, parameters=part.parameters).build()
         findings = overlap_noted(k) if part.stores else examine(k, part.shapes, partial(limit_a_launch, k, log))
         limit_computing(0, log.parent, "")
-        yield findings
         reported = log.exists() and log.stat().st_size > 0
+        if part.as_written and UNSET in (part.ask or ()) and not reported:
+            findings = [NAN if finding.kind == "uninitialised" else finding for finding in findings]
+        yield findings
         if reported or not goes_on(part, findings, following):
             return
 

@@ -4,7 +4,7 @@ import re
 
 SHAPE_OF_ARRAYS = (
     "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
-    "outside the kernel such as TILE, or the builder's parameters"
+    "outside the kernel such as TILE, or the builder's parameters. A sum or a product needs such a name, too"
 )
 TYPE_OF_ARRAYS = "the elements of a shared or a local array have a type of Numba's, such as float32, and not Python's"
 SIGNATURE = (
@@ -70,6 +70,11 @@ REMEDIES = (
         r"Only accept returning of array",
         "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
         r"\.(ravel|flatten)\(",
+    ),
+    (
+        r"Type of variable '\$",
+        "Numba cannot tell the type of this. Set a name in a line of its own, not by := inside a condition",
+        r":=",
     ),
     (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
     (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),

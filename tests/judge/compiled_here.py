@@ -63,6 +63,10 @@ NAIVE = {
         "a shape known at run time": naive(
             before="    n = cuda.blockDim.x\n    s = cuda.shared.array((n, n), float32)\n"
         ),
+        "a shape that is a product": naive(
+            before="    s = cuda.shared.array(SIDE * SIDE, float32)\n", above="SIDE = 4\n\n"
+        ),
+        "a name set in a condition": naive(before="    if (rows := C.shape[0] - row) < 1:\n        row += 0 * rows\n"),
         "Python's int": naive(before="    s = cuda.shared.array((4, 4), int)\n"),
         "a flat index": naive("A[row * A.shape[1] + k] * B[k, col]"),
         "np.zeros": naive(before="    s = np.zeros(4)\n"),

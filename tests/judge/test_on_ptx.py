@@ -41,6 +41,11 @@ REFUSED = {
     "a plain function that is called": ("times is a plain function of Python", "acc += times("),
     "math.fsum": ("there is no fsum in a kernel", "acc += math.fsum"),
     "ravel": ("A.reshape(A.size) is a view", "a, b = A.ravel(), B"),
+    "a shape that is a product": (
+        "A sum or a product needs such a name",
+        "s = cuda.shared.array(SIDE * SIDE, float32)",
+    ),
+    "a name set in a condition": ("not by := inside a condition", "if (rows := "),
     "an f-string": ("a kernel makes no text", "print(f'{row}')"),
     "np.dot": ("has no products of whole rows", "acc += np.dot"),
     "two arguments": ("three arguments, A, B and C", "def product(A, C):"),

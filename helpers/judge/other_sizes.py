@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 import re
+from contextlib import suppress
 
 from .. import ladder
 from ..devices import Device
@@ -137,30 +138,28 @@ def whole_at(p: dict, named: tuple, quotients: tuple) -> set[tuple]:
     sizes = {name: value for name, value in p.items() if isinstance(value, int)}
     for name, text in named:
         sizes[name] = worked_out(parsed(text), sizes)
-    values = {pair: [worked_out(parsed(side), sizes) for side in pair] for pair in quotients}
-    return {pair for pair, (above, below) in values.items() if above is not None and below and above % below == 0}
+    rests = {(a, b): worked_out(parsed(f"({a}) - ({a}) // ({b}) * ({b})"), sizes) for a, b in quotients}
+    return {pair for pair, rest in rests.items() if rest == 0}
 
 
 @functools.cache
 def parsed(text: str) -> ast.expr | None:
     """The text as an expression of Python; None where it is none."""
-    try:
+    with suppress(SyntaxError):
         return ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return None
 
 
 def worked_out(tree: ast.expr | None, sizes: dict) -> int | None:
-    """The value of a formula of whole numbers and sizes; None where it has anything else in it."""
-    if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
-        return tree.value
-    if isinstance(tree, ast.Name):
-        return sizes.get(tree.id)
-    if not isinstance(tree, ast.BinOp) or type(tree.op) not in OPERATIONS:
-        return None
-    left, right = worked_out(tree.left, sizes), worked_out(tree.right, sizes)
-    known = None not in (left, right) and (right or OPERATIONS[type(tree.op)] is not operator.floordiv)
-    return OPERATIONS[type(tree.op)](left, right) if known else None
+    """The value of a formula of whole numbers and sizes; None where it has anything else in it, or divides by zero."""
+    match tree:
+        case ast.Constant(value=int()):
+            return tree.value
+        case ast.Name():
+            return sizes.get(tree.id)
+        case ast.BinOp() if operation := OPERATIONS.get(type(tree.op)):
+            with suppress(TypeError, ZeroDivisionError):  # None is no number
+                return operation(worked_out(tree.left, sizes), worked_out(tree.right, sizes))
+    return None
 
 
 @functools.cache

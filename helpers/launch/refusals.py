@@ -48,6 +48,11 @@ REMEDIES = (
         "{0} is a plain function of Python: write @cuda.jit(device=True) above it",
         r"(?<!def )\b{0}\(",
     ),
+    (
+        r"insert_unresolved_ref|runaway recursion",
+        "a function that calls itself does not compile: write a loop",
+        r"device=True",
+    ),
     (r"Unknown attribute '(\w+)' of type Module", "there is no {0} in a kernel: write it out, in loops", r"\.{0}\b"),
     (r"cannot cache function", "what is given as text has no file to keep it beside: leave out cache=True", r"cache"),
     (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),

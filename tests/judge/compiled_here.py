@@ -66,6 +66,10 @@ NAIVE = {
         "a shape that is a product": naive(
             before="    s = cuda.shared.array(SIDE * SIDE, float32)\n", above="SIDE = 4\n\n"
         ),
+        "a function that calls itself": naive(
+            "A[row, k] * B[k, col] + f(k)",
+            above="@cuda.jit(device=True)\ndef f(n):\n    return f(n - 1) if n > 0 else 0\n\n",
+        ),
         "a name set in a condition": naive(before="    if (rows := C.shape[0] - row) < 1:\n        row += 0 * rows\n"),
         "Python's int": naive(before="    s = cuda.shared.array((4, 4), int)\n"),
         "a flat index": naive("A[row * A.shape[1] + k] * B[k, col]"),

@@ -45,6 +45,7 @@ REFUSED = {
         "A sum or a product needs such a name",
         "s = cuda.shared.array(SIDE * SIDE, float32)",
     ),
+    "a function that calls itself": ("calls itself does not compile: write a loop", "@cuda.jit(device=True)"),
     "a name set in a condition": ("not by := inside a condition", "if (rows := "),
     "an f-string": ("a kernel makes no text", "print(f'{row}')"),
     "np.dot": ("has no products of whole rows", "acc += np.dot"),

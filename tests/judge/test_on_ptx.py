@@ -6,7 +6,7 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
 from helpers.judge.on_ptx import try_on_ptx, try_there
-from helpers.launch import CudaKernel
+from helpers.launch import CudaKernel, KernelError
 from helpers.sandbox import in_child
 
 
@@ -60,6 +60,15 @@ def test_what_numba_refuses_is_told_with_its_line_and_a_remedy(label):
     assert not right and kind == "does not compile"
     assert words in message
     assert len(lines) == 1 and lines[0].startswith(line)
+
+
+def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
+    source = NAIVE["right"]["fastmath"].replace(
+        "    row, col", "    big = cuda.local.array(536870912, float32)\n    row, col"
+    )
+    source = source.replace("acc += A[row, k]", "big[k] = A[row, k]\n            acc += big[k]")
+    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
+        check(cuda_kernel(source, like="naive", BM=4, BN=4))
 
 
 FOUND = {

@@ -15,6 +15,7 @@ import numpy as np
 from .. import ladder
 from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, limit_computing, oclgrind_findings
+from ..sandbox.findings import NAN
 from ..sandbox.oclgrind import OCLGRIND
 from .examine import examine
 from .other_sizes import at_sizes
@@ -44,12 +45,6 @@ UNSEEN = {
         )
     },
 }
-# What C holds NaN of where Oclgrind follows each number that nobody has set, and none of them is stored.
-NAN = Finding(
-    "not a number",
-    "it stores NaN, which comes from no element of A or B and from nothing unset: look for a division by zero, an "
-    "infinity, or the root of a negative number",
-)
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 
 
@@ -184,7 +179,7 @@ def examine_parts(job: Job, parts: list[Part]) -> Iterator[list[Finding]]:
         findings = overlap_noted(k) if part.stores else examine(k, part.shapes, partial(limit_a_launch, k, log))
         limit_computing(0, log.parent, "")
         reported = log.exists() and log.stat().st_size > 0
-        if part.as_written and UNSET in (part.ask or ()) and not reported:
+        if part.as_written and UNSET in (part.ask or ()) and not reported:  # it would have seen what is unset
             findings = [NAN if finding.kind == "uninitialised" else finding for finding in findings]
         yield findings
         if reported or not goes_on(part, findings, following):

@@ -91,6 +91,7 @@ NAIVE = {
         "an int counter never set": naive(total=COUNTED.format(set=""), before=f"    at = {AT}\n"),
         "set in one branch": naive(total=SUM.format(term=TERM).replace("acc = float32(0)", "if row: acc = float32(0)")),
         "no guard": naive(guard="    if True:\n"),
+        "a NaN of its own": naive("float32(math.nan)", above="import math\n\n"),
         "a flat store": naive(store=STORE.replace("C[row, col]", "C[row * C.shape[1] + col]")),
         "a row stored": naive(store=STORE.replace("C[row, col]", "C[row]")),
         "writes to A": naive(store=STORE + "        A[row, 0] = acc\n"),

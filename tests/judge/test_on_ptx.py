@@ -75,6 +75,7 @@ FOUND = {
     "an int counter never set": ("uninitialised", "at = cuda.local.array(1, int32)"),
     "set in one branch": ("uninitialised", "if row: acc = float32(0)"),
     "no guard": ("out of bounds", "acc += A[row, k] * B[k, col]"),
+    "a NaN of its own": ("not a number", None),
     "a flat store": ("wrong index", "C[row * C.shape[1] + col] = acc"),
     "a row stored": ("wrong index", "C[row] = acc"),
     "writes to A": ("writes to an input", "A[row, 0] = acc"),

@@ -6,20 +6,23 @@ Source: NVIDIA's CUDA C++ Programming Guide, "Technical Specifications per Compu
 
 import re
 
+from .names import plain_name
+
 THREADS = 1024  # of a block
 BLOCK = (1024, 1024, 64)
 GRID = (2**31 - 1, 65535, 65535)
+LOCAL = 512 * 1024  # bytes of local memory, a thread
 KILOBYTES = {50: 48, 52: 48, 53: 48, 60: 48, 61: 48, 62: 48, 70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99}
 KILOBYTES |= {89: 99, 90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99}  # of shared memory, a block
 
 
 def refuse_launch(program, grid: tuple, block: tuple) -> None:
-    """Raise ValueError for a grid, a block or shared memory beyond what the target and the kernel allow.
+    """Raise ValueError for a grid, a block, shared or local memory beyond what the target and the kernel allow.
 
     program      the `program.Decoded` of the kernel
     grid, block  (x, y, z)
     """
-    name = program.program.name
+    name = plain_name(program.program.name).rpartition("::")[2]
     threads = block[0] * block[1] * block[2]
     for what, sides, most in (("block", block, BLOCK), ("grid", grid, GRID)):
         for axis, side, limit in zip("xyz", sides, most, strict=True):
@@ -42,5 +45,10 @@ def refuse_launch(program, grid: tuple, block: tuple) -> None:
     if used > limit:
         raise ValueError(
             f"{name} takes {used:,} bytes of shared memory a block; GPUs of its target, {target or 'any'}, have "
-            f"{limit:,} at most."
+            f"{limit:,} at most. Make its shared arrays smaller."
+        )
+    if (own := sum(size for _, _, size in program.local)) > LOCAL:
+        raise ValueError(
+            f"{name} takes {own:,} bytes of local memory a thread; a GPU has {LOCAL:,} at most. Make its local arrays "
+            "smaller."
         )

@@ -10,7 +10,7 @@ import numpy as np
 from .. import ladder
 from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
-from ..sandbox.findings import UNSET
+from ..sandbox.findings import NAN, UNSET
 from .reference import FORMATS, UNIT_ROUNDOFF, error_bound, held, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
@@ -148,6 +148,9 @@ def leaves_holes(k, launches):
     if np.isnan(launched(k, holes[-1].A, holes[-1].B, 0)).any():
         if operands.GUARD == 0:  # under Oclgrind, where NaN stands for what was never set
             return Finding("uninitialised", UNSET)
+        # Behind the arrays of a function there is no NaN, and the PTX machine would have seen an access outside them.
+        if not k.step or getattr(k, "untimed", False):
+            return NAN
         return Finding("out of bounds", f"it reads past the end of A or B, {example}: a load guard is missing")
     if right_with_x_and_y_swapped(k, wrong):
         text = f"right when it is launched with x and y exchanged, and wrong at {holes[-1].shape}"
@@ -400,13 +403,13 @@ def misreads(k, launches):
     return None
 
 
-def misreads_at_one_shape(k, launches):
-    """The same at one shape only: a kernel may take another path at others, as whole vectors and the rest do.
+def explained_at_one_shape(k, launches):
+    """A part of K, or a mistaken index, at one shape: at others a kernel may take other paths, as whole vectors do.
 
     Where C is a row or a column, different mistakes give the same numbers.
     """
-    some = (r for r in bad(launches) if min(r.K, *r.C.shape) > 1 and r.C.all())
-    return next(filter(None, (misreads(k, [r]) for r in some)), None)
+    some = [r for r in bad(launches) if min(r.K, *r.C.shape) > 1 and r.C.all()]
+    return next(filter(None, (cause(k, [r]) for cause in (sums_a_part, misreads) for r in some)), None)
 
 
 def misread(r, tile):
@@ -616,7 +619,7 @@ SUSPICIONS = (
     takes_another_operator,
     stays_zero_in_part,
     shows_with_identity,
-    misreads_at_one_shape,
+    explained_at_one_shape,
 )
 # Those that take no longer than the product itself.
 QUICK = (holds_nothing, leaves_holes, rounds_amiss, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)

@@ -5,7 +5,9 @@ import copy
 import functools
 import itertools
 import math
+import operator
 import re
+from contextlib import suppress
 
 from .. import ladder
 from ..devices import Device
@@ -15,6 +17,13 @@ from ..sandbox import Finding
 
 FACTORS = (0.5, 1, 2, 3)  # times the step's small parameters
 LARGER = 8  # than the smallest tile of all, so that Oclgrind is done with any of them soon
+# A product or quotient in C, of names, numbers and what stands in parentheses: `(BM * BK) / (BM / TM * THREADS_X)`.
+FACTOR = r"(?:\w+|\((?:[^()]|\([^()]*\))*\))"
+QUOTIENT = rf"{FACTOR}(?:\s*[*/]\s*{FACTOR})*\s*/\s*{FACTOR}"
+OPERATIONS = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul},
+    **{ast.Div: operator.floordiv, ast.FloorDiv: operator.floordiv},
+}
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
@@ -22,14 +31,15 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
 
     Among them each of two sizes is once the larger one, where the step allows that: a tile of the wrong one shows only
     where that is the smaller one. Where the source asks whether two sizes are equal, both answers get their sets. Sizes
-    that the source may have as numbers stay, and so does a size of 1, which may well do without a loop.
+    that the source may have as numbers stay, and so does a size of 1, which may well do without a loop. A quotient of
+    sizes that is whole here is whole there, too: a source that divides a tile among its threads may count on that.
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
     compared = tuple(compared_in(code_of(k), taken))
     if not taken:
         return ()
-    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded, compared)
+    return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded, compared, formulas(k))
 
 
 def takes_all_sizes(k: Kernel) -> bool:
@@ -105,14 +115,68 @@ def compared_in(code: str, taken: set[str]) -> list[tuple[str, str]]:
     return sorted({pair for pair in pairs if taken.issuperset(pair)})
 
 
+def formulas(k: Kernel) -> tuple[tuple, tuple]:
+    """What the source names, pairs of a name and its value, and its quotients, pairs of both sides; all as text."""
+    if k.dialect != "CUDA":
+        code = code_of(k)
+        named = re.findall(r"#\s*define\s+(\w+)[ \t]+(.+)", code)
+        named += re.findall(r"\bconst\s+\w+\s+(\w+)\s*=([^;,]+)", code)
+        nodes = [node for text in re.findall(QUOTIENT, code) if (tree := parsed(text)) for node in ast.walk(tree)]
+    elif came_as_text(k.function):
+        nodes = [*ast.walk(ast.parse(k.source))]
+        pairs = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
+        pairs = [[getattr(side, "elts", [side]) for side in pair] for pair in pairs]  # of A, B = 1, 2 both
+        named = [tuple(map(ast.unparse, one)) for names, values in pairs for one in zip(names, values, strict=False)]
+    else:
+        return (), ()
+    quotients = [node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv))]
+    return tuple(named), tuple((ast.unparse(node.left), ast.unparse(node.right)) for node in quotients)
+
+
+def whole_at(p: dict, named: tuple, quotients: tuple) -> set[tuple]:
+    """Those of the quotients that are whole where the sizes are those of p."""
+    sizes = {name: value for name, value in p.items() if isinstance(value, int)}
+    for name, text in named:
+        sizes[name] = worked_out(parsed(text), sizes)
+    rests = {(a, b): worked_out(parsed(f"({a}) - ({a}) // ({b}) * ({b})"), sizes) for a, b in quotients}
+    return {pair for pair, rest in rests.items() if rest == 0}
+
+
+@functools.cache
+def parsed(text: str) -> ast.expr | None:
+    """The text as an expression of Python; None where it is none."""
+    with suppress(SyntaxError):
+        return ast.parse(text.strip(), mode="eval").body
+
+
+def worked_out(tree: ast.expr | None, sizes: dict) -> int | None:
+    """The value of a formula of whole numbers and sizes; None where it has anything else in it, or divides by zero."""
+    match tree:
+        case ast.Constant(value=int()):
+            return tree.value
+        case ast.Name():
+            return sizes.get(tree.id)
+        case ast.BinOp() if operation := OPERATIONS.get(type(tree.op)):
+            with suppress(TypeError, ZeroDivisionError):  # None is no number
+                return operation(worked_out(tree.left, sizes), worked_out(tree.right, sizes))
+    return None
+
+
 @functools.cache
 def most_telling(
-    name: str, device: Device, own: tuple, taken: frozenset, padded: tuple = (), compared: tuple = ()
+    name: str,
+    device: Device,
+    own: tuple,
+    taken: frozenset,
+    padded: tuple = (),
+    compared: tuple = (),
+    divided: tuple = ((), ()),
 ) -> tuple[dict, ...]:
     """The few points near the step's small parameters that are worth a try: each shows most of what none before it did.
 
     `own`: the kernel's parameters as pairs; those not in `taken` stay as they are. `padded`: pairs of a size and what
-    the source adds to it. `compared`: pairs of sizes that the source compares. () if `own` goes with no other points.
+    the source adds to it. `compared`: pairs of sizes that the source compares. `divided`: its `formulas`. () if `own`
+    goes with no other points.
     """
     step, own = ladder.STEPS[name], dict(own)
     default = step.small
@@ -126,6 +190,8 @@ def most_telling(
         points = [p for p in ladder.points(step, device, space) if p != own]
     except ValueError:
         return ()
+    whole = whole_at(own, *divided)
+    points = [p for p in points if whole <= whole_at(p, *divided)]
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
     points = [(p, shown_by(step, p, own, taken, padded, compared)) for p in points]

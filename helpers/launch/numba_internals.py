@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import ptx_machine
+from ptx_machine.limits import LOCAL
 from ptx_machine.names import plain_name
 
 from . import by_llvm, no_gpu
@@ -136,11 +137,23 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included.
     """
     refuse_linked(kernel)
+    refuse_large_local_arrays(kernel)
     major, minor = no_gpu.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
     texts = with_captured(texts, captured_arrays(kernel))
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+def refuse_large_local_arrays(kernel) -> None:
+    """Raise KernelError for more local memory than a GPU has: LLVM would take minutes for it, and all of the memory."""
+    sizes = {"half": 2, "float": 4, "double": 8, **{f"i{8 * size}": size for size in (1, 2, 4, 8)}}
+    arrays = [array for text in kernel._codelibrary.llvm_strs for array in BEGINS.findall(text)]
+    used = sum(int(length) * sizes.get(kind, 1) for _, length, kind in arrays)
+    if used > LOCAL:
+        raise KernelError(
+            f"its local arrays take {used:,} bytes a thread, and a GPU has {LOCAL:,} at most. Make them smaller."
+        )
 
 
 def captured_arrays(kernel) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@ import re
 
 SHAPE_OF_ARRAYS = (
     "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
-    "outside the kernel such as TILE, or the builder's parameters"
+    "outside the kernel such as TILE, or the builder's parameters. A sum or a product needs such a name, too"
 )
 TYPE_OF_ARRAYS = "the elements of a shared or a local array have a type of Numba's, such as float32, and not Python's"
 SIGNATURE = (
@@ -48,6 +48,11 @@ REMEDIES = (
         "{0} is a plain function of Python: write @cuda.jit(device=True) above it",
         r"(?<!def )\b{0}\(",
     ),
+    (
+        r"insert_unresolved_ref|runaway recursion",
+        "a function that calls itself does not compile: write a loop",
+        r"device=True",
+    ),
     (r"Unknown attribute '(\w+)' of type Module", "there is no {0} in a kernel: write it out, in loops", r"\.{0}\b"),
     (r"cannot cache function", "what is given as text has no file to keep it beside: leave out cache=True", r"cache"),
     (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),
@@ -79,6 +84,11 @@ REMEDIES = (
         r"liveness info missing for vars: \{'(\w+)'\}",  # of a loop within a loop; of others it says nothing
         "a loop never ends, as where nothing in it changes {0}",
         r"\bwhile\b.*\b{0}\b",
+    ),
+    (
+        r"Type of variable '\$",
+        "Numba cannot tell the type of this. Set a name in a line of its own, not by := inside a condition",
+        r":=",
     ),
     (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
     (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),

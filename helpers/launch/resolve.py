@@ -46,6 +46,8 @@ class Dialect:
 
         Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
         """
+        if isinstance(step, str) and not step.strip():
+            raise ValueError("the text of the kernel is empty: give a step's name, or a kernel's source.")
         own = not isinstance(step, str) or bool(re.search(r"[\n{;(]", step))  # a name has none of these
         if own and not isinstance(step, str) and not callable(step):
             raise ValueError(f"{told(step)} is no kernel: pass a step's name, source text, or a kernel of your own.")

@@ -101,7 +101,9 @@ def in_the_source(k: Kernel, finding: Finding) -> Finding:
     code = [line.partition("#" if k.dialect == "CUDA" else "//")[0] for line in k.source.splitlines()]
     if finding.kind == "hang":
         loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
-        return replace(finding, message=f"{finding.message}; its loops are here", lines=loops)
+        prints = tuple(n for n, line in enumerate(code, 1) if re.search(r"\bprintf? *\(", line))
+        where = "it prints here, which takes long: leave that out, and check again" if prints else "its loops are here"
+        return replace(finding, message=f"{finding.message}; {where}", lines=prints or loops)
     if finding.kind == "crash" and FAR in finding.message:
         found = {n: re.findall(ARRAY, line) for n, line in enumerate(code, 1)}
         arrays = [name + sizes for declared in found.values() for name, sizes in declared]

@@ -26,6 +26,12 @@ class Finding:
     lines: tuple = ()
 
 
+NAN = Finding(
+    "not a number",
+    "C holds NaN, and A and B hold none: look for a division by zero, an infinity, or the root of a negative number",
+)
+
+
 def source_line(k: Kernel, number: int) -> int:
     """A line of the running function as a line of k.source, which may begin at the function itself."""
     if k.dialect != "CUDA":

@@ -43,6 +43,12 @@ def test_what_no_gpu_launches_is_refused(launch, words):
         ran([np.zeros(4, np.float32), np.zeros(4, np.float32)], **launch)
 
 
+def test_more_local_memory_than_a_gpu_has_is_refused():
+    text = KERNEL.replace(".reg .b32", ".local .align 4 .b8 big[524289]; .reg .b32").format(target="sm_80", more="")
+    with pytest.raises(ValueError, match="k takes 524,289 bytes of local memory a thread; a GPU has 524,288 at most"):
+        ptx_machine.run(text, (1,), (4,), [np.zeros(4, np.float32)] * 2)
+
+
 def test_views_are_pointers_into_their_array():
     whole = np.arange(12, dtype=np.float32).reshape(3, 4)
     for view in (whole[1:], whole.T, whole[:, ::2], whole[1, 1:]):

@@ -63,6 +63,14 @@ NAIVE = {
         "a shape known at run time": naive(
             before="    n = cuda.blockDim.x\n    s = cuda.shared.array((n, n), float32)\n"
         ),
+        "a shape that is a product": naive(
+            before="    s = cuda.shared.array(SIDE * SIDE, float32)\n", above="SIDE = 4\n\n"
+        ),
+        "a function that calls itself": naive(
+            "A[row, k] * B[k, col] + f(k)",
+            above="@cuda.jit(device=True)\ndef f(n):\n    return f(n - 1) if n > 0 else 0\n\n",
+        ),
+        "a name set in a condition": naive(before="    if (rows := C.shape[0] - row) < 1:\n        row += 0 * rows\n"),
         "Python's int": naive(before="    s = cuda.shared.array((4, 4), int)\n"),
         "a flat index": naive("A[row * A.shape[1] + k] * B[k, col]"),
         "np.zeros": naive(before="    s = np.zeros(4)\n"),
@@ -87,6 +95,7 @@ NAIVE = {
         "an int counter never set": naive(total=COUNTED.format(set=""), before=f"    at = {AT}\n"),
         "set in one branch": naive(total=SUM.format(term=TERM).replace("acc = float32(0)", "if row: acc = float32(0)")),
         "no guard": naive(guard="    if True:\n"),
+        "a NaN of its own": naive("float32(math.nan)", above="import math\n\n"),
         "a flat store": naive(store=STORE.replace("C[row, col]", "C[row * C.shape[1] + col]")),
         "a row stored": naive(store=STORE.replace("C[row, col]", "C[row]")),
         "writes to A": naive(store=STORE + "        A[row, 0] = acc\n"),

@@ -222,6 +222,23 @@ def test_a_mistake_is_told_with_its_numbers(product, kind, said):
     assert found == kind and said in message, (found, message)
 
 
+def test_a_row_whose_sum_ends_too_early_is_not_called_one_of_another_length():
+    """Where A has one row, both are the same."""
+
+    def product(A, B, C):
+        C, short = A @ B, len(A)
+        C[short // 2] = A[short // 2, :short] @ B[:short]
+        return C
+
+    found, message = named(Wrong(product), [(5, 13, 11), (1, 2, 3)])
+    assert found == "K is cut" and "only the first 1 of 3 products" in message, (found, message)
+
+
+def test_nan_of_a_function_is_no_read_past_the_end():
+    assert named(Wrong(lambda A, B, C: A @ B * np.nan, None))[0] == "not a number"
+    assert named(Wrong(lambda A, B, C: A @ B * np.nan))[0] == "out of bounds", "behind arrays on a device lies NaN"
+
+
 def with_noise(rows, columns):
     """A @ B, but for that many last rows or columns, which are anything."""
 

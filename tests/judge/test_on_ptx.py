@@ -6,7 +6,7 @@ from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
 from helpers.judge.on_ptx import try_on_ptx, try_there
-from helpers.launch import CudaKernel
+from helpers.launch import CudaKernel, KernelError
 from helpers.sandbox import in_child
 
 
@@ -41,6 +41,12 @@ REFUSED = {
     "a plain function that is called": ("times is a plain function of Python", "acc += times("),
     "math.fsum": ("there is no fsum in a kernel", "acc += math.fsum"),
     "ravel": ("A.reshape(A.size) is a view", "a, b = A.ravel(), B"),
+    "a shape that is a product": (
+        "A sum or a product needs such a name",
+        "s = cuda.shared.array(SIDE * SIDE, float32)",
+    ),
+    "a function that calls itself": ("calls itself does not compile: write a loop", "@cuda.jit(device=True)"),
+    "a name set in a condition": ("not by := inside a condition", "if (rows := "),
     "an f-string": ("a kernel makes no text", "print(f'{row}')"),
     "np.dot": ("has no products of whole rows", "acc += np.dot"),
     "a row by a column": ("has no products of whole rows", "C[row, col] = A[row, :] @"),
@@ -58,10 +64,20 @@ def test_what_numba_refuses_is_told_with_its_line_and_a_remedy(label):
     assert len(lines) == 1 and lines[0].startswith(line)
 
 
+def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
+    source = NAIVE["right"]["fastmath"].replace(
+        "    row, col", "    big = cuda.local.array(536870912, float32)\n    row, col"
+    )
+    source = source.replace("acc += A[row, k]", "big[k] = A[row, k]\n            acc += big[k]")
+    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
+        check(cuda_kernel(source, like="naive", BM=4, BN=4))
+
+
 FOUND = {
     "an int counter never set": ("uninitialised", "at = cuda.local.array(1, int32)"),
     "set in one branch": ("uninitialised", "if row: acc = float32(0)"),
     "no guard": ("out of bounds", "acc += A[row, k] * B[k, col]"),
+    "a NaN of its own": ("not a number", None),
     "a flat store": ("wrong index", "C[row * C.shape[1] + col] = acc"),
     "a row stored": ("wrong index", "C[row] = acc"),
     "writes to A": ("writes to an input", "A[row, 0] = acc"),

@@ -93,6 +93,27 @@ def test_a_last_strip_that_is_left_out_is_seen():
     assert not check(k)
 
 
+LOADS = {
+    "CUDA": (
+        "    @cuda.jit",
+        "    THREADS, LOADS = THREADS_X * THREADS_Y, BM * BK // (THREADS_X * THREADS_Y)\n\n    @cuda.jit",
+    ),
+    "OpenCL": ("__kernel", "#define THREADS (BM / TM * THREADS_X)\n#define LOADS ((BM * BK) / THREADS)\n__kernel"),
+}
+
+
+@pytest.mark.parametrize("dialect", BUILD)
+def test_a_tile_that_the_source_divides_among_its_threads_is_divided_evenly_elsewhere(dialect):
+    """As in myGEMM6 and siboehm's kernels: right wherever each thread loads a whole number of elements."""
+
+    def uneven(k):
+        return [p for p in other_sizes(k) if p["BM"] * p["BK"] % (p["BM"] // p["TM"] * (p["BN"] // p["TN"]))]
+
+    k = own(dialect, "register_2d", *LOADS[dialect])
+    assert other_sizes(k) and not uneven(k)
+    assert uneven(own(dialect)), "without that quotient such sizes are tried"
+
+
 @pytest.mark.parametrize("dialect", BUILD)
 def test_sizes_that_a_kernel_has_as_numbers_stay(dialect):
     source = BUILD[dialect]("register_2d").source

@@ -367,6 +367,22 @@ def test_what_a_device_lets_pass_is_named(old, new, kind, line):
 
 
 @UNDER_OCLGRIND
+@pytest.mark.parametrize("acc", ["NAN", "0.0f / (K - K)", "sqrt(-1.0f - K)"])
+def test_nan_that_a_kernel_makes_is_not_called_unset(acc):
+    source = opencl_kernel("naive").source
+    k = opencl_kernel(source.replace("acc = 0.0f;", f"acc = {acc};"), like="naive", BM=4, BN=4)
+    assert [finding.kind for finding in trial(k, [(4, 4, 3)]).findings] == ["not a number"]
+
+
+def test_a_hang_of_a_kernel_that_prints_points_at_the_print():
+    source = opencl_kernel("naive").source
+    k = opencl_kernel(source.replace("acc = 0.0f;", 'acc = 0.0f;  // printf(\nprintf("%d", K);'), like="naive")
+    finding = child.in_the_source(k, Finding("hang", "it still ran"))
+    assert finding.message.startswith("it still ran; it prints here") and len(finding.lines) == 1
+    assert k.source.splitlines()[finding.lines[0] - 1].startswith("printf(")
+
+
+@UNDER_OCLGRIND
 def test_halves_of_sixteen_numbers_are_right_and_what_was_not_looked_for_is_said():
     source = opencl_kernel("naive").source
     sixteen = "acc = 0.0f; float16 p = (float16)(A[row * K]); float8 q = p.lo - p.hi; acc += q.s0 + q.s5;"

@@ -439,6 +439,12 @@ def test_cuda_text_of_another_form_is_named(text, words):
         cuda_kernel(text, like="naive")
 
 
+@pytest.mark.parametrize("build", [opencl_kernel, cuda_kernel])
+def test_an_empty_text_is_called_empty(build):
+    with pytest.raises(ValueError, match="is empty"):
+        build(" \n", like="naive")
+
+
 @pytest.mark.parametrize(
     "build, what", [(opencl_kernel, 3), (opencl_kernel, None), (cuda_kernel, 3), (cuda_kernel, None)]
 )

@@ -7,7 +7,7 @@ HANDOUT_FLAGS ?=
 CUDA ?= cuda13
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first.
-QUICK := tests/launch tests/sandbox tests/tools ptx_machine gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+QUICK := tests/launch tests/sandbox tests/tools cuda_without_gpu ptx_machine gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
 ROOM ?= judge
 TESTS ?=

@@ -15,9 +15,10 @@ stopping.answer_in_one_line(Missing)  # before what takes a while to load, when 
 
 import lazy_loader
 
+from cuda_without_gpu.before_numba import once_imported
+
 from . import devices, terminal
 from .doctor import doctor as doctor
-from .launch.at_import import once_imported
 
 
 def build_in_child_first():
@@ -34,10 +35,6 @@ def build_in_child_first():
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
-once_imported("numba", "helpers.devices:keep_row_stack")
-if devices.compiling():
-    once_imported("numba.cuda.cudadrv.driver", "helpers.launch.numba_internals:ask_for_no_linker")
-    once_imported("numba.cuda", "helpers.launch.numba_internals:stand_in")
 devices.find_opencl_drivers()  # before anything loads pyopencl
 once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_plainly()

@@ -31,6 +31,9 @@ from typing import Any
 
 import platformdirs
 
+import cuda_without_gpu
+from cuda_without_gpu.before_numba import let_numba_load
+
 from . import files
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
@@ -125,27 +128,15 @@ def has_compiler() -> bool:
 
 
 def prepare_numba():
-    """Set what Numba reads once, when it loads.
+    """Set what Numba reads once, when it loads, and what it gets where no GPU works.
 
     Raises ImportError when Numba's CUDA was loaded before, as its simulator.
     """
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
-    simulator = os.environ.pop("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-    if simulator and "numba" in sys.modules:
-        raise ImportError(
-            "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which the course does without. "
-            "Unset it, and restart the kernel."
-        )
-    if compiling() and not version("cuda-bindings"):  # an old numba-cuda asks for NVIDIA's bindings even so
-        os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
-
-
-def keep_row_stack():
-    """Let numba-cuda 0.30 load beside NumPy 2.5, which has dropped a second name of `vstack` that it asks for."""
-    import numpy as np
-
-    if not hasattr(np, "row_stack"):
-        np.row_stack = np.vstack
+    if compiling():
+        cuda_without_gpu.enable()
+    else:
+        let_numba_load()
 
 
 def gpu_works() -> bool:

@@ -74,17 +74,6 @@ def test_checks_of_eight_threads_give_no_false_verdict():
     assert all(reports), [report for report in reports if not report]
 
 
-@untimed
-def test_a_kernel_uploaded_twice_keeps_the_grid_of_each():
-    k, works = cuda_kernel("naive", BM=2, BN=2), []
-    for M, N in ((9, 7), (2, 2)):
-        A, B = draw(M, N, 3)
-        works.append((k.upload(A, B), A, B))
-    for work, A, B in works:
-        work.launch()
-        assert not wrong_elements(work.download(), A, B).any()
-
-
 # ------------------------------------------------------------------------------------------ sys.exit
 
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from helpers import devices, needs
@@ -442,17 +441,6 @@ def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):
     assert devices.nvidia_tool("ptxas") == "/bin/ptxas"
 
 
-def test_an_old_numba_cuda_is_told_to_do_without_nvidias_bindings_beside_another_package_of_nvidias(monkeypatch):
-    """numba-cuda 0.15 beside cuda-pathfinder, which makes a folder `cuda`, too: the import failed."""
-    asked = "NUMBA_CUDA_USE_NVIDIA_BINDING"
-    monkeypatch.setenv(asked, "is put back after the test")
-    monkeypatch.delenv(asked)
-    monkeypatch.setattr(devices, "compiling", lambda: True)
-    monkeypatch.setattr(devices, "version", lambda package: None)
-    devices.prepare_numba()
-    assert os.environ[asked] == "0"
-
-
 def test_doctor_tells_what_is_used_and_why():
     out, err = python(
         "import sys; sys.argv = ['helpers', 'doctor', '--json']; from helpers.__main__ import main; main()"
@@ -575,9 +563,3 @@ def test_a_lock_that_an_ended_process_left_in_pyopencls_cache_goes(age, stays, t
     os.utime(lock, (time.time() - age,) * 2)
     devices.remove_stale_locks()
     assert lock.exists() == stays
-
-
-def test_numba_cuda_finds_row_stack_where_numpy_has_dropped_it(monkeypatch):
-    monkeypatch.delattr(np, "row_stack", raising=False)
-    devices.keep_row_stack()
-    assert np.row_stack is np.vstack

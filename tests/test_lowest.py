@@ -1,9 +1,14 @@
-"""What must work with the oldest versions that pyproject.toml allows: `make lowest` runs this there."""
+"""What must work with the oldest versions that pyproject.toml allows: `make lowest` runs this there.
+
+With the versions of today each rule has its test elsewhere.
+"""
 
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.doctor import diagnosis, missing
+
+pytestmark = pytest.mark.bulk
 
 
 def test_the_machine_is_ready():

@@ -19,6 +19,7 @@ from packages import PACKAGES, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cuda_without_gpu import stand_in
 from helpers.ladder import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +75,14 @@ def test_each_package_that_the_course_imports_is_declared():
         for line in [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["many"], *EXTRAS["blocks"]]
     }
     assert {"pillow", "numpy"} <= needed and needed <= declared, needed - declared
+
+
+@pytest.mark.parametrize("package", ["numba", "numba-cuda"])
+def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
+    (wanted,) = (one for one in map(Requirement, PROJECT["dependencies"]) if one.name == package)
+    (pin,) = pins()[package].specifier
+    tested = f"{package}{wanted.specifier},<={pin.version}"
+    assert f'"{tested}"' in stand_in.TESTED and f"`{tested}`" in (ROOT / "cuda_without_gpu" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["constraints.txt", "constraints-cuda12.txt"])

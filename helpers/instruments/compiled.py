@@ -3,8 +3,9 @@
 import numpy as np
 
 import ptx_machine
+from cuda_without_gpu import to_ptx
 
-from ..launch import Kernel, KernelError, numba_internals
+from ..launch import Kernel, KernelError
 from ..launch.on_ptx import CERTAIN, EXAMPLE, ptx_of, run_arrays
 from ..sandbox import source_line
 from .accesses import NOTE, record_type, records_of
@@ -47,7 +48,7 @@ def followed(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]
         raise KernelError(f"{k} makes more than {MOST - AT_ONCE:,} accesses. Choose a smaller size.")
     if not any(one.arrays for one in run.trace):
         return np.zeros(0, record_type("ABC")), {}
-    shared = numba_internals.shared_arrays(numba_internals.compiled_for(k.function, *EXAMPLE))
+    shared = to_ptx.shared_arrays(to_ptx.compiled_for(k.function, *EXAMPLE))
     # {(line, memory, array, reads, writes, width): number} of each place of the source that touches memory. Rounds of a
     # loop that the compiler wrote out are one place.
     sites, notes = {}, [np.zeros(0, NOTE)]

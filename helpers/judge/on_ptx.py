@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 import ptx_machine
+from cuda_without_gpu import to_ptx
 
 from .. import ladder
 from ..launch import Kernel, KernelError, draw, numba_internals, refusals
@@ -65,7 +66,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         outcome = in_child(k, try_there, own=k.own, source=k.source, given=given)
         return outcome.value or Trial(outcome.findings, (), [SMALL])
     try:
-        kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
+        kernel = to_ptx.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         return Trial([refused(k, error)], (), [SMALL])
     if found := too_much_kept(k):
@@ -79,8 +80,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
-    variables = numba_internals.variables_of(kernel)
-    for level, shapes in ((numba_internals.WATCHED, watched), (numba_internals.COUNTED, more)):
+    variables = to_ptx.variables_of(kernel)
+    for level, shapes in ((to_ptx.WATCHED, watched), (to_ptx.COUNTED, more)):
         try:
             findings = run_all(k, kernel, level, shapes, variables)
         except KernelError as error:  # no fault of the kernel
@@ -108,22 +109,22 @@ def at_another_size(k: Kernel) -> list[Finding]:
     for other in other_sizes(k) if k.own else ():
         try:
             there = at_sizes(k, other)
-            kernel = numba_internals.compiled_for(there.function, *EXAMPLE)
+            kernel = to_ptx.compiled_for(there.function, *EXAMPLE)
         except Exception:  # a source may refuse other sizes
             continue
-        variables = numba_internals.variables_of(kernel)
-        found = run_all(there, kernel, numba_internals.WATCHED, shapes_for(there)[1:4:2], variables)
+        variables = to_ptx.variables_of(kernel)
+        found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], variables)
         if not found and not deep_here:
             deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
-            found, deep_here = run_all(there, kernel, numba_internals.COUNTED, deep, variables), bool(deep)
+            found, deep_here = run_all(there, kernel, to_ptx.COUNTED, deep, variables), bool(deep)
         if not found:
             now = [shape for shape in in_part(there) if shape in left]
             found, left = run_in_part(there, kernel, now, variables), []
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     if k.own and not deep_here and cost(k, deepest := compiled_shapes(k)[-1]) <= LAST_DEEP_FOR:
-        kernel = numba_internals.compiled_for(k.function, *EXAMPLE)
-        return run_all(k, kernel, numba_internals.COUNTED, [deepest], numba_internals.variables_of(kernel))
+        kernel = to_ptx.compiled_for(k.function, *EXAMPLE)
+        return run_all(k, kernel, to_ptx.COUNTED, [deepest], to_ptx.variables_of(kernel))
     return []
 
 
@@ -144,7 +145,7 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
                 A, B = np.abs(A), np.abs(B)
 
             def run(unset, A=A, B=B):
-                return launched(k, numba_internals.text_of(kernel, level, unset), A, B)
+                return launched(k, to_ptx.text_of(kernel, level, unset), A, B)
 
             done = run(variables)
             wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
@@ -179,7 +180,7 @@ def order_of(k: Kernel, kernel: object) -> list[Finding]:
     """The order of its three arguments, other than the course's, in which a kernel is right, as a finding."""
     M, N, K = whole_tiles(k)
     (A, B), C = draw(M, N, K), np.full((M, N), np.nan, np.float32)
-    ptx = numba_internals.text_of(kernel, numba_internals.WATCHED)
+    ptx = to_ptx.text_of(kernel, to_ptx.WATCHED)
     for order in other_orders(ARGUMENTS):
         run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), order=order)
         if not run.findings and not wrong_elements(run.arrays[order.index("C")], A, B, k.inputs).any():
@@ -231,7 +232,7 @@ def run_in_part(k: Kernel, kernel: object, shapes: list, variables: list[str]) -
 
     What depends on M, N and K alone is the same in all blocks, so that these two show it.
     """
-    text = numba_internals.text_of(kernel, numba_internals.COUNTED, variables)
+    text = to_ptx.text_of(kernel, to_ptx.COUNTED, variables)
     for turn, shape in enumerate(() if TOGETHER.search(text) else shapes):
         across, down = k.grid(*shape[:2])
         A, B = drawn_for(k, shape, turn)
@@ -282,7 +283,7 @@ def never_set(
     for name in variables:
         if same(zeros, run((name,))):
             continue
-        array = name == numba_internals.LOCAL_ARRAY
+        array = name == to_ptx.LOCAL_ARRAY
         lines = mentions(k, r"local\.array") if array else mentioned(k, rf"\b{re.escape(name)}\b")
         of = "one of these local arrays" if len(lines) > 1 else "a local array"
         what = f"an element of {of}" if array else name
@@ -302,7 +303,7 @@ def stores_of(k: Kernel, kernel: object, level: int) -> Iterator[tuple]:
     rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
     A, B = drawn_for(k, (M := 2 * rows + 1, N := 2 * columns + 1, 2), 0)
     across, _ = k.grid(M, N)
-    for access in launched(k, numba_internals.text_of(kernel, level), A, B, trace=True).trace:
+    for access in launched(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
         if access.act == "store" and access.memory == "global":
             into_C = access.array == access.arrays.index("C") if "C" in access.arrays else np.zeros(0, bool)
             for offset, block in zip(access.offsets[into_C].tolist(), access.blocks[into_C].tolist(), strict=True):
@@ -316,7 +317,7 @@ def who_left(k: Kernel, kernel: object, level: int, A: np.ndarray, B: np.ndarray
     A GPU does not wait for threads that have ended; what they should have staged is missing all the same.
     """
     threads, (across, _) = k.block[0] * k.block[1], k.grid(A.shape[0], B.shape[1])
-    for access in launched(k, numba_internals.text_of(kernel, level), A, B, trace=True).trace:
+    for access in launched(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
         blocks, came = np.unique(access.blocks, return_counts=True)
         if access.act == "barrier" and (came < threads).any():
             few = int(np.argmax(came < threads))
@@ -345,7 +346,7 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     if outside := OUTSIDE.fullmatch(message):
         where = re.sub(r"__local_depot\d+", "its own arrays, of cuda.local.array", outside["where"])
         message = f"{outside['who']} {outside['does']} {where or 'outside every array'}{outside['times']}"
-    for name, (own, *_) in numba_internals.shared_arrays(kernel).items():
+    for name, (own, *_) in to_ptx.shared_arrays(kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
     if race := RACE.fullmatch(message) if finding.kind == "race" else None:
         message = f"{of_race(race, len(lines) == 1)}: {message}"

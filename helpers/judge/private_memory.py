@@ -9,8 +9,10 @@ PTSS", for the eight work-items or more of a hardware thread). NVIDIA's set it a
 import math
 import re
 
-from ..launch import Kernel, numba_internals
-from ..launch.no_gpu import Device
+from cuda_without_gpu import to_ptx
+from cuda_without_gpu.device import Device
+
+from ..launch import Kernel
 from ..launch.on_ptx import EXAMPLE
 from ..sandbox import Finding
 from .other_sizes import without_comments
@@ -31,7 +33,7 @@ def kept(k: Kernel) -> tuple[int, tuple]:
     """The bytes of the arrays that each thread of a kernel has to itself, and the lines that declare them."""
     if k.dialect == "CUDA":
         lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(r"\blocal\.array\(", line)]
-        return numba_internals.local_bytes(numba_internals.compiled_for(k.function, *EXAMPLE)), tuple(lines)
+        return to_ptx.local_bytes(to_ptx.compiled_for(k.function, *EXAMPLE)), tuple(lines)
     arrays = declared(k)
     return sum(size for _, size in arrays), tuple(dict.fromkeys(line for line, _ in arrays))
 

@@ -172,7 +172,7 @@ class CudaBackend(Backend):
 
 
 class CudaKernel(Kernel):
-    """A `@cuda.jit` function with the step's block and grid. Where there is no GPU, `no_gpu` stands for it."""
+    """A `@cuda.jit` function with the step's block and grid. With no GPU, `cuda_without_gpu` stands for one."""
 
     dialect, backend, build_seconds = "CUDA", CudaBackend, None
 

@@ -3,13 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
-class KernelError(RuntimeError):
-    """A kernel that cannot be built or must not be run; the message says where and what to do."""
-
-    def _render_traceback_(self):
-        """What Jupyter shows: the message alone. The way through the helpers would only hide it."""
-        return [f"KernelError: {self}"]
+from cuda_without_gpu.errors import KernelError as KernelError
+from cuda_without_gpu.errors import quoted as quoted
 
 
 class DeviceLost(KernelError):
@@ -27,12 +22,3 @@ def no_exit(what: str) -> Iterator[None]:
 
 class NotYet(Exception):
     """A stub that its learner has not filled in."""
-
-
-def quoted(source: str, number: int | None, message: str) -> str:
-    """A compiler's message with the number and the text of the line that it means, where it names one there is."""
-    if number is None:
-        return message.strip()
-    lines = source.splitlines()
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)

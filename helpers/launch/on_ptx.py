@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 import ptx_machine
+from cuda_without_gpu import to_ptx
 
-from . import numba_internals
 from .errors import KernelError
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
@@ -57,15 +57,15 @@ def run_arrays(
         raise KernelError(str(error)) from None
 
 
-def ptx_of(function: Callable, level: int = numba_internals.WATCHED, each: bool = False) -> str:
+def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) -> str:
     """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
 
     `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: as
-    `numba_internals.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
+    `to_ptx.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
     """
     try:
-        kernel = numba_internals.compiled_for(function, *EXAMPLE)
-        return numba_internals.text_of(kernel, level, each=each)
+        kernel = to_ptx.compiled_for(function, *EXAMPLE)
+        return to_ptx.text_of(kernel, level, each=each)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words

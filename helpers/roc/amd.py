@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 
 import llvmlite.binding as llvm
 
+from cuda_without_gpu import by_llvm, to_ptx
+
 from .. import ladder
 from ..ladder import ceil_div
-from ..launch import KernelError, by_llvm, cuda_kernel, numba_internals, on_ptx
+from ..launch import KernelError, cuda_kernel, numba_internals, on_ptx
 from ..names import named
 from . import RocKernel
 
@@ -176,8 +178,8 @@ def machine_code(function: Callable, target: str, block: tuple[int, int]) -> str
     shared = sum(map(int, re.findall(r"\.shared .*\[(\d+)\]", ptx)))
     if shared > MOST_LDS:  # LLVM would end the process
         raise KernelError(f"{shared} bytes of shared memory; a group has at most {MOST_LDS} bytes of LDS.")
-    kernel = numba_internals.compiled_for(function, *on_ptx.EXAMPLE)
-    text = in_amds_words(str(by_llvm.linked(numba_internals.whole(kernel._codelibrary.llvm_strs))), block)
+    kernel = to_ptx.compiled_for(function, *on_ptx.EXAMPLE)
+    text = in_amds_words(str(by_llvm.linked(to_ptx.whole(kernel._codelibrary.llvm_strs))), block)
     if foreign := re.search(r'call [^\n]*?(?:@(llvm\.nvvm\.[\w.]+)|asm [\w ]*"([^"]*))', text):
         raise foreign_word(foreign[1] or foreign[2])
     try:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from few import few
 
+from cuda_without_gpu import to_ptx
 from helpers import check, cuda_kernel, devices, ladder
 from helpers.judge import error_bound, wrong_elements
 from helpers.judge.reference import FORMATS, drawn_for, held, right_within_bound, wrong_for
-from helpers.launch import Contestant, KernelError, draw, numba_internals
+from helpers.launch import Contestant, KernelError, draw
 from ptx_machine.formats import exact, rounded
 
 compiled = pytest.mark.skipif(
@@ -210,10 +211,8 @@ def test_a_learners_function_passes_and_may_run_then():
 
 @compiled
 def test_where_nothing_could_be_tried_there_is_no_verdict(monkeypatch):
-    text_of = numba_internals.text_of
-    monkeypatch.setattr(
-        numba_internals, "text_of", lambda *of, **how: text_of(*of, **how).replace("mma.sync", "mma.sink")
-    )
+    text_of = to_ptx.text_of
+    monkeypatch.setattr(to_ptx, "text_of", lambda *of, **how: text_of(*of, **how).replace("mma.sync", "mma.sink"))
     k = cuda_kernel(SOURCE, like="matrix_units", **SMALL)
     with pytest.raises(KernelError, match=r"cannot be tried here: .*mma\.sink"):
         check(k)

@@ -127,14 +127,6 @@ def test_packed_with_sizes_for_thin_products_is_right_on_any(given):
     assert check(opencl_kernel("packed", **given), [(1, 1, 1), (9, 3, 130), (70, 1, 65), (33, 300, 40)])
 
 
-def test_products_of_one_kernel_keep_their_own_arguments():
-    k = opencl_kernel("packed")
-    (A, B), (X, Y) = draw(9, 8, 7), draw(9, 8, 7)
-    first, second = k.upload(A, B), k.upload(X, Y)
-    first.launch(), second.launch()
-    assert not wrong_elements(first.download(), A, B).any() and not wrong_elements(second.download(), X, Y).any()
-
-
 def test_one_column_has_a_kernel_of_its_own():
     k = opencl_kernel("packed")
     assert k.fitted(300, 1, 40).step == "column" and k.fitted(300, 2, 40).step == "packed"
@@ -409,10 +401,9 @@ def test_an_opencl_source_of_another_form_is_named(source, words):
         opencl_kernel(source, like="naive")
 
 
-def test_two_uploads_of_one_kernel_do_not_mix():
-    for build in (cuda_kernel, opencl_kernel):
-        k = build("naive")
-        pairs = [draw(5, 6, 7), draw(5, 6, 7)]
+def test_uploads_of_one_kernel_do_not_mix_and_each_keeps_its_grid():
+    for k in (cuda_kernel("naive", BM=2, BN=2), opencl_kernel("naive"), opencl_kernel("packed")):
+        pairs = [draw(5, 6, 7), draw(5, 6, 7), draw(2, 2, 3)]
         works = [k.upload(*pair) for pair in pairs]
         for work in works:
             work.launch()

@@ -1,16 +1,13 @@
 """What stands for an NVIDIA GPU and its driver in Numba's eyes, where there is none: the PTX machine.
 
-Each launch has ended when it returns, so nothing has to be waited for. `numba_internals.py` puts these in their places.
+Each launch has ended when it returns, so nothing has to be waited for. `stand_in.py` puts these in their places.
 """
 
 import re
-import weakref
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
-import numpy as np
-
-CAPABILITY = (8, 0)  # an A100's: the course's kernels need no younger one
+CAPABILITY = (8, 0)  # an A100's
 CAPABILITIES = ((5, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 SECONDS = 120  # of computing, before a launch is ended
 DEFAULT_THREADS = 256  # of a block, for `forall`
@@ -176,63 +173,10 @@ class Attributes:
         )
 
     def __getattr__(self, name):
-        raise NotImplementedError(f"{name}: only NVIDIA's compiler knows it. compiler_report(k) asks that compiler.")
+        raise NotImplementedError(f"{name}: only NVIDIA's compiler knows it.")
 
 
 def detect() -> bool:
     """Say where CUDA kernels run. Returns True, since they do."""
     print(NO_GPU)
     return True
-
-
-# ---------------------------------------------------------------------------- memory
-
-REACHED = (
-    weakref.WeakValueDictionary()
-)  # {address: the array that owns the memory there}, where an address was asked for
-
-
-def address(array: np.ndarray) -> int:
-    """Where an array's first element lies in this computer's memory."""
-    return array.__array_interface__["data"][0]
-
-
-def owner_of(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory which this one shows a part of; itself, if it owns its own."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def bytes_of(owner: np.ndarray) -> np.ndarray:
-    """The memory of an array that owns it, in the order of its addresses: uint8."""
-    flat = owner if owner.flags.c_contiguous else owner.T
-    return flat.reshape(-1).view(np.uint8)
-
-
-def interface(array: np.ndarray) -> dict:
-    """The CUDA array interface, version 3, of an array of the device."""
-    owner = owner_of(array)
-    REACHED[address(owner)] = owner
-    strides = None if array.flags.c_contiguous else array.strides
-    place = address(array) if array.size else 0
-    return dict(
-        shape=array.shape, strides=strides, data=(place, False), typestr=array.dtype.str, stream=None, version=3
-    )
-
-
-def reached(place: int) -> tuple[np.ndarray, int]:
-    """(the array that owns the memory at an address, bytes from its start). Raises ValueError where there is none."""
-    for start, owner in REACHED.items():
-        if start <= place < start + owner.nbytes:
-            return owner, place - start
-    raise ValueError(f"address {place:#x} is in no array of the device that is still there.")
-
-
-def array_at(described: dict) -> np.ndarray:
-    """The array that a CUDA array interface describes, in the memory of the one that owns it."""
-    dtype = np.dtype(described["typestr"])
-    if not described["data"][0]:
-        return np.empty(described["shape"], dtype)
-    owner, start = reached(described["data"][0])
-    return np.ndarray(described["shape"], dtype, bytes_of(owner), start, described.get("strides"))

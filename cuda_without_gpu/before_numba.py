@@ -1,7 +1,8 @@
-"""Calls a function as soon as a module has been imported. Who never imports the module waits for neither."""
+"""What must be settled before Numba is loaded, or right after. Nothing here loads it."""
 
 import importlib.abc
 import importlib.util
+import os
 import pkgutil
 import sys
 
@@ -31,8 +32,30 @@ class AtImport(importlib.abc.MetaPathFinder):
 
 
 def once_imported(module: str, function: str) -> None:
-    """Call a function, "package.module:name", now if that module is loaded, and otherwise right after it is."""
+    """Call a function, "package.module:name", now if that module is loaded, and otherwise right after it is.
+
+    Who never imports the module waits for neither.
+    """
     if module in sys.modules:
         pkgutil.resolve_name(function)()
     else:
         sys.meta_path.insert(0, AtImport(module, function))
+
+
+def let_numba_load() -> None:
+    """Let Numba's CUDA be loaded, and not as its simulator. Raises ImportError where the simulator has been loaded."""
+    simulator = os.environ.pop("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+    if simulator and "numba" in sys.modules:
+        raise ImportError(
+            "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which compiles no CUDA kernel. "
+            "Unset it, and restart the kernel."
+        )
+    once_imported("numba", f"{__name__}:keep_row_stack")
+
+
+def keep_row_stack() -> None:
+    """Let numba-cuda 0.30 load beside NumPy 2.5, which has dropped a second name of `vstack` that it asks for."""
+    import numpy as np
+
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack

@@ -1,0 +1,30 @@
+"""Runs Numba's CUDA kernels with no GPU: LLVM, which Numba brings, compiles them; `ptx_machine` runs and watches them.
+
+`enable` is what one calls; README.md shows how.
+"""
+
+import importlib.metadata
+import os
+
+from .before_numba import let_numba_load, once_imported
+from .errors import KernelError
+
+__all__ = ["KernelError", "enable"]
+
+
+def enable() -> None:
+    """Let `numba.cuda` compile kernels with LLVM, and run them on the PTX machine, from now on in this process.
+
+    A GPU that is there is not used. Call it before anything imports names from `numba.cuda`. Nothing is loaded before
+    Numba is. Raises ImportError where Numba has loaded its simulator; and where Numba lacks a part that is replaced,
+    RuntimeError, when `numba.cuda` is imported.
+
+    From then on a launch raises KernelError for what the kernel does wrong, with the line of its source.
+    """
+    let_numba_load()
+    try:
+        importlib.metadata.version("cuda-bindings")
+    except importlib.metadata.PackageNotFoundError:  # an old numba-cuda asks for NVIDIA's bindings even so
+        os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+    once_imported("numba.cuda.cudadrv.driver", f"{__name__}.stand_in:ask_for_no_linker")
+    once_imported("numba.cuda", f"{__name__}.stand_in:stand_in")

@@ -1,0 +1,18 @@
+"""What goes wrong with a kernel, in words for its author."""
+
+
+class KernelError(RuntimeError):
+    """A kernel that cannot be built or must not be run; the message says where and what to do."""
+
+    def _render_traceback_(self):
+        """What Jupyter shows: the message alone. The way through this package and Numba would only hide it."""
+        return [f"KernelError: {self}"]
+
+
+def quoted(source: str, number: int | None, message: str) -> str:
+    """A compiler's message with the number and the text of the line that it means, where it names one there is."""
+    if number is None:
+        return message.strip()
+    lines = source.splitlines()
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)

@@ -1,0 +1,215 @@
+"""A launch on the PTX machine, in the place of the driver's: what a kernel is given, and what is said of it."""
+
+import functools
+import inspect
+import linecache
+import os
+import re
+
+import numpy as np
+
+import ptx_machine
+from ptx_machine.names import plain_name
+
+from . import device
+from .errors import KernelError, quoted
+from .memory import array_at, reached
+from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
+
+
+def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
+    """Run a compiled kernel on the PTX machine: in the place of `_Kernel.launch`.
+
+    Raises KernelError for what the kernel does wrong, with the line of its source; an exception that the kernel itself
+    raises, with debug=True; TypeError or ValueError for arguments that do not fit.
+    """
+    given = Arguments(kernel)
+    if len(args) != len(kernel.argument_types):
+        raise TypeError(f"the kernel takes {len(kernel.argument_types)} arguments; {len(args)} are given.")
+    for kind, value in zip(kernel.argument_types, args, strict=True):
+        given.add(kind, value)
+    if (only_compiled := ONLY_COMPILED.get()) is not None:
+        only_compiled.append(kernel)
+        return
+    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem)
+    captured = captured_arrays(kernel)
+    refuse_both(captured, given)
+    text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
+    try:
+        run = ptx_machine.run(text, grid, block, given.flat, variables=captured, seconds=device.SECONDS, **options)
+    except ptx_machine.PTXError as error:
+        raise KernelError(str(error)) from None
+    except ValueError as error:
+        raise not_launched(str(error)) from None
+    for name, memory in captured.items():
+        memory[:] = run.variables[name]
+    print(run.printed, end="")
+    for array, left in zip(given.written(), run.arrays, strict=True):
+        if array.flags.writeable:
+            array[...] = left
+    for write_back in given.after:
+        write_back()
+    if kernel.debug:
+        raise_what_it_raised(kernel, run)
+    if run.findings:
+        raise KernelError(in_words(kernel, run.findings[0]))
+
+
+def not_launched(why: str) -> Exception:
+    """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
+
+
+def refuse_both(captured, given):
+    """Raise KernelError where an argument lies in the memory of a captured array: those would be two copies here."""
+    for name, memory in captured.items():
+        if any(np.may_share_memory(memory, array) for array in given.written()):
+            raise KernelError(
+                f"{plain_name(name)} is an argument of the kernel, and the kernel uses it by its global name, too. "
+                f"Use the argument only."
+            )
+
+
+def refuse_another_type(kind, given, which: int) -> None:
+    """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
+    whole_numbers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
+    same = kind.dtype == given.dtype or (whole_numbers and kind.dtype.bitwidth == given.dtype.bitwidth)
+    if given.ndim and not (same and kind.ndim == given.ndim and kind.layout in ("A", given.layout)):
+        raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")
+
+
+def named(kernel, args, given) -> dict[int, str]:
+    """{position among the flat arguments: the name that the kernel's source gives it}, of arrays."""
+    function = getattr(kernel, "py_func", None)  # a kernel from Numba's cache has none
+    names = list(inspect.signature(function).parameters) if function else []
+    return {at: names[which] for which, at in given.arrays if which < len(names)}
+
+
+OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
+
+
+def in_words(kernel, finding) -> str:
+    """A finding of the PTX machine, with the number and the text of the source's line."""
+    function = getattr(kernel, "py_func", None)
+    source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
+    message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
+    for name, (own, *_) in shared_arrays(kernel).items():
+        message = re.sub(rf"\b{name}\b", own, message)
+    if OVER in message:
+        message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
+    return quoted(source, finding.source or None, f"{finding.kind}: {message}")
+
+
+def raise_what_it_raised(kernel, run) -> None:
+    """Raise the exception that a kernel compiled with debug=True raised, if it did, with the thread's place."""
+
+    def held(name):
+        return int(run.variables[f"{kernel.entry_name}__{name}__"].view(np.int32)[0])
+
+    if code := held("errcode"):
+        kind, words, where = kernel.call_helper.get_exception(code)
+        thread, block = ([held(f"{what}{axis}") for axis in "zyx"] for what in ("tid", "ctaid"))
+        said = f"tid={thread} ctaid={block}"
+        if where:
+            said = f"In function {where[0]!r}, file {os.path.abspath(where[1])}, line {where[2]}, {said}"
+        first, *others = words or ("",)
+        raise kind(f"{said}: {first}" if words else said, *others)
+
+
+class Arguments:
+    """What a kernel is launched with, one by one, as Numba passes it.
+
+    flat     for `ptx_machine.run`
+    arrays   (which of the kernel's parameters, where in `flat`) of each array
+    after    what to call when the kernel has ended
+    """
+
+    def __init__(self, kernel):
+        self.extensions = kernel.extensions
+        self.flat, self.arrays, self.after = [], [], []
+        self.which = -1
+
+    def add(self, kind, value) -> None:
+        """Add one of the kernel's arguments, of that type of Numba's. Raises NotImplementedError for a type."""
+        self.which += 1
+        self.add_part(kind, value)
+
+    def add_part(self, kind, value) -> None:
+        """Add an argument, or a part of one."""
+        from numba.cuda.dispatcher import types
+
+        for extension in reversed(self.extensions):
+            kind, value = extension.prepare_args(kind, value, stream=0, retr=self.after)
+        add, flat = self.add_part, self.flat
+        if isinstance(kind, types.Array):
+            array = self.on_device(value)
+            refuse_another_type(kind, typed(array), self.which)
+            self.arrays.append((self.which, len(flat) + 4))
+            # Two pointers of its own, size, item size, data, sizes, strides.
+            flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
+        elif isinstance(kind, types.Record):
+            self.arrays.append((self.which, len(flat)))
+            flat.append(self.on_device(value))
+        elif isinstance(kind, types.CPointer):
+            flat.append(reached(int(value)) if value else 0)
+        elif isinstance(kind, types.BaseTuple):
+            for inner, one in zip(kind, value, strict=True):
+                add(inner, one)
+        elif isinstance(kind, types.EnumMember):
+            add(kind.dtype, value.value)
+        elif isinstance(kind, types.Complex):
+            add(kind.underlying_float, value.real)
+            add(kind.underlying_float, value.imag)
+        elif isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
+            flat.append(value.view(np.int64))
+        elif isinstance(kind, types.Boolean):
+            flat.append(bool(value))
+        elif kind == types.float16:
+            flat.append(int(np.float16(value).view(np.uint16)))
+        elif isinstance(kind, (types.Integer, types.Float)):
+            if isinstance(value, (complex, np.complexfloating)):
+                raise TypeError(f"argument {self.which} is {value!r}; the kernel's signature says {kind}.")
+            flat.append(np.array(value).astype(str(kind))[()])
+        elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
+            raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
+
+    def written(self):
+        """The arrays among them that `Run.arrays` tells of, in its order."""
+        arrays = (one[0] if isinstance(one, tuple) else one for one in self.flat)
+        return {id(one): one for one in arrays if isinstance(one, np.ndarray)}.values()
+
+    def on_device(self, value):
+        """The array of the device that an argument is, or is copied to, and back from when the kernel has ended."""
+        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray, to_device
+
+        hint = type(value).__name__ if hasattr(value, "to_device") and hasattr(value, "value") else ""  # cuda.In(array)
+        value = value.value if hint else value
+        if isinstance(value, FakeCUDAArray) and not isinstance(value._ary, np.void):
+            return value._ary
+        if hasattr(value, "__cuda_array_interface__") and not isinstance(value, FakeCUDAArray):
+            return array_at(value.__cuda_array_interface__)
+        value = getattr(value, "_ary", value)
+        if isinstance(value, np.void):  # one record
+            array = np.array([value])
+            if hint != "In":
+                self.after.append(lambda: [value.__setitem__(name, array[0][name]) for name in array.dtype.names])
+            return array
+        array = to_device(value)._ary
+        array.flags.writeable = value.flags.writeable or hint == "In"
+        if hint != "In" and value.flags.writeable:
+            self.after.append(functools.partial(np.copyto, value, array))
+        return array
+
+
+def typed(array):
+    """Numba's type of an array of the device."""
+    from numba.cuda.dispatcher import types
+    from numba.cuda.simulator.kernelapi import numpy_support
+
+    if isinstance(array, np.void):
+        return numpy_support.from_dtype(array.dtype)
+    repeated = 0 in array.strides and array.size
+    layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
+    return types.Array(numpy_support.from_dtype(array.dtype), array.ndim, "A" if repeated else layout)

@@ -1,0 +1,302 @@
+"""PTX of a kernel that Numba compiles, with no GPU: its texts for LLVM, and what Numba lets NVIDIA's tools add."""
+
+import functools
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+
+import numpy as np
+
+from ptx_machine.limits import LOCAL
+from ptx_machine.names import plain_name
+
+from . import by_llvm, device
+from .errors import KernelError
+from .memory import address, array_at, bytes_of, owner_of
+
+WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
+
+
+def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: object) -> bytes:
+    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run.
+
+    `options`: what NVIDIA's compiler would take besides.
+    """
+    if "gen-lto" in options:
+        raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
+    texts = [modules] if isinstance(modules, str) else modules
+    if (texts_only := TEXTS_ONLY.get()) is not None:
+        texts_only.extend(texts)
+        return b""
+    if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
+        return "\n".join(texts).encode()
+    return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
+
+
+# A list, within which LLVM's texts are left, and not compiled.
+TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
+
+
+def whole(texts: list[str]) -> tuple[str, ...]:
+    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
+    from numba.cuda.cudadrv import nvvm
+
+    texts = tuple(map(nvvm.llvm_replace, texts))
+    asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
+    halves = sorted({at for text in texts for at in HALF.findall(text)})
+    texts += tuple(filter(None, map(by_llvm.half_function, halves)))
+    return texts + (reshaping() if RESHAPE in asked else ()) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
+
+
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
+    """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
+
+    `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
+    `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
+    is asked for twice included.
+    """
+    refuse_linked(kernel)
+    refuse_large_local_arrays(kernel)
+    major, minor = device.CAPABILITY
+    texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
+    texts = list(map(volatile, texts)) if each else texts
+    texts = with_captured(texts, captured_arrays(kernel))
+    return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+
+
+def refuse_large_local_arrays(kernel) -> None:
+    """Raise KernelError for more local memory than a GPU has: LLVM would take minutes for it, and all of the memory."""
+    if (used := local_bytes(kernel)) > LOCAL:
+        raise KernelError(
+            f"its local arrays take {used:,} bytes a thread, and a GPU has {LOCAL:,} at most. Make them smaller."
+        )
+
+
+def captured_arrays(kernel) -> dict[str, np.ndarray]:
+    """{a name for LLVM: the memory of it, as bytes} of each device array that a kernel uses and is not launched with.
+
+    The name has the source's name in it as C++ has, which messages show.
+    """
+    used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
+    captured = [array_at(value.__cuda_array_interface__) for value in used]
+    outside = inspect.getclosurevars(kernel.py_func) if captured else None
+    seen = {**outside.globals, **outside.nonlocals} if captured else {}
+    names = {id(value): name for name, value in seen.items()}
+    found = {}
+    for value, array in zip(used, captured, strict=True):
+        name = names.get(id(value), f"captured_{len(found)}")
+        found[f"_Z{len(name)}{name}"] = bytes_of(owner_of(array))
+    return found
+
+
+def with_captured(texts: list[str], captured: dict[str, np.ndarray]) -> list[str]:
+    """LLVM's texts with a variable in the place of each address of a captured array, or of a part of it."""
+    if not captured:
+        return texts
+
+    def variable(at):
+        for name, memory in captured.items():
+            if 0 <= (start := int(at[1]) - address(memory)) < memory.nbytes:
+                place = f'i8* addrspacecast (i8 addrspace(1)* @"{name}" to i8*)'
+                return f"getelementptr (i8, {place}, i64 {start})"
+        return at[0]
+
+    texts = [re.sub(r"inttoptr \(i64 (\d+) to i8\*\)", variable, text) for text in texts]
+    known = [f'@"{name}" = external addrspace(1) global i8\n' for name in captured]
+    texts = [text + "\n" + "".join(line for line in known if line.split()[0] in text) for text in texts]
+    holds = [
+        f'@"{name}" = addrspace(1) global [{memory.nbytes} x i8] zeroinitializer, align 16\n'
+        for name, memory in captured.items()
+    ]
+    return [*texts, "".join(holds)]
+
+
+ACCESS = re.compile(
+    r"(?P<does>= load|^ +store)(?P<rest> (?:half|float|double|<\d+ x \w+>)[ ,].*?\* (?P<place>%\S+?),? )", re.M
+)
+
+
+def volatile(text: str) -> str:
+    """LLVM's text, in which the optimiser keeps each load and store of a floating-point number, but of variables."""
+
+    def kept(function):
+        variables = set(re.findall(r"^ +(%\S+) = alloca", function, re.MULTILINE))
+        return ACCESS.sub(
+            lambda at: at[0] if at["place"] in variables else f"{at['does']} volatile{at['rest']}", function
+        )
+
+    return "".join(map(kept, re.split(r"^(?=define)", text, flags=re.MULTILINE)))
+
+
+# In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
+# on which it is not set, as `let_unset_show` has it, and the variable.
+LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
+
+BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n +store .*? )zeroinitializer(?=, )')
+
+# LLVM lays so many zeros one by one, which takes it minutes. The PTX machine knows itself which elements are not set.
+LONG = 512
+
+LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
+
+BITS = {"half": 16, "float": 32, "double": 64}
+
+NEVER_SET = "never_set"
+
+TAKES_ZERO = re.compile(
+    rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)'
+    r'(, .*\n(?:.*\n){,4}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
+)
+
+NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
+
+OTHER_THAN_ZERO = NAN | dict.fromkeys(("i8", "i16", "i32", "i64"), "-1")
+
+
+def variables_of(kernel) -> list[str]:
+    """The names of a compiled kernel's variables that are not set on some way, and LOCAL_ARRAY for its local arrays."""
+    texts = kernel._codelibrary.llvm_strs
+    arrays = any(BEGINS.search(text) for text in texts)
+    return sorted({at[6] for text in texts for at in TAKES_ZERO.finditer(text)}) + [LOCAL_ARRAY] * arrays
+
+
+def local_bytes(kernel) -> int:
+    """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
+    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(kernel._codelibrary.llvm_strs))
+    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for count, kind in made)
+
+
+def with_unset(text: str, chosen: frozenset) -> str:
+    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet.
+
+    A long local array begins with nothing.
+    """
+
+    def begins(at):
+        before, count, kind = at.groups()
+        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count)) if kind in OTHER_THAN_ZERO else None
+        return f"{before}[{numbers}]" if numbers else at[0]
+
+    def takes(at):
+        result, what, kind, _, after, name = at.groups()
+        return result + what + OTHER_THAN_ZERO[kind] + after if name in chosen else at[0]
+
+    text = LONG_BEGINS.sub(lambda at: at[1] if int(at[2]) > LONG else at[0], text)
+    text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
+    return TAKES_ZERO.sub(takes, text) if chosen else text
+
+
+def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
+    """{what LLVM calls a shared array: (its name in the kernel, its shape, bytes of an element)} of a compiled kernel.
+
+    {} where LLVM has another number of them, as where a function that the kernel calls makes one, and of a kernel from
+    Numba's cache, which has no types any more.
+    """
+    from numba.np import numpy_support
+
+    typed, made, named = kernel._type_annotation, {}, {}
+    if typed is None:
+        return {}
+    lines = (line for block in typed.blocks.values() for line in block.body)
+    for target, value in ((line.target.name, line.value) for line in lines if type(line).__name__ == "Assign"):
+        does = getattr(value, "op", "")
+        if does == "call" and "function shared.array" in str(typed.typemap[value.func.name]):
+            sides, kind = typed.calltypes[value].args[0], typed.typemap[target].dtype
+            shape = tuple(side.literal_value for side in getattr(sides, "types", (sides,)))
+            made[target] = shape, numpy_support.as_dtype(kind).itemsize
+        elif not does and getattr(value, "name", "") in made:
+            named.setdefault(value.name, target.partition(".")[0])
+    texts = "".join(kernel._codelibrary.llvm_strs)
+    theirs = sorted(set(re.findall(r"_cudapy_smem_\d+", texts)), key=lambda name: int(name.rpartition("_")[2]))
+    if len(theirs) != len(made):
+        return {}
+    return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
+
+
+HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
+
+RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
+
+
+@functools.cache
+def reshaping() -> tuple[str, ...]:
+    """LLVM's text of what Numba's `reshape` calls, made by Numba of a Python function."""
+    from numba import cuda, types
+
+    one, some, left = types.int64, types.CPointer(types.int64), []
+    signature = types.int32(one, some, some, one, some, some, one, types.int32)
+    here = TEXTS_ONLY.set(left)
+    try:
+        cuda.compile(reshaped, signature, device=True, abi="c", abi_info={"abi_name": RESHAPE}, cc=device.CAPABILITY)
+    finally:
+        TEXTS_ONLY.reset(here)
+    return tuple(left)
+
+
+def reshaped(rank, shape, strides, new_rank, new_shape, new_strides, itemsize, by_columns):
+    """Fill `new_strides` so that the same elements have the new shape. Returns 1; 0 if they would have to be copied.
+
+    Compiled for the device, where shapes and strides are pointers. `by_columns` is 0 always. The old axes make runs
+    without a gap, from the last axis on; the new ones must cut each run into equal pieces.
+    """
+    elements, asked = 1, 1
+    for i in range(rank):
+        elements *= shape[i]
+    for j in range(new_rank):
+        asked *= new_shape[j]
+        new_strides[j] = itemsize
+    if elements != asked:
+        return 0
+    if elements == 0:
+        return 1
+    i, step, left = rank, itemsize, 1  # the old axis that comes next, and what is left of its run
+    for j in range(new_rank - 1, -1, -1):
+        if left == 1 and new_shape[j] > 1:
+            while i > 0 and (left == 1 or shape[i - 1] == 1 or strides[i - 1] == left * step):
+                i -= 1
+                if left == 1 and shape[i] > 1:
+                    step = strides[i]
+                left *= shape[i]
+        if left % new_shape[j]:
+            return 0
+        new_strides[j] = step
+        step *= new_shape[j]
+        left //= new_shape[j]
+    return 1
+
+
+# A list, within which a launch leaves its kernel, and does not run it.
+ONLY_COMPILED: ContextVar[list | None] = ContextVar("ONLY_COMPILED", default=None)
+
+
+def compiled_for(function: Callable, *args: object):
+    """What Numba would launch for those arguments: a `_Kernel` of a `@cuda.jit` kernel, or of a plain function.
+
+    What the decorator says, signatures above all, holds. Raises whatever Numba raises at such a launch.
+    """
+    from numba import cuda
+
+    kernel = function if hasattr(function, "targetoptions") else cuda.jit(function)
+    left = []
+    here = ONLY_COMPILED.set(left)
+    try:
+        kernel[1, 1](*args)
+    finally:
+        ONLY_COMPILED.reset(here)
+    if captured := captured_arrays(left[0]):
+        names = ", ".join(map(plain_name, captured))
+        raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
+    left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
+    return left[0]
+
+
+def refuse_linked(kernel):
+    """Raise KernelError where code in another language belongs to a kernel."""
+    halves = getattr(sys.modules.get("numba.cuda._internal.cuda_fp16"), "shim_obj", None)  # see `by_llvm.half_function`
+    files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files if one is not halves]
+    files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
+    if files:
+        raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")

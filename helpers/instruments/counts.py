@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_without_gpu.to_ptx import COUNTED
 from gpu_model.counts import Counts, Work, read_counts
 from ptx_machine import WARP
 
@@ -19,7 +20,6 @@ from .. import devices, ladder
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError, on_ptx
 from ..launch.given import takes
-from ..launch.numba_internals import COUNTED
 from .compiler import assembled, instructions, kind, missing, ptx_of
 from .from_llvm import BESIDE, NOTE, Code, round_trips
 from .ptx_run import run_text

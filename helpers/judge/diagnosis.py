@@ -408,8 +408,10 @@ def explained_at_one_shape(k, launches):
 
     Where C is a row or a column, different mistakes give the same numbers.
     """
-    some = [r for r in bad(launches) if min(r.K, *r.C.shape) > 1 and r.C.all()]
-    return next(filter(None, (cause(k, [r]) for cause in (sums_a_part, misreads) for r in some)), None)
+    some = [r for r in bad(launches) if r.K > 1 and r.C.all()]
+    wide = [r for r in some if min(r.C.shape) > 1]
+    tried = (*(sums_a_part(k, [r]) for r in some), *(misreads(k, [r]) for r in wide))
+    return next(filter(None, tried), None)
 
 
 def misread(r, tile):

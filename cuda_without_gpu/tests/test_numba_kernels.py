@@ -756,3 +756,14 @@ def test_a_global_has_the_value_that_it_had_when_the_kernel_was_compiled():
         assert set(d_array.copy_to_host()) == {15.0}
     finally:
         SIZE = before
+
+
+def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
+    @cuda.jit
+    def large(x):
+        mine = cuda.local.array(536870912, float32)
+        mine[0] = x[0]
+        x[1] = mine[0]
+
+    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
+        large[1, 1](np.zeros(2, np.float32))

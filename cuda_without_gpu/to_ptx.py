@@ -33,6 +33,7 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
         return b""
     if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
+    refuse_large_local_arrays(texts)
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -59,7 +60,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included.
     """
     refuse_linked(kernel)
-    refuse_large_local_arrays(kernel)
+    refuse_large_local_arrays(kernel._codelibrary.llvm_strs)
     major, minor = device.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
@@ -67,9 +68,9 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
 
 
-def refuse_large_local_arrays(kernel) -> None:
+def refuse_large_local_arrays(texts: list[str]) -> None:
     """Raise KernelError for more local memory than a GPU has: LLVM would take minutes for it, and all of the memory."""
-    if (used := local_bytes(kernel)) > LOCAL:
+    if (used := local_bytes_in(texts)) > LOCAL:
         raise KernelError(
             f"its local arrays take {used:,} bytes a thread, and a GPU has {LOCAL:,} at most. Make them smaller."
         )
@@ -165,7 +166,12 @@ def variables_of(kernel) -> list[str]:
 
 def local_bytes(kernel) -> int:
     """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
-    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(kernel._codelibrary.llvm_strs))
+    return local_bytes_in(kernel._codelibrary.llvm_strs)
+
+
+def local_bytes_in(texts: list[str]) -> int:
+    """The same, by LLVM's texts of the kernel."""
+    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(texts))
     return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for count, kind in made)
 
 

@@ -369,6 +369,9 @@ def find_opencl_drivers():
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
     remove_stale_locks()
+    # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
+    # raises a KeyError in place of that.
+    os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
     if kib := second_cache():  # local memory is ordinary memory there: 256 KiB is a setting of Intel's runtime
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
     if "OCL_ICD_VENDORS" in os.environ:
@@ -588,6 +591,7 @@ def listed_candidates() -> tuple[Candidate, ...]:
 
     # Intel's runtime reports success at length after every build.
     warnings.filterwarnings("ignore", category=cl.CompilerWarning)
+    warnings.filterwarnings("ignore", message="PyOpenCL compiler caching failed")
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader found no driver at all

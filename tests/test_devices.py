@@ -563,3 +563,15 @@ def test_a_lock_that_an_ended_process_left_in_pyopencls_cache_goes(age, stays, t
     os.utime(lock, (time.time() - age,) * 2)
     devices.remove_stale_locks()
     assert lock.exists() == stays
+
+
+def test_a_kernel_that_another_processor_left_in_pyopencls_cache_is_built_anew(tmp_path):
+    """Intel's runtime refuses machine code of another processor, and machines may share a home."""
+    if not any(candidate.kind == "CPU" for candidate in devices.opencl_candidates()):
+        pytest.skip("Intel's OpenCL runtime: pip install intel-opencl-rt intel-cmplr-lib-rt")
+    proof = "from helpers import devices; one = next(c for c in devices.opencl_candidates() if c.kind == 'CPU')"
+    proof += "; print(devices.prove_opencl(one.handle))"
+    assert python(proof, XDG_CACHE_HOME=str(tmp_path)) == ("None", "")
+    (kept,) = tmp_path.glob("pyopencl/*/*/binary")
+    kept.write_bytes(kept.read_bytes()[:200])
+    assert python(proof, XDG_CACHE_HOME=str(tmp_path)) == ("None", "")

@@ -5,7 +5,7 @@ import pytest
 from glossary import without_links
 
 from helpers import cuda_kernel, devices, with_part
-from helpers.instruments import predict
+from helpers.instruments import counts_of, predict
 
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
@@ -96,3 +96,19 @@ def test_a_number_in_prose_is_the_models(page, make, gpu, words):
     prose = " ".join(without_links(c.source) for c in notebooks.read(path).cells if c.cell_type == "markdown")
     said = words.format(f"{predict(make(), gpu, 4096, 4096, 4096).gflops:,.0f}")
     assert said in " ".join(prose.split()), said
+
+
+COUNTED = {  # of page 04's answers, for each multiply-add on an A6000: (the changes, what is counted, the words)
+    "a range": (END, lambda tile: tile.instructions, "K - k0))` takes {:.0f} instructions for each multiply-add"),
+    "a while loop": (WHILE, lambda tile: tile.instructions, "to the same end takes {:.0f},"),
+    "turned round": (TURNED, lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("changes, many, words", COUNTED.values(), ids=COUNTED)
+def test_a_count_in_prose_is_that_of_the_code(changes, many, words):
+    tile = counts_of(tiled(changes), "sm_86").tile
+    [path] = notebooks.notebook_paths(["04"])
+    prose = " ".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
+    assert (said := words.format(many(tile) / tile.fma)) in prose, said

@@ -38,6 +38,10 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "帐号": "账号",
     "产品资料": "数据手册",
     "矩阵乘积": "矩阵乘法",
+    "难分高下|未分胜负|先后未定": "分不出高下",
+    "评语": "判定",
+    "顺序": "次序",
+    "[xy]`? 数(?:的是|行|列)": "对应",
     "流水线级": "流水线阶段",  # 级 is a rung
     "限制(?:并不在|换成|(?:就|还)?是)": "瓶颈",  # what a kernel is slow by; the verb stays
     "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles

@@ -288,7 +288,8 @@ def test_a_months_name_is_a_figure_in_chinese():
 
 
 @pytest.mark.parametrize(
-    "text", ["线程A", "用`k`吧", "共32 个", "占 5 %。", "好,", "好:", "（好) 。", "一行，\n又一行", "这叫**“块”**的东西"]
+    "text",
+    ["线程A", "用`k`吧", "共32 个", "占 5 %。", "好,", "好:", "（好) 。", "一行，\n又一行", "这叫**“块”**的东西"],
 )
 def test_bad_manners_are_named(text):
     assert list(translation.manners(text))

@@ -91,10 +91,11 @@ def piece_depth(device, BN, TN, VW):
 def packed_by_shape(p, device, M, N, K):
     """The parameters of `packed` for one product, from `p`, those for large ones."""
     VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
-    if M == 1:  # all of B is read, and nothing twice: so read it in long pieces, a few rows at a time
-        TN = min(4, ceil_div(N, VW))
-        BN = doubled(TN * VW, ceil_div(N, device.units), min(LONGEST_ROW, device.shared_bytes // (8 * VW)))
-        return p | dict(BM=1, BN=BN, BK=VW, TM=1, TN=TN, VW=VW, STRIPS=1)
+    if reads_once(device, M, N, K):  # in long pieces, a few rows of B at a time
+        TN, BK = min(4, patch_columns(device, M), ceil_div(N, VW)), 2 * VW
+        most = max(1, min(LONGEST_ROW, piece_bytes(device) // (4 * BK)) // (TN * VW)) * TN * VW
+        BN = even_share(ceil_div(N, device.units), most, TN * VW)
+        return p | dict(BM=M, BN=BN, BK=BK, TM=M, TN=TN, VW=VW, STRIPS=1)
     # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
     # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
@@ -104,6 +105,17 @@ def packed_by_shape(p, device, M, N, K):
     BN = even_share(width, most, panel)
     BK = even_share(K, piece_depth(device, BN, TN, VW), VW)
     return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=ceil_div(width, BN))
+
+
+def reads_once(device, M, N, K):
+    """Whether one patch has all M rows, so that each number of B is read once, where it lies, and none is packed.
+
+    That is best for one row, and for few where B is larger than the caches: what its way from memory takes, counts.
+    """
+    if M == 1 or vector_registers(device) < 2 * M:
+        return M == 1
+    panels, size = N // (patch_columns(device, M) * vector(device)), 4 * K * N
+    return panels >= COPIED * device.units and size > device.units * device.shared_bytes
 
 
 def tile_of(M, N, K, TM, panel, most, units):
@@ -132,22 +144,12 @@ def even_share(length, most, unit):
     return min(most, up_to(unit, ceil_div(length, ceil_div(length, most))))
 
 
-def doubled(side, covered, most):
-    """The side of a block, doubled until it reaches `covered`, or until twice of it is more than `most`.
-
-    A side of 4 that should cover 30 becomes 32 where `most` is 32 or more, and 16 where it is 20.
-    """
-    while side < covered and 2 * side <= most:
-        side *= 2
-    return side
-
-
 # ----------------------------------------------------------------------------------------- counts
 
 
 def copies(p):
     """Whether `packed` copies its rows of A: `COPIED` in its source."""
-    return p["BM"] != p["TM"] and p["BN"] >= COPIED * p["TN"] * p["VW"]
+    return p["BN"] >= COPIED * p["TN"] * p["VW"]
 
 
 def packed_staged(p):
@@ -158,17 +160,18 @@ def packed_staged(p):
 def packed_shared(p, M, N, K):
     """The elements that `packed` reads from, and writes to, local memory.
 
-    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once. Where A
-    is copied, both go there in whole vectors along K.
+    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once. Copies of
+    A go there in whole vectors along K, and with them B.
     """
-    if p["BM"] == p["TM"]:
-        return 0, 0
-    panels, patches = ceil_div(N, p["TN"] * p["VW"]), ceil_div(M, p["TM"])
-    K = up_to(p["VW"], K) if copies(p) else K
-    row = panels * p["TN"] * p["VW"]  # of all panels
-    read, written = K * patches * row, K * ceil_div(M, p["BM"]) * row
+    once, panels, patches = p["BM"] == p["TM"], ceil_div(N, p["TN"] * p["VW"]), ceil_div(M, p["TM"])
+    whole = up_to(p["VW"], K) if copies(p) else K
+    read = written = 0
+    if not once:
+        row = panels * p["TN"] * p["VW"]  # of all panels
+        read, written = whole * patches * row, whole * ceil_div(M, p["BM"]) * row
     if copies(p):
-        read, written = read + K * patches * p["TM"] * panels, written + K * patches * p["TM"] * ceil_div(N, p["BN"])
+        read += (K if once else whole) * patches * p["TM"] * panels
+        written += whole * patches * p["TM"] * ceil_div(N, p["BN"])
     return read, written
 
 

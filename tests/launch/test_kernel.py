@@ -111,7 +111,17 @@ def test_sizes_follow_from_the_shape_unless_some_are_given():
     assert predicted_traffic(given, 7, 300, 300) != predicted_traffic(k, 7, 300, 300)
 
 
-THIN = [(1, 300, 700), (300, 1, 700), (1, 1, 9000), (16, 300, 300), (300, 16, 300), (5, 9, 500), (700, 600, 3)]
+THIN = [
+    (1, 300, 700),
+    (7, 2100, 1001),
+    (16, 1025, 2049),
+    (300, 1, 700),
+    (1, 1, 9000),
+    (16, 300, 300),
+    (300, 16, 300),
+    (5, 9, 500),
+    (700, 600, 3),
+]
 
 
 @pytest.mark.parametrize("M, N, K", THIN)

@@ -8,22 +8,22 @@ from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 NOTE = re.compile(r"^> 译注：.*\n?", re.MULTILINE)  # for Chinese readers only; compared with nothing
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NUMBER = re.compile(r"(?<!\bL)\d+(?:[.,]\d+)*")  # an L1 or L2 cache has no number
 MONTHS = {"November": "11"}  # Chinese writes months in figures
 # Where no term is meant: code, tags, addresses, and a package's name.
 NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|<[^>]*>|\]\([^)]*\)|https?://\S+|Kernel Tuner", re.DOTALL)
 HAN = "\u4e00-\u9fff"
 RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressions: what they use
-    "测时": "计时",
+    "测时(?!间)": "计时",
     "判词": "判定",
     "累加和": "累加器",
-    "屏障不一致": "屏障分歧",
+    "屏障不一致|屏障分歧": "屏障处线程分化",
     "合并的核函数": "合并访存的核函数",
     "保存的时间": "存档的计时结果",
     "由缓存(?:满足|答复)": "在缓存中命中",
     "主内存": "全局内存",
     "笔记本": "notebook",
-    "最近的缓存": "一级缓存（L1）",
+    "最近的缓存|[一二三]级缓存": "L1 缓存、L2 缓存",  # 级 is a rung
     "(?<!寄存器)(?<![上下])溢出": "寄存器溢出",
     "存档的时间": "存档的计时结果",
     "屋脊点": "脊点",
@@ -36,6 +36,14 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "梯子": "阶梯",
     "牢笼": "沙箱",
     "帐号": "账号",
+    "产品资料": "数据手册",
+    "矩阵乘积": "矩阵乘法",
+    "难分高下|未分胜负|先后未定": "分不出高下",
+    "评语": "判定",
+    "顺序": "次序",
+    "[xy]`? 数(?:的是|行|列)": "对应",
+    "流水线级": "流水线阶段",  # 级 is a rung
+    "限制(?:并不在|换成|(?:就|还)?是)": "瓶颈",  # what a kernel is slow by; the verb stays
     "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles
 }
 
@@ -111,6 +119,8 @@ def manners(chinese):
     for old, new in RETIRED.items():
         for found in re.finditer(old, text):
             yield f"{new} is the usual word in {around(text, found)}"
+    for found in re.finditer(r"\d %", NO_PROSE.sub("``", text)):
+        yield f"a space too many in {around(found.string, found)}"
     for found in re.finditer(rf"[{HAN}][,;:?!.()]", text):
         yield f"Chinese punctuation is missing in {around(text, found)}"
     for found in re.finditer(rf"[{HAN}，。；：、？！）”]\n[{HAN}（“]", text):

@@ -279,27 +279,32 @@ def test_a_note_for_chinese_readers_is_compared_with_nothing():
     assert not list(translation.differences("One.", "一。\n\n> 译注：`not yet` 表示“还没完成”，共 2 词。"))
 
 
+def test_the_number_of_a_cache_is_part_of_its_name():
+    assert not list(translation.differences("The first cache.", "L1 缓存。"))
+
+
 def test_a_months_name_is_a_figure_in_chinese():
     assert not list(translation.differences("In November 2026.", "2026 年 11 月。"))
 
 
 @pytest.mark.parametrize(
-    "text", ["线程A", "用`k`吧", "共32 个", "好,", "好:", "（好) 。", "一行，\n又一行", "这叫**“块”**的东西"]
+    "text",
+    ["线程A", "用`k`吧", "共32 个", "占 5 %。", "好,", "好:", "（好) 。", "一行，\n又一行", "这叫**“块”**的东西"],
 )
 def test_bad_manners_are_named(text):
     assert list(translation.manners(text))
 
 
 OLD = (
-    "测时 判词 累加和 屏障不一致 合并的核函数 保存的时间 由缓存满足 主内存 笔记本 最近的缓存 "
-    "存档的时间 屋脊点 柱子 盖住 卡住速率 发表 通道应答 遮住 梯子 牢笼 帐号 看时钟 溢出"
+    "测时/判词/累加和/屏障分歧/合并的核函数/保存的时间/由缓存满足/主内存/笔记本/二级缓存/存档的时间/屋脊点/柱子/盖住/卡住速率/发表/通道应答/"
+    "遮住/梯子/牢笼/帐号/产品资料/矩阵乘积/难分高下/评语/顺序/x 数的是/流水线级/限制就是/看时钟/溢出"
 )
 
 
 def test_each_word_that_is_not_used_any_more_is_named():
-    said = [list(translation.manners(f"一个{word}。")) for word in OLD.split()]
+    said = [list(translation.manners(f"一个 {word}。")) for word in OLD.split("/")]
     assert [len(one) for one in said] == [1] * len(translation.RETIRED)
-    assert "寄存器溢出 is the usual word in '一个溢出。'" in said[-1]
+    assert "寄存器溢出 is the usual word in '一个 溢出。'" in said[-1]
 
 
 @pytest.mark.parametrize(
@@ -322,8 +327,9 @@ def test_what_is_written_in_chinese_by_hand_uses_the_same_words(file):
 @pytest.mark.parametrize(
     "text",
     [
-        "线程 A，用 `k`。",
+        "线程 A，用 `k % 2 + 3 % 4`。",
         "共 32 个（约 5%）。",
+        "限制速率的是内存；预测时间",
         "- 一\n- 二",
         "| 一 | `k` |\n|---|---|",
         "叫作**核函数**的东西",

@@ -26,6 +26,7 @@ from .printing import arguments_of, formatted
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .unset import Unset
+from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, registers_of, sums_of
 from .warps import WARP
 from .warpwide import matrices
 
@@ -557,6 +558,53 @@ class Blocks:
             self.others(lanes, doing, number)
         return going if going.size else None
 
+    def meet_group(self, op, number, lanes):
+        """What a warp group does together, four warps of a block: they wait for all of its threads."""
+        doing = self.guarded(op, lanes)
+        here = self.merged(self.meeting.pop(number), doing) if number in self.meeting else doing
+        in_block = self.slots[here] - self.block_of[here] * self.launch.slots
+        _, group, many = np.unique(
+            self.block_of[here] << 32 | in_block // GROUP, return_inverse=True, return_counts=True
+        )
+        come = many[group] == GROUP
+        self.arrive(self.meeting, number, here[~come])
+        going = here[come]
+        if going.size:
+            self.tally(number, going)
+            self.multiply_group(op, number, going)
+        if doing.size < lanes.size:
+            self.others(lanes, doing, number)
+        return going if going.size else None
+
+    def multiply_group(self, op, number, lanes):
+        """`wgmma.mma_async`: the product of each warp group is done at once; its threads read a piece each in turn."""
+        kind, columns, a_along, b_along, sign = op.function
+        index, (*of_a, of_b, scaled) = self.index(lanes), op.of
+
+        def lying(operand, rows, along):
+            descriptors = self.full(operand, lanes, index).astype(np.uint64).reshape(-1, GROUP)
+            if (descriptors != descriptors[:, :1]).any():
+                text = f"{self.who(lanes[0])} and others of its warp group give descriptors that are not the same"
+                self.launch.find("error", number, text)
+            places = pieces(descriptors[:, 0], rows, along) + SHARED
+            found = np.empty((*places.shape, 4), np.uint32)
+            for first in range(0, places.shape[1], GROUP):  # as if each thread loaded 16 bytes
+                some = places[:, first : first + GROUP]
+                taking = lanes.reshape(-1, GROUP)[:, : some.shape[1]].ravel()
+                cells, at = self.reach(replace(op, act="load", of=(some.ravel(),)), number, taking)
+                found[:, first : first + GROUP] = cells[at].reshape(*some.shape, 4)
+            return matrix(found, kind, along)
+
+        b = lying(of_b, columns, b_along)
+        if a_along is None:
+            a = held_by_threads(np.stack([self.full(one, lanes, index) for one in of_a]), kind)
+        else:
+            a = lying(of_a[0], 64, a_along)
+        c = sums_of(np.stack([self.full(one, lanes, index) for one in op.to]))
+        c = np.where(self.full(scaled, lanes, index).reshape(-1, GROUP)[:, :1, None], c, 0.0)
+        for to, result in zip(op.to, registers_of(product(sign * a, b, c, kind)), strict=True):
+            self.write(to, index, result)
+
     def wait_warp(self, op, number, lanes):
         """`bar.warp.sync`: those who wait together know from now on what each of them did, and knew."""
         now = self.launch.tick(number)
@@ -1059,7 +1107,7 @@ class Blocks:
             self.launch.find("race", number, text, many)
             return
         other = self.launch.history[int(stamp >> TIME)]
-        act = self.operations[other].act
+        act = self.operations[other].act.partition("_")[0]
         did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
         others, also = self.launch.spell_thread(int(stamp & THREAD)), " and others" * bool(stamp & SEVERAL)
         if also and others == self.who(lane):  # of several, the one that is noted is this thread itself

@@ -60,6 +60,8 @@ class Blocks:
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
+    closed     (lanes,) int64: how many groups of products of warp groups each thread has closed
+    products   what those that are not waited for may still read: tuples (step, number, lanes, groups, place)
     """
 
     def __init__(self, launch, blocks):
@@ -78,6 +80,7 @@ class Blocks:
         self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
         self.alive, self.staying = self.bits(everyone), self.lanes
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
+        self.closed, self.products = np.zeros(self.lanes, np.int64), []
         for name in filter(launch.program.places.__contains__, SPECIAL):
             what, _, axis = name.partition(".")
             value = SPECIAL_VALUES[what](thread, blocks[self.block_of], launch)
@@ -577,7 +580,11 @@ class Blocks:
         return going if going.size else None
 
     def multiply_group(self, op, number, lanes):
-        """`wgmma.mma_async`: the product of each warp group is done at once; its threads read a piece each in turn."""
+        """`wgmma.mma_async`: the product of each warp group, whose threads read a piece of 16 bytes each in turn.
+
+        It is done at once, but until it is waited for the matrix units may read its tiles. So they are read twice, then
+        as well, each piece by threads of two warps: whoever stores there meanwhile, races with one of them.
+        """
         kind, columns, a_along, b_along, sign = op.function
         index, (*of_a, of_b, scaled) = self.index(lanes), op.of
 
@@ -591,8 +598,11 @@ class Blocks:
             for first in range(0, places.shape[1], GROUP):  # as if each thread loaded 16 bytes
                 some = places[:, first : first + GROUP]
                 taking = lanes.reshape(-1, GROUP)[:, : some.shape[1]].ravel()
-                cells, at = self.reach(replace(op, act="load", of=(some.ravel(),)), number, taking)
+                step = replace(op, act="load", of=(some.ravel(),))
+                cells, at = self.reach(step, number, taking)
                 found[:, first : first + GROUP] = cells[at].reshape(*some.shape, 4)
+                later = np.roll(lanes.reshape(-1, GROUP), GROUP // 2, axis=1)[:, : some.shape[1]].ravel()
+                self.products.append((step, number, later, self.closed[later], 4 * at[:, 0]))
             return matrix(found, kind, along)
 
         b = lying(of_b, columns, b_along)
@@ -730,8 +740,23 @@ class Blocks:
         return lanes
 
     def commit(self, op, number, lanes):
-        """`cp.async.commit_group`: what was asked for since the last one is a group."""
-        self.groups[self.doing(op, number, lanes)] += 1
+        """`cp.async.commit_group`, and that of `wgmma`: what was asked for since the last one is a group."""
+        groups = self.closed if op.instruction.name[0] == "wgmma" else self.groups
+        groups[self.doing(op, number, lanes)] += 1
+        return lanes
+
+    def await_products(self, op, number, lanes):
+        """`wgmma.wait_group`: all groups but the last `op.target` are done; see `multiply_group`."""
+        doing = self.doing(op, number, lanes)
+        until = np.full(self.lanes, -1)
+        until[doing] = self.closed[doing] - op.target
+        pending, self.products = self.products, []
+        for step, at, readers, groups, place in pending:
+            done = groups < until[readers]
+            if done.any():
+                self.watch_shared(step, at, readers[done], place[done], None, step.width)
+            if not done.all():
+                self.products.append((step, at, readers[~done], groups[~done], place[~done]))
         return lanes
 
     def await_copies(self, op, number, lanes):

@@ -75,7 +75,6 @@ NOTHING = (
     "pmevent",
 )
 NOTHING += ("setmaxnreg", "griddepcontrol")
-BETWEEN_PRODUCTS = ("fence", "commit_group", "wait_group")  # of warp groups, whose products are done where they stand
 SPACES = ("param", "global", "shared", "local", "const")
 HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1", "L2", "noftz"}  # what changes nothing here
 ATOMIC = {
@@ -340,7 +339,11 @@ class Decoded:
             return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
         if name[:2] == ("wgmma", "mma_async"):
             return self.product_of_group(instruction, name[2:], list(texts))
-        if name[0] in NOTHING or (name[0] == "wgmma" and name[1] in BETWEEN_PRODUCTS):
+        if name == ("wgmma", "commit_group", "sync", "aligned"):
+            return Operation(instruction, "commit", "other")
+        if name == ("wgmma", "wait_group", "sync", "aligned"):
+            return Operation(instruction, "await_products", "other", target=int_of(texts[0]))
+        if name[0] in NOTHING or name == ("wgmma", "fence", "sync", "aligned"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
             return self.access(instruction)

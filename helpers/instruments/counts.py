@@ -259,7 +259,7 @@ def work(code, times, run):
 
 
 def matrix_product(text):
-    """(type, multiply-adds of a warp) of an instruction of the matrix units. Raises KernelError for one that is not known."""
+    """(type, multiply-adds of a warp) of an instruction of the matrix units. Raises KernelError for an unknown one."""
     if group := re.search(r"HGMMA\.(\d+)x(\d+)x(\d+)\.([\w.]+)", text):  # four warps do it together
         of = next((TYPES[word] for word in group[4].split(".") if word in TYPES), "float16")
         return f"{of}, warp groups", math.prod(map(int, group.groups()[:3])) / 4

@@ -236,6 +236,9 @@ def work(code, times, run):
     matrix = Counter()
     for one in run.requests:
         asked[one.line].append(one)  # a copy asks two memories
+    # Products of warp groups read shared memory themselves, as if each thread loaded 16 bytes.
+    group = [one for one in run.requests if one.text.startswith("wgmma")]
+    products = sum(run.by_line[line] for line in {one.line for one in group})
     for (text, line), many in zip(code, times.tolist(), strict=True):
         does = kind(text)
         fma += many * (does == "FMA")
@@ -249,8 +252,8 @@ def work(code, times, run):
         if does == "matrix product" and many:
             of, multiplied = matrix_product(text)
             matrix[of] += many * multiplied
-            for one in asked[line]:  # those of warp groups read shared memory themselves, 16 bytes a thread at a time
-                requests[request(one, 16)] += many * one.instructions / run.by_line[line]
+            for one in group if "HGMMA" in text else ():  # on average, since the assembler gives some another's line
+                requests[request(one, 16)] += many * one.instructions / products
     return Work(
         round(fma, 6), round(whole, 6), round(float(times.sum()), 6),
         {key: round(many, 6) for key, many in sorted(requests.items())},

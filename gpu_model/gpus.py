@@ -45,7 +45,8 @@ class GPU:
     reserved_bytes   shared memory that the system takes for each block
     round_cycles     cycles for a round of the banks, or for a line of the first cache
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
-    matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}
+    matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}; a type is
+                     such as "float16", or "float16, warp groups" for products that four warps ask for together
 
     One of your own is made from a kindred one: `gpu("RTX 4090", sms=70, clock=2.45e9)`. Raises ValueError
     for a rate that is not above 0.

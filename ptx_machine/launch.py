@@ -395,7 +395,7 @@ class Launch:
         requests, findings = [], []
         for (number, space), counts in sorted(self.asked.items()):
             at, act = operations[number].instruction, operations[number].act
-            if act == "meet":  # of matrices: whoever gets no register stores
+            if act.startswith("meet"):  # of matrices: whoever gets no register stores
                 act = "load" if operations[number].to else "store"
             act = ACTS.get((act, space), act)
             requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))

@@ -26,6 +26,7 @@ from .printing import arguments_of, formatted
 from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .unset import Unset
+from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, registers_of, sums_of
 from .warps import WARP
 from .warpwide import matrices
 
@@ -59,6 +60,8 @@ class Blocks:
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
+    closed     (lanes,) int64: how many groups of products of warp groups each thread has closed
+    products   what those that are not waited for may still read: tuples (step, number, lanes, groups, place)
     """
 
     def __init__(self, launch, blocks):
@@ -77,6 +80,7 @@ class Blocks:
         self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
         self.alive, self.staying = self.bits(everyone), self.lanes
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
+        self.closed, self.products = np.zeros(self.lanes, np.int64), []
         for name in filter(launch.program.places.__contains__, SPECIAL):
             what, _, axis = name.partition(".")
             value = SPECIAL_VALUES[what](thread, blocks[self.block_of], launch)
@@ -557,6 +561,60 @@ class Blocks:
             self.others(lanes, doing, number)
         return going if going.size else None
 
+    def meet_group(self, op, number, lanes):
+        """What a warp group does together, four warps of a block: they wait for all of its threads."""
+        doing = self.guarded(op, lanes)
+        here = self.merged(self.meeting.pop(number), doing) if number in self.meeting else doing
+        in_block = self.slots[here] - self.block_of[here] * self.launch.slots
+        _, group, many = np.unique(
+            self.block_of[here] << 32 | in_block // GROUP, return_inverse=True, return_counts=True
+        )
+        come = many[group] == GROUP
+        self.arrive(self.meeting, number, here[~come])
+        going = here[come]
+        if going.size:
+            self.tally(number, going)
+            self.multiply_group(op, number, going)
+        if doing.size < lanes.size:
+            self.others(lanes, doing, number)
+        return going if going.size else None
+
+    def multiply_group(self, op, number, lanes):
+        """`wgmma.mma_async`: the product of each warp group, whose threads read a piece of 16 bytes each in turn.
+
+        It is done at once, but until it is waited for the matrix units may read its tiles. So they are read twice, then
+        as well, each piece by threads of two warps: whoever stores there meanwhile, races with one of them.
+        """
+        kind, columns, a_along, b_along, sign = op.function
+        index, (*of_a, of_b, scaled) = self.index(lanes), op.of
+
+        def lying(operand, rows, along):
+            descriptors = self.full(operand, lanes, index).astype(np.uint64).reshape(-1, GROUP)
+            if (descriptors != descriptors[:, :1]).any():
+                text = f"{self.who(lanes[0])} and others of its warp group give descriptors that are not the same"
+                self.launch.find("error", number, text)
+            places = pieces(descriptors[:, 0], rows, along) + SHARED
+            found = np.empty((*places.shape, 4), np.uint32)
+            for first in range(0, places.shape[1], GROUP):  # as if each thread loaded 16 bytes
+                some = places[:, first : first + GROUP]
+                taking = lanes.reshape(-1, GROUP)[:, : some.shape[1]].ravel()
+                step = replace(op, act="load", of=(some.ravel(),))
+                cells, at = self.reach(step, number, taking)
+                found[:, first : first + GROUP] = cells[at].reshape(*some.shape, 4)
+                later = np.roll(lanes.reshape(-1, GROUP), GROUP // 2, axis=1)[:, : some.shape[1]].ravel()
+                self.products.append((step, number, later, self.closed[later], 4 * at[:, 0]))
+            return matrix(found, kind, along)
+
+        b = lying(of_b, columns, b_along)
+        if a_along is None:
+            a = held_by_threads(np.stack([self.full(one, lanes, index) for one in of_a]), kind)
+        else:
+            a = lying(of_a[0], 64, a_along)
+        c = sums_of(np.stack([self.full(one, lanes, index) for one in op.to]))
+        c = np.where(self.full(scaled, lanes, index).reshape(-1, GROUP)[:, :1, None], c, 0.0)
+        for to, result in zip(op.to, registers_of(product(sign * a, b, c, kind)), strict=True):
+            self.write(to, index, result)
+
     def wait_warp(self, op, number, lanes):
         """`bar.warp.sync`: those who wait together know from now on what each of them did, and knew."""
         now = self.launch.tick(number)
@@ -682,8 +740,23 @@ class Blocks:
         return lanes
 
     def commit(self, op, number, lanes):
-        """`cp.async.commit_group`: what was asked for since the last one is a group."""
-        self.groups[self.doing(op, number, lanes)] += 1
+        """`cp.async.commit_group`, and that of `wgmma`: what was asked for since the last one is a group."""
+        groups = self.closed if op.instruction.name[0] == "wgmma" else self.groups
+        groups[self.doing(op, number, lanes)] += 1
+        return lanes
+
+    def await_products(self, op, number, lanes):
+        """`wgmma.wait_group`: all groups but the last `op.target` are done; see `multiply_group`."""
+        doing = self.doing(op, number, lanes)
+        until = np.full(self.lanes, -1)
+        until[doing] = self.closed[doing] - op.target
+        pending, self.products = self.products, []
+        for step, at, readers, groups, place in pending:
+            done = groups < until[readers]
+            if done.any():
+                self.watch_shared(step, at, readers[done], place[done], None, step.width)
+            if not done.all():
+                self.products.append((step, at, readers[~done], groups[~done], place[~done]))
         return lanes
 
     def await_copies(self, op, number, lanes):
@@ -1059,7 +1132,7 @@ class Blocks:
             self.launch.find("race", number, text, many)
             return
         other = self.launch.history[int(stamp >> TIME)]
-        act = self.operations[other].act
+        act = self.operations[other].act.partition("_")[0]
         did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
         others, also = self.launch.spell_thread(int(stamp & THREAD)), " and others" * bool(stamp & SEVERAL)
         if also and others == self.who(lane):  # of several, the one that is noted is this thread itself

@@ -19,6 +19,7 @@ from .mathematics import mathematics
 from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
+from .warp_groups import DEPTH, WITHIN
 from .warpwide import (
     REDUCTIONS,
     bits_of_lanes,
@@ -57,7 +58,7 @@ SAME = {"%clusterid.": "%ctaid.", "%nclusterid.": "%nctaid."}  # clusters: each 
 REFUSED = {  # what this machine has not, by the beginning of an instruction's name
     ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"): "textures and surfaces",
     ("cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "multimem"): "copies by the tensor memory accelerator (TMA)",
-    ("wgmma",): "matrices of warp groups (wgmma)",
+    ("wgmma.mma_async.sp",): "products of sparse matrices by warp groups (wgmma.mma_async.sp)",
     ("tcgen05",): "tensor memory (tcgen05)",
 }
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
@@ -336,7 +337,13 @@ class Decoded:
         if name == ("activemask", "b32"):
             to = self.operands(texts, ("b32",))
             return Operation(instruction, "active", "other", bits_of_lanes, to, mask=np.uint32(0xFFFFFFFF))
-        if name[0] in NOTHING:
+        if name[:2] == ("wgmma", "mma_async"):
+            return self.product_of_group(instruction, name[2:], list(texts))
+        if name == ("wgmma", "commit_group", "sync", "aligned"):
+            return Operation(instruction, "commit", "other")
+        if name == ("wgmma", "wait_group", "sync", "aligned"):
+            return Operation(instruction, "await_products", "other", target=int_of(texts[0]))
+        if name[0] in NOTHING or name == ("wgmma", "fence", "sync", "aligned"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):
             return self.access(instruction)
@@ -640,6 +647,36 @@ class Decoded:
         if name[0] == "wmma":
             return self.fragments(step, name[1], name[2:], texts)
         raise LookupError
+
+    def product_of_group(self, instruction, name, texts):
+        """`wgmma.mma_async`: a product by four warps, of 64 rows of A, which lies in shared memory or in registers."""
+        shape = re.fullmatch(r"m64n(\d+)k(\d+)", name[2])
+        columns, depth, kind = int(shape[1]), int(shape[2]), name[-1]
+        known = name[:2] == ("sync", "aligned") and name[3:] == ("f32", kind, kind) and depth == DEPTH[kind]
+        if not known or columns % 8 or not 8 <= columns <= 256:
+            raise LookupError
+        arrays = {address for _, address, _ in self.shared}
+        if len(arrays) > 1:
+            raise PTXError(
+                f"line {instruction.line} of the PTX names a place of shared memory by the last "
+                f"{WITHIN.bit_length() - 1} bits of its address. The kernel has {len(arrays)} arrays there, which this "
+                f"machine lays further apart. Make them one: {instruction.text}"
+            )
+        sums, a, b, scaled, *others = texts
+        numbers = [int_of(text) for text in others]
+        signs, by_rows = numbers[:2], [*numbers[2:], 0, 0]
+        registers = vector(a) if "{" in a else [a]
+        of_a = len(registers)
+        if of_a not in (1, 4) or len(numbers) != (2 if kind == "tf32" else 4 if of_a == 1 else 3) or max(numbers) > 1:
+            raise LookupError
+        to = self.operands(vector(sums), ("f32",) * len(vector(sums)))
+        if len(to) != columns // 2 or not {*signs} <= {1, -1}:
+            raise LookupError
+        # A in registers lies as they hold it; of matrices in shared memory the text says along what.
+        along = (None, not by_rows[0]) if of_a == 4 else (not by_rows[0], not by_rows[1])
+        of = *self.operands(registers, ("b32" if of_a == 4 else "u64",) * of_a), self.operand(b, "u64")
+        return Operation(instruction, "meet_group", "matrix", (kind, columns, *along, signs[0] * signs[1]), to,
+                         (*of, self.operand(scaled, "pred")), type="b32", size=4, space="shared", width=16)  # fmt: skip
 
     def fragments(self, step, what, name, texts):
         """`wmma`: its loads and stores, and its product."""

@@ -23,6 +23,9 @@ from gpu_model import GPUS, gpu, occupancy
         ("Tesla V100-SXM2-16GB", "V100"),
         ("NVIDIA H100 80GB HBM3", "H100"),
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "RTX 3070 Ti Laptop"),
+        ("NVIDIA GeForce RTX 3070 Ti", "RTX 3070 Ti"),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "RTX 4070 Ti SUPER"),
+        ("NVIDIA L20", "L20"),
         ("Jetson AGX Orin", "Jetson AGX Orin"),
     ],
 )
@@ -34,7 +37,7 @@ def test_a_gpu_is_called_as_people_write_it(written, name):
     "other, near",
     [
         ("RTX 4090 Laptop GPU", None),
-        ("NVIDIA GeForce RTX 3070 Ti", "RTX 3070"),
+        ("NVIDIA GeForce RTX 3060 Ti", "RTX 3060"),
         ("A100-SXM4-40GB", "A100"),  # its memory is slower
         ("NVIDIA H100 PCIe", "H100"),
         ("A10G", "A10"),
@@ -88,7 +91,7 @@ def test_blocks_warps_and_what_limits_them_are_told(asked, said):
 
 def test_rates_of_matrix_units_are_those_of_the_data_sheets():
     said = {"T4": 65, "V100": 125, "A100": 312, "RTX 3070": 40.6, "RTX 3090": 71, "A6000": 154.8, "A10": 125}
-    said |= {"L4": 121, "RTX 4080": 97.5, "RTX 4090": 165.2}
+    said |= {"L4": 121, "RTX 4080": 97.5, "RTX 4090": 165.2, "L20": 119.5}
     tensor = {name: {of: 2 * many * gpu.sms * gpu.clock / 1e12 for of, many in gpu.matrix.items()}
               for name, gpu in GPUS.items() if gpu.matrix}  # fmt: skip
     assert {name: tensor[name]["float16"] for name in said} == pytest.approx(said, rel=0.01)
@@ -97,6 +100,8 @@ def test_rates_of_matrix_units_are_those_of_the_data_sheets():
     for name in ("H100", "H200"):  # at 1.83 GHz; a warp's own products reach 62.9 % of it
         gpu = GPUS[name]
         assert 2 * gpu.matrix["float16"] / 0.629 * gpu.sms * 1.83e9 == pytest.approx(989e12, rel=0.01)
+        assert 2 * gpu.matrix["float16, warp groups"] * gpu.sms * gpu.clock == pytest.approx(989.4e12, rel=1e-4)
+        assert 2 * gpu.matrix["tf32, warp groups"] * gpu.sms * gpu.clock == pytest.approx(494.7e12, rel=1e-4)
     assert all(of.get("bfloat16", of["float16"]) == of["float16"] for of in (gpu.matrix for gpu in GPUS.values()) if of)
 
 
@@ -106,6 +111,7 @@ def test_peaks_are_those_of_the_data_sheets():
     said |= {"RTX 3060": 12.7, "RTX 3070 Ti Laptop": 16.6, "A2000": 8.0, "Jetson AGX Orin": 5.3, "RTX 4060": 15.1}
     said |= {"RTX 4070": 29.1, "RTX 4070 Ti": 40.1, "L40S": 91.6, "RTX 5090": 104.8, "RTX 5080": 56.3}
     said |= {"RTX 5050": 13.2, "B200": 75}
+    said |= {"RTX 3070 Ti": 21.75, "RTX 4070 Laptop": 15.62, "RTX 4070 Ti SUPER": 44.1, "L20": 59.35}
     assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
 
 

@@ -43,7 +43,8 @@ class Made:
 
     ptx           the text
     swizzles      for each kind of tile in shared memory what Triton says of it, "vec = 4, perPhase = 2, maxPhase = 4":
-                  in pieces of `vec` numbers, row r's piece c stands at the place c ^ (r // perPhase % maxPhase)
+                  in pieces of `vec` numbers, row r's piece c stands at the place c ^ (r // perPhase % maxPhase);
+                  nothing of tiles that warp groups read
     shared_bytes  shared memory a block, which the launch adds
     registers     32-bit registers a thread, and `stack_bytes`, by the ptxas that comes with Triton
     """
@@ -155,7 +156,9 @@ def predict_triton(
     """Predict a Triton product on a GPU that need not be there, as `predict` does. Returns `Prediction`.
 
     The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
-    counted. Raises what `run_triton` and `predict` raise; KernelError where NVIDIA's compiler is missing.
+    counted. Products that four warps do together, as on an H100 from 64 rows on, have the peak of the data sheet; no
+    measured time was held against them.
+    Raises what `run_triton` and `predict` raise; KernelError where NVIDIA's compiler is missing.
     """
     gpu = known(gpu)
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)

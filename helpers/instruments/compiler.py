@@ -275,7 +275,7 @@ def kind(instruction):
     name = re.sub(r"^@!?U?P\w+\s+", "", instruction).split()[0]
     if name.startswith("FFMA"):
         return "FMA"
-    if re.match(r"[HI]MMA\b", name):
+    if re.match(r"(H|I|HG)MMA\b", name):
         return "matrix product"
     if matrices := re.match(r"LDSM\..*MT?88(?:\.(2|4))?", name):
         return f"shared load of matrices, {4 * int(matrices[1] or 1)} bytes"

@@ -4,6 +4,7 @@ A count is linear: so much for each block, and so much more for each of its K-ti
 `counts.json`, which `tools/counts.py` makes; another kernel's need NVIDIA's compiler.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -31,7 +32,9 @@ SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie i
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 PAIRED = 2
-MULTIPLIES = r"\bfma\.|(?<!w)mma\.sync"  # a line of the PTX that becomes as many instructions as it runs
+MULTIPLIES = (
+    r"\bfma\.|(?<!w)mma\.sync|wgmma\.mma_async"  # a line of the PTX that becomes as many instructions as it runs
+)
 TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
@@ -233,6 +236,9 @@ def work(code, times, run):
     matrix = Counter()
     for one in run.requests:
         asked[one.line].append(one)  # a copy asks two memories
+    # Products of warp groups read shared memory themselves, as if each thread loaded 16 bytes.
+    group = [one for one in run.requests if one.text.startswith("wgmma")]
+    products = sum(run.by_line[line] for line in {one.line for one in group})
     for (text, line), many in zip(code, times.tolist(), strict=True):
         does = kind(text)
         fma += many * (does == "FMA")
@@ -246,6 +252,8 @@ def work(code, times, run):
         if does == "matrix product" and many:
             of, multiplied = matrix_product(text)
             matrix[of] += many * multiplied
+            for one in group if "HGMMA" in text else ():  # on average, since the assembler gives some another's line
+                requests[request(one, 16)] += many * one.instructions / products
     return Work(
         round(fma, 6), round(whole, 6), round(float(times.sum()), 6),
         {key: round(many, 6) for key, many in sorted(requests.items())},
@@ -254,7 +262,10 @@ def work(code, times, run):
 
 
 def matrix_product(text):
-    """(type, multiply-adds) of an instruction of the matrix units. Raises KernelError for one that is not known."""
+    """(type, multiply-adds of a warp) of an instruction of the matrix units. Raises KernelError for an unknown one."""
+    if group := re.search(r"HGMMA\.(\d+)x(\d+)x(\d+)\.([\w.]+)", text):  # four warps do it together
+        of = next((TYPES[word] for word in group[4].split(".") if word in TYPES), "float16")
+        return f"{of}, warp groups", math.prod(map(int, group.groups()[:3])) / 4
     words = re.search(r"[HI]MMA\.([\w.]+)", text)[1].split(".")  # such as 16816, F32 and BF16
     if words[0] not in SHAPES:
         raise KernelError(f"the model knows no such product of matrices: {text}")
@@ -268,7 +279,7 @@ def request(one, width):
     A load that joins two of the PTX takes as many rounds of the banks as they did, and one that joins four the rounds
     of their 16 bytes; one of matrices, or a copy, joins none.
     """
-    wide = re.search(r"\.v4|^ldmatrix|^cp\.async", one.text)
+    wide = re.search(r"\.v4|^ldmatrix|^cp\.async|^wgmma", one.text)
     joined = width // 4 if one.memory == "shared" and not wide else 1
     rounds = one.wide if joined == 4 and one.wide else joined * one.pieces
     pieces = one.lines if one.memory == "global" else rounds

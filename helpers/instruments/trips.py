@@ -66,6 +66,8 @@ def registers(text: str) -> tuple[set, set]:
     if re.match(r"[HI]MMA\b", name):  # sums, a part of A, a part of B, sums
         (sums, a, b, c), widths = operands[:4], (4, 4, 2, 4)
         return named(sums, 4), set().union(*map(named, (a, b, c), widths[1:]))
+    if re.match(r"HGMMA\b", name):  # sums; A, where it is in registers
+        return set(), named(operands[0], int(name.split("x")[1]) // 2) | named(operands[1], 4)
     if re.match(r"ST|RED|ATOM|BRA|BAR|EXIT|BSSY|BSYNC|NOP|[IF]SETP|PLOP|LDGSTS", name):
         return set(), set().union(*(named(one, 1 if "[" in one else wide) for one in operands))
     if found := re.match(r"LDSM\..*?(?:\.([24]))?$", name):

@@ -173,6 +173,11 @@ ROWS = {  # group: rows (forms, operands of each, checked against, what an H200 
         ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{g,g},{g},{g},{g,g}", NUMPY),
         ("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16", "{r,r,r,r,r,r,r,r},[q],r", NUMPY),
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "{f,f,f,f,f,f,f,f},{r,r,r,r,r,r,r,r},{r,r,r,r,r,r,r,r},{f,f,f,f,f,f,f,f}", NUMPY),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.[f16|bf16].[same]", "{f,f,f,f},q,q,p,1,1,0,0", NUMPY),
+        ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "{f,f,f,f},{r,r,r,r},q,p,1,1", NUMPY),
+        ("wgmma.commit_group.sync.aligned", "", MANUAL),
+        ("wgmma.wait_group.sync.aligned", "0", MANUAL),
+        ("wgmma.fence.sync.aligned", "", "nothing: it does nothing here"),
         ("[createpolicy.fractional.L2::evict_first.b64]", "q,1.0", "nothing: caches are not followed"),
         ("[mapa.shared::cluster.u32]", "r,r,0", "nothing: each block is a cluster of its own"),
         ("barrier.cluster.[arrive|wait].aligned", "", "nothing: each block is a cluster of its own"),
@@ -201,7 +206,7 @@ REFUSALS = {
     "tex.1d.v4.u32.s32 {%r1,%r2,%r3,%r4},[t,{%r1}];": "textures and surfaces",
     "suld.b.1d.b32.trap %r1,[t,{%r1}];": "textures and surfaces",
     "cp.async.bulk.commit_group;": "tensor memory accelerator",
-    "wgmma.fence.sync.aligned;": "wgmma",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f1,%f1,%f1},%q1,%q1,%r1,0,%p1,1,1,0,0;": "sparse matrices",
     "tcgen05.wait::ld.sync.aligned;": "tcgen05",
 }
 

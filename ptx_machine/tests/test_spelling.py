@@ -227,7 +227,7 @@ def test_what_stands_before_the_kernel(form):
         ("tex.1d.v4.u32.s32 {%r2,%r3,%r4,%r5},[t,{%r1}];", "textures and surfaces"),
         ("suld.b.1d.b32.trap %r2,[t,{%r1}];", "textures and surfaces"),
         ("cp.async.bulk.commit_group;", "tensor memory accelerator"),
-        ("wgmma.fence.sync.aligned;", "wgmma"),
+        ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f1,%f1,%f1},%q1,%q1,%r1,0,%p1,1,1,0,0;", "wgmma"),
         ("tcgen05.wait::ld.sync.aligned;", "tcgen05"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Products that Triton compiled for sm_80, at ragged shapes: right and clean; and with a fault planted, found.
+"""Products that Triton compiled for sm_80 and sm_90, at ragged shapes: right and clean; with a fault planted, found.
 
 `from_triton/product.py` says what they were made from.
 """
@@ -14,12 +14,13 @@ import ptx_machine
 
 FOLDER = Path(__file__).parent / "from_triton"
 SHAPES = [tuple(map(int, row)) for row in np.random.default_rng(33).integers(1, 141, (20, 3))]
+PROMISED = ("f16_copied", "f16_sm90", "tf32_sm90")
 LARGER = [(m // 4 + 32, n // 4 + 32, k // 3 + 97) for m, n, k in SHAPES]  # no part of a whole tile lies outside
 
 
 def fit(name, shape):
     """The shape; where the compiler was promised multiples of 16, and has tiles of 64, such a shape that is larger."""
-    return tuple(side // 16 * 16 + 32 for side in shape) if name == "f16_copied" else shape
+    return tuple(side // 16 * 16 + 32 for side in shape) if name in PROMISED else shape
 
 
 def text_of(name):
@@ -53,13 +54,13 @@ def product(name, text, shape):
     run = ptx_machine.run(text, (-(-m // tile), -(-n // tile)), (128,), args, shared=shared)
     size = np.abs(a) @ np.abs(b)
     bound = (k + 1) * 2.0**-24 * size  # of a sum in float32, in any order
-    if name == "tf32":
+    if name.startswith("tf32"):
         bound = bound + 2 * 2.0**-10 * size  # each factor loses less than one part in 2**10
     error = np.abs(run.arrays[2] - a @ b) / bound
     return run, np.inf if np.isnan(error).any() else error.max()
 
 
-@pytest.mark.parametrize("name", ["f32", "tf32", "f16", "bf16", "f16_copied"])
+@pytest.mark.parametrize("name", ["f32", "tf32", "f16", "bf16", *PROMISED])
 def test_tritons_products_are_right_and_clean(name):
     for shape in (fit(name, shape) for shape in SHAPES[:8]):
         run, error = product(name, text_of(name), shape)
@@ -131,11 +132,19 @@ def without_a_barrier(lines, rng):
     lines[rng.choice([n for n in barriers if behind[n]])] = ""
 
 
+def with_a_wrong_descriptor(lines, rng):
+    """A product of a warp group takes a descriptor for another."""
+    number = rng.choice([n for n, line in enumerate(lines) if line.startswith("wgmma.mma_async")])
+    a, b = re.findall(r"%rd\d+", lines[number])
+    lines[number] = lines[number].replace(*rng.permutation([a, b]))
+
+
 PLANTED = (without_a_wait, with_a_wrong_fragment, with_an_offset, with_a_wrong_group, with_swapped_rows)
+GROUPS = (without_a_wait, with_a_wrong_descriptor, with_an_offset, with_a_wrong_group)
 FAULTS = [
     pytest.param(name, fault, marks=[pytest.mark.bulk] * (name == "bf16"))
-    for name in ("f32", "tf32", "f16", "bf16", "f16_copied")
-    for fault in (*PLANTED, without_a_barrier)
+    for name in ("f32", "tf32", "f16", "bf16", *PROMISED)
+    for fault in (*(GROUPS if "sm90" in name else PLANTED), without_a_barrier)
     if not (name == "f32" and fault in (with_a_wrong_fragment, with_swapped_rows))
     and not (name in ("f16", "bf16") and fault in (without_a_wait, with_a_wrong_group))
 ]

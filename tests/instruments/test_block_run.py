@@ -170,15 +170,38 @@ def test_what_cannot_be_predicted_is_refused(change, said):
 @pytest.mark.parametrize("numbers", ["float32", "float16"])
 @pytest.mark.parametrize("gpu", ["A100", "H100"])
 def test_float16_and_hopper_are_predicted_too(numbers, gpu):
-    """Triton writes for sm_90a where it is asked for sm_90, and multiplies float16 there by whole groups of warps."""
-    if (numbers, gpu) == ("float16", "H100"):
-        with pytest.raises(KernelError, match="wgmma"):
-            predict_triton(PAGE_18, gpu, 1024, 1024, 1024, numbers, BM=64, BN=64, BK=32)
-        return
+    """Triton writes for sm_90a where it is asked for sm_90."""
     p = predict_triton(PAGE_18, gpu, 1024, 1024, 1024, numbers, BM=64, BN=64, BK=32)
     assert p.units["matrix units" if numbers == "float16" else "multiply-adds"] > 0
     item = 2 if numbers == "float16" else 4
     assert p.bytes[0] == item * 2 * 1024**2 + 4 * 1024**2
+
+
+@pytest.mark.parametrize("numbers, depth, item", [("float16", 16, 2), ("tf32", 8, 4)])
+def test_on_hopper_four_warps_multiply_together_and_read_shared_memory_themselves(numbers, depth, item):
+    """For each `depth` of K: 32 bytes of each row of A, and of each column of B. Each number is loaded once."""
+    sides = dict(arch="sm_90", BM=64, BN=64, BK=32)
+    for shape in ((33, 70, 41), (96, 64, 80), (64, 64, 64)):
+        run = run_triton(PAGE_18, *shape, numbers, **sides)
+        assert run, run
+    products = 64 // depth
+    assert run.executed["matrix"] == 128 * products
+    read = [one for one in run.requests if one.text.startswith("wgmma")]
+    assert {one.act for one in read} == {"load"}
+    assert sum(one.bytes for one in read) == products * (64 + 64) * 32 == 128 * sum(one.pieces for one in read)
+    loaded = sum(one.bytes for one in run.requests if (one.memory, one.act) == ("global", "load"))
+    assert loaded == 2 * 64 * 64 * item
+
+
+@needs_compiler
+def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
+    """The block's 64 x 64 x 1024, and rounds of the banks: of copies into shared memory, and of what is read there."""
+    p = predict_triton(PAGE_18, "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
+    h100, turns = GPUS["H100"], -(-16 * 16 // GPUS["H100"].sms)
+    rate = h100.matrix["float16, warp groups"]
+    assert p.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / rate / h100.clock)
+    copied, read = 2 * 64 * 1024 * 2 / 128, 1024 / 16 * (64 + 64) * 32 / 128
+    assert p.requests["rounds"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
 
 
 @needs_compiler

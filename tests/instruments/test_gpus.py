@@ -15,8 +15,9 @@ def test_an_architecture_is_known_by_its_name_and_by_its_gpus():
             known_arch(name)
         assert str(refused.value) == (
             f"{name!r} is none of the architectures whose limits the course knows: sm_75 (T4), sm_80 (A100), "
-            "sm_86 (RTX 3070, RTX 3090, A6000, A10, RTX 3060, RTX 3070 Ti Laptop and A2000), "
-            "sm_89 (L4, RTX 4080, RTX 4090, RTX 4060, RTX 4070, RTX 4070 Ti and L40S), sm_90 (H100 and H200)."
+            "sm_86 (RTX 3070, RTX 3090, A6000, A10, RTX 3060, RTX 3070 Ti Laptop, RTX 3070 Ti and A2000), "
+            "sm_89 (L4, RTX 4080, RTX 4090, RTX 4060, RTX 4070, RTX 4070 Ti, RTX 4070 Ti SUPER, RTX 4070 Laptop, L20 "
+            "and L40S), sm_90 (H100 and H200)."
         )
 
 

@@ -1,4 +1,4 @@
-"""What the PTX beside this file was made from, by Triton 3.9.0 for sm_80: `python product.py`; it needs no GPU."""
+"""What the PTX beside this file was made from, by Triton 3.9.0: `python product.py`; it needs no GPU."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def product(a_at, b_at, c_at, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: t
     tl.store(c_at + rows * N + columns, total, mask=(rows < M) & (columns < N))
 
 
-def write(name, element, precision, aligned, size, stages):
+def write(name, element, precision, aligned, size, stages, capability=80):
     """Write NAME.ptx, without what it says for debuggers."""
     signature = {"a_at": element, "b_at": element, "c_at": "*fp32", "M": "i32", "N": "i32", "K": "i32", **SIZES}
     source = ASTSource(
@@ -37,7 +37,7 @@ def write(name, element, precision, aligned, size, stages):
         attrs={(argument,): [["tt.divisibility", 16]] for argument in aligned},
     )
     options = {"num_warps": 4, "num_stages": stages}
-    made = triton.compile(source, target=GPUTarget("cuda", 80, 32), options=options)
+    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
     text = re.sub(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.loc\b.*\n|^\s*\.file\b.*\n", "", made.asm["ptx"], flags=re.M)
     settings = f"{size} x {size} x 32 a tile, {stages} stages, 4 warps, {made.metadata.shared} bytes of shared memory"
     head = f"// product.py by Triton {triton.__version__}, {element} {precision}, {settings}\n"
@@ -50,3 +50,5 @@ if __name__ == "__main__":
     write("f16", "*fp16", "tf32", POINTERS, 32, 2)
     write("bf16", "*bf16", "tf32", POINTERS, 32, 2)
     write("f16_copied", "*fp16", "tf32", ALL, 64, 3)
+    write("f16_sm90", "*fp16", "tf32", ALL, 64, 3, 90)
+    write("tf32_sm90", "*fp32", "tf32", ALL, 64, 3, 90)

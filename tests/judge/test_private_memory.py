@@ -63,6 +63,11 @@ def test_a_right_kernel_with_a_long_local_array_is_right_and_remarked_on():
         ("__local float a[64];", 0),
         ("float a = A[64];", 0),
         ("float a[UNKNOWN];", 0),
+        ("float a[1 << 10];", 4096),
+        ("typedef float4 T; T a[8];", 128),
+        ("struct { float x[MANY]; } s;", 80),
+        ("float a[(MANY + 4) * 2u];", 192),
+        ("const int N = 8; float a[N][N];", 256),
     ],
 )
 def test_the_arrays_of_a_declaration(line, size):

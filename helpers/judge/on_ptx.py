@@ -104,7 +104,8 @@ def so_far(late: OutOfTime, right: list, needed: list) -> Trial:
     """The verdict on what had no time left, and was `right` at those shapes: right, where it `needed` no others."""
     right = list(dict.fromkeys(map(tuple, right)))
     if {*map(tuple, needed)} <= {*right}:
-        return Trial([], (f"what other sizes show: {late}",), right)
+        where = f", in line {late.line}" * bool(late.line)
+        return Trial([], (f"what other sizes show: {late}{where}",), right)
     return Trial([Finding("too slow", str(late), (late.line,) * bool(late.line))], (), right)
 
 

@@ -52,7 +52,7 @@ def too_much_kept(k: Kernel) -> list[Finding]:
 
 def much_kept(k: Kernel) -> tuple[str, ...]:
     """What few GPUs have room for, as a remark to a right kernel that no GPU ran: a tuple of one, or none."""
-    if k.dialect == "WebGPU" or k.device.kind == "GPU" or not MUCH < (size := kept(k)[0]) <= LOCAL:
+    if k.device.kind == "GPU" or not MUCH < (size := kept(k)[0]) <= LOCAL:
         return ()
     limits = f"; AMD's GPUs have {AMD:,} at most, Intel's {INTEL:,}" * (k.dialect == "OpenCL")
     return (

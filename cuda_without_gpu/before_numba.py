@@ -48,7 +48,7 @@ def let_numba_load() -> None:
     if simulator and "numba" in sys.modules:
         raise ImportError(
             "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which compiles no CUDA kernel. "
-            "Unset it, and restart the kernel."
+            "Unset it, and start Python anew."
         )
     once_imported("numba", f"{__name__}:keep_row_stack")
 

@@ -5,7 +5,10 @@ Each launch has ended when it returns, so nothing has to be waited for. `stand_i
 
 import re
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from types import SimpleNamespace
+
+import ptx_machine
 
 CAPABILITY = (8, 0)  # an A100's
 CAPABILITIES = ((5, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
@@ -180,3 +183,22 @@ def detect() -> bool:
     """Say where CUDA kernels run. Returns True, since they do."""
     print(NO_GPU)
     return True
+
+
+class Budget:
+    """How much work, as `ptx_machine.run` counts it, launches may do together: what is `left` of it."""
+
+    def __init__(self, left: float):
+        self.left = left
+
+
+BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
+
+
+def run(*given: object, **named: object) -> ptx_machine.Run:
+    """What `ptx_machine.run` returns, for as much work as is left in `BUDGET`, if there is one."""
+    budget = BUDGET.get()
+    done = ptx_machine.run(*given, **named, work=budget and max(0, budget.left))
+    if budget:
+        budget.left -= done.work
+    return done

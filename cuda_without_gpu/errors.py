@@ -9,6 +9,14 @@ class KernelError(RuntimeError):
         return [f"KernelError: {self}"]
 
 
+class OutOfTime(KernelError):
+    """A launch that still ran when its time was over. `line`: of its source, where it stood then; 0 for none known."""
+
+    def __init__(self, message: str, line: int = 0):
+        super().__init__(message)
+        self.line = line
+
+
 def quoted(source: str, number: int | None, message: str) -> str:
     """A compiler's message with the number and the text of the line that it means, where it names one there is."""
     if number is None:

@@ -12,7 +12,7 @@ import ptx_machine
 from ptx_machine.names import plain_name
 
 from . import device
-from .errors import KernelError, quoted
+from .errors import KernelError, OutOfTime, quoted
 from .memory import array_at, reached
 from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
 
@@ -20,8 +20,9 @@ from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
 def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     """Run a compiled kernel on the PTX machine: in the place of `_Kernel.launch`.
 
-    Raises KernelError for what the kernel does wrong, with the line of its source; an exception that the kernel itself
-    raises, with debug=True; TypeError or ValueError for arguments that do not fit.
+    Raises KernelError for what the kernel does wrong, with the line of its source, OutOfTime for one that takes too
+    long; an exception that the kernel itself raises, with debug=True; TypeError or ValueError for arguments that do not
+    fit.
     """
     given = Arguments(kernel)
     if len(args) != len(kernel.argument_types):
@@ -36,7 +37,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     refuse_both(captured, given)
     text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
     try:
-        run = ptx_machine.run(text, grid, block, given.flat, variables=captured, seconds=device.SECONDS, **options)
+        run = device.run(text, grid, block, given.flat, variables=captured, seconds=device.SECONDS, **options)
     except ptx_machine.PTXError as error:
         raise KernelError(str(error)) from None
     except ValueError as error:
@@ -52,7 +53,10 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if kernel.debug:
         raise_what_it_raised(kernel, run)
     if run.findings:
-        raise KernelError(in_words(kernel, run.findings[0]))
+        first = run.findings[0]
+        if first.kind == "out of time":
+            raise OutOfTime(in_words(kernel, first), first.source)
+        raise KernelError(in_words(kernel, first))
 
 
 def not_launched(why: str) -> Exception:

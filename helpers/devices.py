@@ -633,10 +633,7 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     proves itself. `kinds`: those that will do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
-    if not isinstance(name, str | None):
-        raise DeviceError(
-            f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
-        )
+    refuse_no_name(name)
     refuse_without_proc()
     name = name or wanted()
     return proved_device(name, kinds, None if name else os.environ.get("PYOPENCL_CTX") or None)
@@ -754,11 +751,16 @@ def webgpu_device(name: str | None = None) -> Device:
 
     Raises DeviceError when none does, with what to install.
     """
+    refuse_no_name(name)
+    return first_adapter(name)
+
+
+def refuse_no_name(name: object) -> None:
+    """Raise DeviceError for what is neither None nor text."""
     if not isinstance(name, str | None):
         raise DeviceError(
             f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
         )
-    return first_adapter(name)
 
 
 @functools.cache

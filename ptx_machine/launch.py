@@ -1,6 +1,7 @@
 """A launch of a kernel: its arguments in global memory, all its blocks, and what was counted and found."""
 
 import itertools
+import math
 import operator
 import time
 from array import array as growing
@@ -39,6 +40,7 @@ def run(
     shared: int = 0,
     variables: dict[str, np.ndarray] | None = None,
     seconds: float = SECONDS,
+    work: float | None = None,
     trace: bool | int = False,
     blocks: Sequence[int] | None = None,
 ) -> Run:
@@ -60,8 +62,10 @@ def run(
             None for as many as there are
     shared  bytes of shared memory beyond the kernel's own, for its `extern` array
     variables  {name: array} what constants and variables of the text hold instead of what it says
-    seconds of computing here, before that is a finding, "hang", too. Threads that wait for what no other thread will
+    seconds of computing here, before that is a finding, "out of time". Threads that wait for what no other thread will
             do any more are found without waiting for it.
+    work    how much may be done here, before that is a finding, "out of time", too: `Run.work` says how much was. It
+            is the same on each computer, and grows as the seconds do; None for as much as there is
     trace   whether to keep what each instruction touched, in order, as `Run.trace`; a number: at most of so many
             accesses of threads, True for 2,000,000; the first are kept
     blocks  the numbers of those that run, along x fastest, where the others are not asked for; None for all
@@ -73,7 +77,8 @@ def run(
     grid, block = sides(grid, "grid"), sides(block, "block")
     refuse_launch(program, grid, block)
     launch = Launch(program, grid, block, args, names or {}, variables or {})
-    launch.limit, launch.seconds, launch.room = limit, seconds, TRACED if trace is True else int(trace)
+    launch.limit, launch.seconds, launch.most = limit, seconds, math.inf if work is None else work
+    launch.room = TRACED if trace is True else int(trace)
     if blocks is not None:
         launch.blocks = np.asarray(blocks)
     return launch.run()
@@ -182,12 +187,13 @@ class Launch:
     slots       numbers of a block's threads, with room for whole warps
     history     of each access, barrier and fence until now, the number of its instruction; `now`, the last one's place
     changes     how often memory may have changed until now
-    limit, seconds, room  how many instructions, seconds and traced accesses there may be, see `run`
+    limit, seconds, most, room  how many instructions, seconds, how much work, and how many traced accesses there may
+                be, see `run`; `work`, how much has been done
     """
 
     def __init__(self, program, grid, block, args, names, variables):
         self.program, self.grid, self.block, self.blocks = program, grid, block, np.arange(np.prod(grid))
-        self.limit, self.seconds, self.room = None, SECONDS, 0
+        self.limit, self.seconds, self.most, self.work, self.room = None, SECONDS, math.inf, 0.0, 0
         self.history, self.now, self.changes, self.spent = growing("i", [0]), 0, 0, 0
         self.threads = int(np.prod(block))
         self.slots = -(-self.threads // WARP) * WARP
@@ -317,18 +323,26 @@ class Launch:
     def over(self, number):
         """Whether there is no time left; found at that instruction."""
         if self.limit is not None and self.spent >= self.limit:
-            text = f"it still ran after {self.spent:,} instructions; limit={self.limit} allows no more"
+            kind, text = "hang", f"it still ran after {self.spent:,} instructions; limit={self.limit} allows no more"
+        elif self.work >= self.most:
+            kind = "out of time"
+            text = (
+                f"it still ran after work of {self.work:,.0f}; if it only takes long, give it more: "
+                f"run(..., work={10 * self.work:.0f})"
+            )
         elif self.until is None:  # a short launch never asks for the time, which takes long on some computers
             self.until = time.thread_time() + self.seconds
             return False
         elif time.thread_time() >= self.until:
+            kind = "out of time"
             text = (
                 f"it still ran after {self.seconds:g} seconds of computing here; if it only takes long, give it more: "
                 f"run(..., seconds={10 * self.seconds:g})"
             )
         else:
             return False
-        self.find("hang", number, text)
+        lines = (n for n in range(number, -1, -1) if self.program.operations[n].instruction.source)
+        self.find(kind, next(lines, number), text)  # a compiler's own instructions have no line: the one before has
         return True
 
     def tick(self, number):
@@ -413,7 +427,7 @@ class Launch:
         for name, _, size in self.program.variables:
             start = int(self.memory.first[self.memory.names.index(name)])
             variables[name] = bytes_now[start : start + size].copy()
-        kept = dict(variables=variables, trace=tuple(self.traced), printed="".join(self.printed))
+        kept = dict(variables=variables, trace=tuple(self.traced), printed="".join(self.printed), work=self.work)
         return Run(tuple(arrays), tuple(stores), executed, dict(by_line), tuple(requests), tuple(findings), **kept)
 
     def stores_to(self, view, whole, start, offset):

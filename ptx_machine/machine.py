@@ -40,6 +40,8 @@ DIRECTLY = {  # functions that can put their result in its place themselves
 }
 BARRIERS = 16  # of a block
 TIMES = 4  # that lanes come back, until what they held is looked at no more
+BESIDE = 100  # threads side by side, for which an instruction takes twice as long as for one, about
+A_PRINT = 6  # instructions, for as long as which a thread prints, about
 POLLS = 16  # turns in which lanes ask memory, until others that wait get theirs
 
 
@@ -98,6 +100,7 @@ class Blocks:
         self.aside, self.sure, self.aside_since, self.returned = {}, True, 0, None
         self.first_look = 8 + self.lanes // 128  # turns until lanes that go round are looked at first
         self.turns, self.check_at, self.looked, self.polled, self.polls = 0, self.first_look, None, False, 0
+        self.printed_at = None  # the instruction that printed in the last turn
 
     # ---------------------------------------------------------------- who runs next
 
@@ -122,14 +125,15 @@ class Blocks:
                 return "done"
             number = min(self.ready)
             self.turns += 1
-            if self.turns & 63 == 0 and launch.over(number):
+            if self.turns & 63 == 0 and launch.over(number if self.printed_at is None else self.printed_at):
                 return "over"
+            self.printed_at = None
             lanes = self.ready.pop(number)
             if self.goes_round(number, lanes):
                 self.arrive(self.aside, number, lanes)
                 self.aside_since = launch.changes
                 continue
-            began = number
+            began, many = number, lanes.size
             while lanes is not None:
                 if number >= len(self.operations):
                     break
@@ -138,6 +142,7 @@ class Blocks:
                 lanes = (self.steps[number] or self.bound(number))(lanes)
                 number += 1
             launch.spent += number - began
+            launch.work += (number - began) * (1 + many / BESIDE)
 
     def bound(self, number):
         """The function of lanes that does an instruction; it is made once."""
@@ -837,12 +842,17 @@ class Blocks:
     def print(self, op, number, lanes):
         """`vprintf`: what each thread prints, one thread after the other."""
         doing = self.doing(op, number, lanes)
-        index, many = self.index(doing), []
+        index, many, texts, launch = self.index(doing), [], {}, self.launch
         for lane, text, given in zip(doing.tolist(), *(self.full(one, doing, index) for one in op.of), strict=True):
             held = lambda offset, size, lane=lane, given=int(given): self.held(lane, given + offset, size)  # noqa: E731
             string = lambda address, lane=lane: self.text_at(lane, address)  # noqa: E731
-            self.launch.printed.append(formatted(string(int(text)), held, string))
-            many.append(arguments_of(string(int(text))))
+            if int(text) not in texts:  # formats are constants, which are the same for all threads
+                texts[int(text)] = string(int(text))
+            many.append(arguments_of(texts[int(text)]))
+            if launch.work < launch.most:
+                launch.printed.append(formatted(texts[int(text)], held, string))
+                launch.work += A_PRINT
+        self.turns, self.printed_at = self.turns | 63, number  # it takes long, so the next turn asks for the time
         for to in op.to:
             self.write(to, index, many)
         return lanes

@@ -22,7 +22,7 @@ class Finding:
     """One thing that is wrong.
 
     kind     "out of bounds", "misaligned", "race", "uninitialised", "divergent barrier", "writes to an input", "hang",
-             "error", or what the caller adds
+             "out of time", "error", or what the caller adds
     message  a sentence: the first time it happened, and how many times it did
     line     1-based line of the PTX, `text` its text; 0 and "" where it is about no line
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
@@ -111,6 +111,8 @@ class Run:
     variables {name: bytes that each variable of the text holds afterwards, an array of uint8}
     trace     tuple of `Access`, in the order in which they happened; empty where it was not asked for
     printed   what the kernel's `printf` wrote, one thread after the other
+    work      how much was done here: one for each instruction, and one more for each 100 threads that do it side by
+              side; a thread that prints does 6
     """
 
     arrays: tuple
@@ -122,6 +124,7 @@ class Run:
     variables: dict = field(default_factory=dict, kw_only=True)
     trace: tuple = field(default=(), kw_only=True)
     printed: str = field(default="", kw_only=True)
+    work: float = field(default=0.0, kw_only=True)
 
     def __bool__(self):
         return not self.findings

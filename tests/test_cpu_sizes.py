@@ -72,6 +72,8 @@ def test_packed_follows_the_shape(units, kib, width, M, N, K):
         ((17, 2048, 2048), dict(TM=6)),  # more rows than half of the registers hold sums of: so B is packed
         ((2048, 16, 2048), dict(BM=516, BN=16, BK=1024, TN=1)),  # narrow: cut into rows only,
         ((2048, 2, 256), dict(BN=4, VW=4)),  # no lane without a column that a narrower vector spares
+        ((2048, 4, 256), dict(BN=4, VW=4)),
+        ((2048, 8, 256), dict(BN=8, VW=8)),
         ((1, 2048, 2048), dict(BM=1, BN=1024, BK=32)),  # half of the row for each core, and long pieces of B
         ((1, 40, 2048), dict(TN=3)),  # no vector without a column
         ((4, 1024, 1024), dict(TM=4, TN=6)),  # few rows: a wider patch fills the registers
@@ -80,6 +82,18 @@ def test_packed_follows_the_shape(units, kib, width, M, N, K):
 def test_sizes_that_packed_takes(shape, sizes):
     p = fitted(cpu(), *shape)
     assert {name: p[name] for name in sizes} == sizes
+
+
+def test_little_work_is_not_cut_for_many_cores():
+    p = fitted(cpu(units=64), 128, 128, 128)
+    tiles = ladder.ceil_div(128, p["BM"]) * ladder.ceil_div(128, p["STRIPS"] * p["BN"])
+    assert tiles == 128**3 // cpu_sizes.SMALLEST_TILE
+
+
+def test_local_memory_holds_a_piece_of_b_and_a_copy_of_a_patch_s_rows():
+    p = dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4)
+    assert PACKED.staged(p) == 32 * 16 + 2 * 16
+    assert PACKED.staged(p | dict(BN=16)) == 16 * 16  # two panels beside each other copy nothing
 
 
 @pytest.mark.parametrize("M, patch", [(2, (2, 5)), (3, (3, 3)), (5, (5, 2)), (7, (4, 3)), (15, (5, 2)), (64, (6, 2))])

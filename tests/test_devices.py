@@ -427,7 +427,7 @@ def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before()
     out, err = python("import os, helpers; print(os.environ.get('NUMBA_ENABLE_CUDASIM'))", NUMBA_ENABLE_CUDASIM="1")
     assert out == "None", err
     _, err = python("from numba import cuda; import helpers", NUMBA_ENABLE_CUDASIM="1")
-    assert "Unset it, and restart the kernel" in err
+    assert "Unset it, and start Python anew" in err
 
 
 def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):

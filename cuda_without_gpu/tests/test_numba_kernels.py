@@ -342,7 +342,7 @@ def test_what_takes_too_long_says_what_can_be_done_here(monkeypatch):
         for i in range(10_000_000):
             x[0] += i
 
-    with pytest.raises(KernelError, match=r"hang: .* seconds .*; if it only takes long, launch fewer threads"):
+    with pytest.raises(KernelError, match=r"out of time: .* seconds .*; if it only takes long, launch fewer threads"):
         many_rounds[1, 1](np.zeros(1))
 
 

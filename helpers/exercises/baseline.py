@@ -67,13 +67,13 @@ def wrong_timing(given, device):
     if math.isnan(seconds):
         what = f"{len(given)} values" if isinstance(given, (list, tuple, np.ndarray)) else f"{given!r:.60}"
         return Finding("error", f"it gives {what}; it should give a number of seconds")
+    if not device.took:
+        return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
     if first := device.hurried:
         said = f"launch {first} has not ended when launch {first + 1} is handed over"
         return Finding("no wait", f"{said}; wait for each, so that each has a time of its own")
     if 0 < seconds <= 2 * RETURNS:
         return Finding("no wait", "the clock is read before the launch has ended; wait first")
-    if not device.took:
-        return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
     everything, timed = device.took, device.took[device.warm or 0 :]
     if device.warm == 0 and same(seconds, np.median(everything)):
         return Finding("cold start", "the first launch compiles, and it is among those that are timed")

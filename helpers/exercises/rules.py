@@ -63,6 +63,8 @@ def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
     report = answered(k, check(k))
     if not report or not shape or not (wrong := wrong_at(k, shape)):
         return report
+    if wrong[0].kind == "too slow":
+        return replace(report, findings=tuple(wrong))
     where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
     text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
     return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
@@ -79,7 +81,9 @@ def right_with(k: Kernel, report: Report, *others: dict) -> Report:
         rows, columns, depth = ladder.STEPS[k.step].tile(there.parameters)
         down, across = (min(side, 4) for side in there.block)
         for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
-            return replace(report, findings=(wrong_at_other_sizes(k.parameters, there.parameters, finding),))
+            slow = finding.kind == "too slow"
+            told = finding if slow else wrong_at_other_sizes(k.parameters, there.parameters, finding)
+            return replace(report, findings=(told,))
     return report
 
 

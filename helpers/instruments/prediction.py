@@ -6,8 +6,9 @@ from gpu_model.gpus import known
 from gpu_model.published import arch_of
 
 from .. import ladder
-from ..launch import Kernel, KernelError, cuda_kernel
+from ..launch import Kernel, KernelError
 from ..launch.given import Count, sizes, takes
+from .compiler import for_gpu
 from .counts import about_counts_of, count_from_llvm, counts_of
 
 
@@ -29,12 +30,7 @@ def predicted(k, gpu, M, N, K, counted):
     """The same. `counted`: a function of a kernel and an architecture, which gives its `Counts`."""
     M, N, K = sizes((M, N, K))
     gpu = known(gpu)
-    if not isinstance(k, Kernel):
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its {k.dialect} driver; the model counts what NVIDIA's compiler makes."
-        )
+    k = for_gpu(k)
     least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
     if least > has:
         raise ValueError(

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from cuda_without_gpu.errors import OutOfTime
+
 from .. import ladder
 from ..devices import oclgrind_library
 from ..launch import Contestant, Kernel
@@ -14,7 +16,8 @@ from ..sandbox import SECONDS, Finding, ProgressBar, in_child, oclgrind_findings
 from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
 from .examine import examine
-from .on_ptx import try_on_ptx
+from .in_time import limited, still_ran
+from .on_ptx import so_far, try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .private_memory import much_kept, too_much_kept
 from .report import Report
@@ -35,13 +38,25 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     if not k.own and not (k.untimed and isinstance(k, Kernel)):
         large = host_shapes() if k.device is None else [] if k.untimed else large_shapes(k)
         stages = [given] if given else [shapes_for(k), long_shapes(k), large]
-        findings, not_looked_for, tried = in_stages(k, stages), (), [*itertools.chain(*stages)]
+        findings, not_looked_for, tried, *_ = try_here(k, stages)
     else:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     remarks = much_kept(k) if k.own and not findings else ()
     return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k), remarks)
+
+
+def try_here(k: Contestant, stages: list) -> Trial:
+    """Run k, which may run in this process, on each shape. On the PTX machine its launches end when time is over."""
+    begun = []
+    try:
+        with limited():
+            return Trial(in_stages(k, stages, begun.append), (), [*itertools.chain(*stages)])
+    except OutOfTime as late:
+        *right, shape = begun
+        code = str(late).partition("\n")[2].strip()
+        return so_far(OutOfTime(still_ran(shape, f", at `{code}`" * bool(code))), right, stages[0])
 
 
 def how_judged(k: Contestant) -> str:
@@ -79,11 +94,15 @@ def on_device(k: Kernel, stages: list) -> list[Finding]:
     return outcome.findings or outcome.value
 
 
-def in_stages(k: Contestant, stages: list) -> list[Finding]:
-    """The findings at the first lists of shapes that show any: at small shapes they are easier to read."""
+def in_stages(k: Contestant, stages: list, begin: Callable = lambda shape: None) -> list[Finding]:
+    """The findings at the first lists of shapes that show any: at small shapes they are easier to read.
+
+    `begin` is called with every shape before k runs on it.
+    """
     with ProgressBar(str(k)) as bar:
 
         def each(shape):
+            begin(shape)
             bar.update(time.monotonic() - bar.start, f"| {' x '.join(map(str, shape))}")
 
         return next(filter(None, (examine(k, shapes, each) for shapes in stages)), [])

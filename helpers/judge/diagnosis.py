@@ -11,6 +11,7 @@ from .. import ladder
 from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import NAN, UNSET
+from .in_time import more_said
 from .reference import FORMATS, UNIT_ROUNDOFF, error_bound, held, launched, right_within_bound, wrong_elements
 
 PLACEHOLDER = "your turn"
@@ -75,7 +76,7 @@ def diagnose(k: Contestant, launches: list[Launch]) -> Finding:
     small = [r for r in launches if r.products <= SMALL]
     looked_at, suspicions = (small, SUSPICIONS) if bad(small) else (launches, QUICK)
     for suspicion in suspicions:
-        if found := suspicion(k, looked_at):
+        if found := more_said(suspicion, k, looked_at):
             return found
     first = min(bad(launches), key=lambda r: r.products)
     row, col = first.first

@@ -6,6 +6,7 @@ NaN or -1 in place of the zero that Numba lays there, which no GPU promises.
 """
 
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -13,6 +14,7 @@ import numpy as np
 
 import ptx_machine
 from cuda_without_gpu import to_ptx
+from cuda_without_gpu.errors import OutOfTime
 
 from .. import ladder
 from ..launch import Kernel, KernelError, draw, numba_internals, refusals
@@ -22,6 +24,7 @@ from ..sandbox.progress import ProgressBar
 from .argument_order import another_order, may_be_the_order, other_orders, whole_tiles
 from .diagnosis import Launch, diagnose
 from .examine import LONG
+from .in_time import limited, more_said, still_ran
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .private_memory import too_much_kept
 from .reference import drawn_for, wrong_elements
@@ -80,19 +83,30 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         left = [shape for shape in small if shape not in watched]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
-    variables = to_ptx.variables_of(kernel)
-    for level, shapes in ((to_ptx.WATCHED, watched), (to_ptx.COUNTED, more)):
-        try:
-            findings = run_all(k, kernel, level, shapes, variables)
-        except KernelError as error:  # no fault of the kernel
-            raise KernelError(f"{k} cannot be tried here: {error}") from None
-        if findings:
-            order = order_of(k, kernel) if may_be_the_order(findings) else []
-            return Trial(order or findings, (), shapes)
-    usual = [] if given else in_part(k)
-    findings = run_in_part(k, kernel, usual, variables)
-    tried = list(dict.fromkeys([*watched, *more, *usual]))
-    return Trial(findings or ([] if given else at_another_size(k)), (), tried)
+    right = []
+    try:
+        with limited():
+            for level, shapes in ((to_ptx.WATCHED, watched), (to_ptx.COUNTED, more)):
+                if findings := run_all(k, kernel, level, shapes, right):
+                    order = more_said(order_of, k, kernel) if may_be_the_order(findings) else []
+                    return Trial(order or findings, (), shapes)
+            usual = [] if given else in_part(k)
+            findings = run_in_part(k, kernel, usual)
+            tried = list(dict.fromkeys([*watched, *more, *usual]))
+            return Trial(findings or ([] if given else at_another_size(k)), (), tried)
+    except OutOfTime as late:
+        return so_far(late, right, given or shapes_for(k))
+    except KernelError as error:  # no fault of the kernel
+        raise KernelError(f"{k} cannot be tried here: {error}") from None
+
+
+def so_far(late: OutOfTime, right: list, needed: list) -> Trial:
+    """The verdict on what had no time left, and was `right` at those shapes: right, where it `needed` no others."""
+    right = list(dict.fromkeys(map(tuple, right)))
+    if {*map(tuple, needed)} <= {*right}:
+        where = f", in line {late.line}" * bool(late.line)
+        return Trial([], (f"what other sizes show: {late}{where}",), right)
+    return Trial([Finding("too slow", str(late), (late.line,) * bool(late.line))], (), right)
 
 
 def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
@@ -112,30 +126,29 @@ def at_another_size(k: Kernel) -> list[Finding]:
             kernel = to_ptx.compiled_for(there.function, *EXAMPLE)
         except Exception:  # a source may refuse other sizes
             continue
-        variables = to_ptx.variables_of(kernel)
-        found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], variables)
+        found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], [])
         if not found and not deep_here:
             deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
-            found, deep_here = run_all(there, kernel, to_ptx.COUNTED, deep, variables), bool(deep)
+            found, deep_here = run_all(there, kernel, to_ptx.COUNTED, deep, []), bool(deep)
         if not found:
             now = [shape for shape in in_part(there) if shape in left]
-            found, left = run_in_part(there, kernel, now, variables), []
+            found, left = run_in_part(there, kernel, now), []
         if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     if k.own and not deep_here and cost(k, deepest := compiled_shapes(k)[-1]) <= LAST_DEEP_FOR:
         kernel = to_ptx.compiled_for(k.function, *EXAMPLE)
-        return run_all(k, kernel, to_ptx.COUNTED, [deepest], to_ptx.variables_of(kernel))
+        return run_all(k, kernel, to_ptx.COUNTED, [deepest], [])
     return []
 
 
-def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list[str]) -> list[Finding]:
+def run_all(k: Kernel, kernel: object, level: int, shapes: list, right: list) -> list[Finding]:
     """The findings at the first shapes that show any; none where the kernel is right at all of them.
 
-    kernel     what Numba compiled
-    level      of LLVM's optimiser
-    variables  those of the kernel whose first value is nobody's promise
+    kernel  what Numba compiled
+    level   of LLVM's optimiser
+    right   takes each shape at which the kernel did well
     """
-    launches, start = [], time.monotonic()
+    launches, start, variables = [], time.monotonic(), to_ptx.variables_of(kernel)
     with ProgressBar(str(k)) as bar:
         for turn, shape in enumerate(shapes):
             bar.update(time.monotonic() - start, "| " + " x ".join(map(str, shape)))
@@ -147,21 +160,31 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
             def run(unset, A=A, B=B):
                 return launched(k, to_ptx.text_of(kernel, level, unset), A, B)
 
-            done = run(variables)
+            try:
+                done = run(variables)
+            except OutOfTime:
+                if any(launch.wrong.any() for launch in launches):
+                    break
+                raise
             wrong = wrong_elements(done.arrays[2], A, B, k.inputs)
-            if done.findings or wrong.any():
-                zeros = run(()) if variables else done
+            if (done.findings or wrong.any()) and not ended_late(done):
+                zeros = more_said(run, ()) if variables else None
+                zeros = zeros or done
                 if not zeros.arrays[2].any():  # nothing is multiplied yet: what stands unset is no cause
                     done, wrong = zeros, wrong_elements(zeros.arrays[2], A, B, k.inputs)
-                elif unset := never_set(k, run, zeros, done, variables):
+                elif unset := more_said(never_set, k, run, zeros, done, variables):
                     return unset
             launches.append(Launch(A, B, done.arrays[2], wrong, k.inputs))
             if done.findings:
-                left = who_left(k, kernel, level, A, B) if {one.kind for one in done.findings} <= set(MISSING) else []
-                clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
+                missing = {one.kind for one in done.findings} <= set(MISSING)
+                left = (missing and more_said(who_left, k, kernel, level, A, B)) or []
+                clearest = sorted(faults(done), key=lambda one: CLEAREST.get(one.kind, 1))
                 return whole_row(k) + left + one_a_line(located(k, one, kernel) for one in clearest)
-            if launches[-1].wrong.any() and (left := who_left(k, kernel, level, A, B)):
-                return left
+            if launches[-1].wrong.any():
+                if left := more_said(who_left, k, kernel, level, A, B):
+                    return left
+            else:
+                right.append(shape)
             if done.stores[2].max() > 1 and (found := overlap(k, stores_of(k, kernel, level))):
                 return found
     return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
@@ -170,10 +193,40 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, variables: list
 def launched(
     k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False, blocks: list | None = None
 ) -> ptx_machine.Run:
-    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all."""
+    """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all. Raises OutOfTime."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
-    C = np.full((M, N), np.nan, np.float32)
-    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
+    limit = instructions(k, K)
+
+    def run(limit):
+        C = np.full((M, N), np.nan, np.float32)
+        return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit, trace, blocks)
+
+    done = run(limit)
+    if at_limit(done) and (stored := np.count_nonzero(done.stores[2])):
+        # It does few elements at a time, if it has stored more after twice as many instructions: so it only takes long.
+        done = run(2 * limit)
+        if at_limit(done) and np.count_nonzero(done.stores[2]) > stored:
+            done = run(sys.maxsize)
+    if ended_late(done) and not faults(done):
+        line, printed = done.findings[0].source, done.printed.count("\n")
+        more = f", and had printed {printed:,} lines" * bool(printed)
+        raise OutOfTime(still_ran((M, N, K), more), source_line(k, line) if line else 0)
+    return done
+
+
+def faults(run: ptx_machine.Run) -> list[ptx_machine.Finding]:
+    """What a run found wrong with its kernel: to take long is no fault."""
+    return [one for one in run.findings if one.kind != "out of time"]
+
+
+def ended_late(run: ptx_machine.Run) -> bool:
+    """Whether there was no time left for a run."""
+    return any(one.kind == "out of time" for one in run.findings)
+
+
+def at_limit(run: ptx_machine.Run) -> bool:
+    """Whether a run was ended since it had taken as many instructions as it may."""
+    return any(one.kind == "hang" and "limit=" in one.message for one in run.findings)
 
 
 def order_of(k: Kernel, kernel: object) -> list[Finding]:
@@ -227,18 +280,18 @@ def in_part(k: Kernel) -> list:
     return chosen
 
 
-def run_in_part(k: Kernel, kernel: object, shapes: list, variables: list[str]) -> list[Finding]:
+def run_in_part(k: Kernel, kernel: object, shapes: list) -> list[Finding]:
     """The findings at the first of the shapes at which the first or the last block shows any, as a GPU gets the kernel.
 
     What depends on M, N and K alone is the same in all blocks, so that these two show it.
     """
-    text = to_ptx.text_of(kernel, to_ptx.COUNTED, variables)
+    text = to_ptx.text_of(kernel, to_ptx.COUNTED, to_ptx.variables_of(kernel))
     for turn, shape in enumerate(() if TOGETHER.search(text) else shapes):
         across, down = k.grid(*shape[:2])
         A, B = drawn_for(k, shape, turn)
         run = launched(k, text, A, B, blocks=sorted({0, across * down - 1}))
         if run.findings:
-            return one_a_line(located(k, one, kernel) for one in run.findings)
+            return one_a_line(located(k, one, kernel) for one in faults(run))
         stored = run.stores[2] > 0
         ends = np.argwhere(stored)[[0, -1]] if stored.any() else ()
         parts = [part_at(A, B, run.arrays[2], stored, place, k.inputs) for place in ends]

@@ -5,7 +5,6 @@ import copy
 import functools
 import itertools
 import math
-import operator
 import re
 from contextlib import suppress
 
@@ -13,6 +12,7 @@ from .. import ladder
 from ..devices import Device
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text, from_text
+from ..launch.formulas import Unknown, number, parsed
 from ..sandbox import Finding
 
 FACTORS = (0.5, 1, 2, 3)  # times the step's small parameters
@@ -20,10 +20,6 @@ LARGER = 8  # than the smallest tile of all, so that Oclgrind is done with any o
 # A product or quotient in C, of names, numbers and what stands in parentheses: `(BM * BK) / (BM / TM * THREADS_X)`.
 FACTOR = r"(?:\w+|\((?:[^()]|\([^()]*\))*\))"
 QUOTIENT = rf"{FACTOR}(?:\s*[*/]\s*{FACTOR})*\s*/\s*{FACTOR}"
-OPERATIONS = {
-    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul},
-    **{ast.Div: operator.floordiv, ast.FloorDiv: operator.floordiv},
-}
 
 
 def other_sizes(k: Kernel) -> tuple[dict, ...]:
@@ -135,30 +131,23 @@ def formulas(k: Kernel) -> tuple[tuple, tuple]:
 
 def whole_at(p: dict, named: tuple, quotients: tuple) -> set[tuple]:
     """Those of the quotients that are whole where the sizes are those of p."""
-    sizes = {name: value for name, value in p.items() if isinstance(value, int)}
-    for name, text in named:
-        sizes[name] = worked_out(parsed(text), sizes)
-    rests = {(a, b): worked_out(parsed(f"({a}) - ({a}) // ({b}) * ({b})"), sizes) for a, b in quotients}
+    sizes = known(p, named)
+    rests = {(a, b): worked_out(f"({a}) - ({a}) // ({b}) * ({b})", sizes) for a, b in quotients}
     return {pair for pair, rest in rests.items() if rest == 0}
 
 
-@functools.cache
-def parsed(text: str) -> ast.expr | None:
-    """The text as an expression of Python; None where it is none."""
-    with suppress(SyntaxError):
-        return ast.parse(text.strip(), mode="eval").body
+def known(p: dict, named: tuple) -> dict:
+    """The value of each parameter and of each of the names that `formulas` gives; None where the text does not tell."""
+    sizes = dict(p)
+    for name, text in named:
+        sizes[name] = worked_out(text, sizes)
+    return sizes
 
 
-def worked_out(tree: ast.expr | None, sizes: dict) -> int | None:
-    """The value of a formula of whole numbers and sizes; None where it has anything else in it, or divides by zero."""
-    match tree:
-        case ast.Constant(value=int()):
-            return tree.value
-        case ast.Name():
-            return sizes.get(tree.id)
-        case ast.BinOp() if operation := OPERATIONS.get(type(tree.op)):
-            with suppress(TypeError, ZeroDivisionError):  # None is no number
-                return operation(worked_out(tree.left, sizes), worked_out(tree.right, sizes))
+def worked_out(text: str, sizes: dict) -> int | None:
+    """What a formula of whole numbers and sizes comes to; None where the text does not tell."""
+    with suppress(Unknown):
+        return number(text, sizes)
     return None
 
 

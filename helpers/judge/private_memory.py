@@ -11,21 +11,22 @@ import re
 
 from cuda_without_gpu import to_ptx
 from cuda_without_gpu.device import Device
+from ptx_machine.limits import LOCAL
 
 from ..launch import Kernel
 from ..launch.on_ptx import EXAMPLE
 from ..sandbox import Finding
-from .other_sizes import without_comments
+from .other_sizes import code_of, formulas, known, worked_out
 
-MOST = 512 * 1024  # bytes of a thread
 AMD, INTEL = 8_387_584 // 64, 262_144 // 8
 THREADS = Device.MULTIPROCESSOR_COUNT * Device.MAX_THREADS_PER_MULTI_PROCESSOR  # that an A100 holds
 MUCH = 128 * 1024  # bytes of a thread, of which GPUs of some 24 GB hold as many as they have threads
 
 TYPES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "int": 4, "uint": 4, "float": 4}
 TYPES |= {"long": 8, "ulong": 8, "double": 8}
-DECLARATION = re.compile(rf"\b({'|'.join(TYPES)})(\d*)\s+([^;(){{}}=]*)")
-ARRAY = re.compile(r"\w+\s*((?:\[[^\]]+\]\s*)+)")
+DECLARATION = r"\b({})(\d*)\s+((?:[^;(){{}}=[]|\[[^]]*\])*)"  # of types, what they declare
+TYPEDEF = re.compile(r"\btypedef\s+(\w+?)(\d*)\s+(\w+)\s*;")
+ARRAY = re.compile(r"\w+\s*((?:\[[^]]+\]\s*)+)")
 ELSEWHERE = re.compile(r"\b(__)?(local|constant|global)\b")
 
 
@@ -41,17 +42,17 @@ def kept(k: Kernel) -> tuple[int, tuple]:
 def too_much_kept(k: Kernel) -> list[Finding]:
     """What no GPU has room for, as a finding; [] where there is no such thing."""
     size, lines = kept(k)
-    if size <= MOST:
+    if size <= LOCAL:
         return []
     text = (
-        f"{size:,} bytes of arrays for each thread alone, and a GPU has {MOST:,} at most: keep fewer numbers at a time"
+        f"{size:,} bytes of arrays for each thread alone, and a GPU has {LOCAL:,} at most: keep fewer numbers at a time"
     )
     return [Finding("too much memory", text, lines)]
 
 
 def much_kept(k: Kernel) -> tuple[str, ...]:
     """What few GPUs have room for, as a remark to a right kernel that no GPU ran: a tuple of one, or none."""
-    if k.dialect == "WebGPU" or k.device.kind == "GPU" or not MUCH < (size := kept(k)[0]) <= MOST:
+    if k.device.kind == "GPU" or not MUCH < (size := kept(k)[0]) <= LOCAL:
         return ()
     limits = f"; AMD's GPUs have {AMD:,} at most, Intel's {INTEL:,}" * (k.dialect == "OpenCL")
     return (
@@ -61,24 +62,17 @@ def much_kept(k: Kernel) -> tuple[str, ...]:
 
 
 def declared(k: Kernel) -> list[tuple[int, int]]:
-    """The line, and the bytes, of each private array in OpenCL C whose sides are numbers, parameters or macros.
-
-    Sums and products of these will do as well.
-    """
-    code = without_comments(k.source)
-    known = {name: str(value) for name, value in k.parameters.items()}
-    known |= dict(re.findall(r"^\s*#\s*define\s+(\w+)\s+(\d+)\s*$", code, re.MULTILINE))
-    found = []
+    """The line, and the bytes, of each private array in OpenCL C whose sides the text tells."""
+    code, sizes, found = code_of(k), known(k.parameters, formulas(k)[0]), []
+    types = dict(TYPES)
+    for kind, width, name in TYPEDEF.findall(code):
+        if kind in types:
+            types[name] = types[kind] * int(width or 1)
+    declaration = re.compile(DECLARATION.format("|".join(types)))
     for number, line in enumerate(code.splitlines(), 1):
-        for kind, width, names in () if ELSEWHERE.search(line) else DECLARATION.findall(line):
+        for kind, width, names in () if ELSEWHERE.search(line) else declaration.findall(line):
             for sides in ARRAY.findall(names):
-                spelled = re.sub(r"\w+", lambda name: known.get(name[0], name[0]), sides)
-                if re.fullmatch(r"[\d\s\[\]+*]+", spelled):
-                    elements = math.prod(map(value, re.findall(r"\[(.+?)\]", spelled)))
-                    found.append((number, TYPES[kind] * int(width or 1) * elements))
+                elements = [worked_out(side, sizes) for side in re.findall(r"\[(.+?)\]", sides)]
+                if None not in elements:
+                    found.append((number, types[kind] * int(width or 1) * math.prod(elements)))
     return found
-
-
-def value(side: str) -> int:
-    """What a sum of products of whole numbers comes to."""
-    return sum(math.prod(map(int, term.split("*"))) for term in side.split("+"))

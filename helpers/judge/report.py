@@ -21,19 +21,25 @@ class Report:
     within: str = "the rounding bound"
     remarks: tuple = ()
 
+    @property
+    def tried(self) -> str:
+        """How many shapes were tried, and how large they were, in words."""
+        sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
+        return f"{self.shapes} shape{'s' * (self.shapes != 1)}{f', {sizes}' * bool(sizes)}"
+
     def __bool__(self):
         return not self.findings
 
     def __repr__(self):
         if self:
-            sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
-            shapes = f"{self.shapes} shape{'s' * (self.shapes != 1)}{f', {sizes}' * bool(sizes)}"
-            text = f"✓ {self.subject} is right: {shapes}, every element within {self.within}."
+            text = f"✓ {self.subject} is right: {self.tried}, every element within {self.within}."
             notes = [f"not looked for here: {what}" for what in self.not_looked_for]
             return text + "".join(f"\n  ({note})" for note in [*notes, *self.remarks])
         if self.findings[0].kind == "not yet":
             return f"… {self.subject}: not yet. {self.findings[0].message}"
         text = f"✗ {self.subject} is wrong."
+        if self.findings[0].kind == "too slow":
+            text = f"… {self.subject}: not judged." + f" It was right at {self.tried}." * bool(self.shapes)
         source = self.source.splitlines()
         for finding in self.findings[:SHOWN]:
             text += f"\n  {finding.kind}: {finding.message}"

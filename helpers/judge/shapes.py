@@ -127,5 +127,5 @@ def host_shapes() -> list[tuple[int, int, int]]:
 
 
 def largest(shapes: list) -> tuple[int, int, int]:
-    """The greatest M, N and K that were tried."""
-    return tuple(np.max(shapes, axis=0).tolist())
+    """The greatest M, N and K that were tried; () for no shapes."""
+    return tuple(map(max, zip(*shapes, strict=True)))

@@ -355,7 +355,7 @@ def meant(message, line, above):
     name = UNKNOWN.match(message)
     if name and name[1] in OF_CUDA:
         return f"{name[1]} is a word of CUDA; OpenCL's is {OF_CUDA[name[1]]}"
-    if name and re.fullmatch(r"(convert_|vload_|vstore_)?half\w*", name[1]):
+    if name and re.fullmatch(r"(convert_)?half\d*(_rt[ezpn])?", name[1]):
         return f"this device does not compute with {name[1]} (it has no cl_khr_fp16): take float"
     if name and re.match(rf"\s*{name[1]}\s*=[^=]", line):
         return f"{name[1]} has no type: write `int {name[1]} = …` for a whole number, `float {name[1]} = …` for others"

@@ -1,25 +1,12 @@
 """What a WGSL source says of itself, before a driver builds it: its sizes, its memory, its statements."""
 
-import ast
-import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
+from .formulas import Unknown, number
+
 BYTES = {"f32": 4, "i32": 4, "u32": 4, "bool": 4, "f16": 2, "f": 4, "i": 4, "u": 4, "h": 2}  # of a scalar
-
-
-class Unknown(Exception):
-    """What the text alone does not tell."""
 
 
 def without_comments(source: str) -> str:
@@ -43,26 +30,6 @@ def line_of(pattern: str, code: str) -> int | None:
     """The 1-based line in which that pattern is first found; None where it is not."""
     found = re.search(pattern, code)
     return found and code.count("\n", 0, found.start()) + 1
-
-
-def number(text: str, values: dict) -> int:
-    """The whole number that a constant expression of WGSL is, given those names. Raises Unknown for another."""
-
-    def value_of(node):
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.Name) and isinstance(values.get(node.id), int):
-            return values[node.id]
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](value_of(node.left), value_of(node.right))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("u32", "i32") and len(node.args) == 1:
-            return value_of(node.args[0])
-        raise Unknown
-
-    try:
-        return value_of(ast.parse(re.sub(r"\b(0x[\da-fA-F]+|\d+)[iu]\b", r"\1", text).strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ArithmeticError, MemoryError, RecursionError):
-        raise Unknown from None
 
 
 def constants(code: str, parameters: dict) -> dict:

@@ -32,9 +32,7 @@ FEW = 64  # elements a side, for pictures that draw each
 def picture_ranks(run: Run) -> Picture:
     """Show which rank owns which block of A, B and C. The number in a block is its rank's."""
     (p, q), (M, N, K) = run.grid, run.size
-    figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
-    axes = figure.subplots(1, 3)
-    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    figure, axes = three_matrices(p, q)
     ranks = {tuple(report["place"]): rank for rank, report in enumerate(run.reports)}
     matrices = (f"A, {M} x {K}", A_COLOUR), (f"B, {K} x {N}", B_COLOUR), (f"C, {M} x {N}", C_COLOUR)
     for ax, (title, colour) in zip(axes, matrices, strict=True):
@@ -44,13 +42,19 @@ def picture_ranks(run: Run) -> Picture:
     return Picture(figure, f"A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.")
 
 
+def three_matrices(p, q):
+    """A figure and its three axes, for A, B and C cut into p x q blocks."""
+    figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
+    axes = figure.subplots(1, 3)
+    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    return figure, axes
+
+
 @takes
 @look
 def picture_summa(p: Count, q: Count) -> Picture:
     """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
-    figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
-    axes = figure.subplots(1, 3)
-    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    figure, axes = three_matrices(p, q)
     ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
     titles = ("A: along the rows", A_COLOUR), ("B: along the columns", B_COLOUR), ("C: stays", C_COLOUR)
     for ax, (title, colour) in zip(axes, titles, strict=True):

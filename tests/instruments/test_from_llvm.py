@@ -78,6 +78,11 @@ def test_as_many_registers_are_alive_as_hold_what_is_needed_later():
     )
 
 
+def test_a_copy_is_in_the_register_of_what_it_copies():
+    (first, _), (second, _) = Code("add.f32 %s, %x, %y;\nmov.b32 %t, %s;\nadd.f32 %u, %t, %x;").lines
+    assert second.split(", ")[1] == first.split(", ")[0].removeprefix("FADD ")
+
+
 def test_how_far_off_the_rungs_are_is_what_a_prediction_says():
     ratios = []
     for step in ladder.steps("CUDA"):

@@ -1,5 +1,7 @@
 """A kernel that is right but for the order of its arguments is told that, by a run in that order."""
 
+import itertools
+
 import pytest
 from kernels import build, cl
 from test_trial import UNDER_OCLGRIND
@@ -50,6 +52,13 @@ def test_where_no_order_is_right_none_is_named():
     assert told(build("OpenCL", "naive", wrong))[0] == "out of bounds"
     source = cuda_kernel("naive").source.replace("(A, B, C)", "(C, A, B)").replace("= acc", "= acc + float32(1)")
     assert told(cuda_kernel(source, like="naive"))[0] == "writes to an input"
+
+
+def test_sizes_at_which_orders_are_tried_are_whole_tiles_and_no_two_alike(monkeypatch):
+    for tile in itertools.product(range(1, 9), repeat=3):
+        monkeypatch.setattr(argument_order, "tile_and_block", lambda k, tile=tile: (tile, (1, 1)))
+        sizes = argument_order.whole_tiles(None)
+        assert len(set(sizes)) == 3 and not any(n % side for n, side in zip(sizes, tile, strict=True))
 
 
 def test_numbers_behind_the_matrices_are_refused_before_anything_runs():

@@ -1,5 +1,7 @@
 """What each thread keeps to itself: more than any GPU has is wrong, much is remarked on."""
 
+import dataclasses
+
 import pytest
 from kernels import build, cl
 
@@ -47,6 +49,12 @@ def test_much_is_remarked_on(dialect):
     assert much_kept(BUILT[dialect](1_000)) == ()
 
 
+def test_what_a_gpu_ran_is_not_remarked_on():
+    k = build("OpenCL", "naive", cl(total=ROW.format(sizes=65_536, before="")))
+    k.device = dataclasses.replace(k.device, kind="GPU")
+    assert much_kept(k) == ()
+
+
 def test_a_right_kernel_with_a_long_local_array_is_right_and_remarked_on():
     """LLVM would lay its zeros one by one, which takes it minutes."""
     report = check(BUILT["CUDA"](65_536), [(5, 6, 7)])
@@ -63,6 +71,13 @@ def test_a_right_kernel_with_a_long_local_array_is_right_and_remarked_on():
         ("__local float a[64];", 0),
         ("float a = A[64];", 0),
         ("float a[UNKNOWN];", 0),
+        ("char a[1]; uchar b[1]; short c[1]; ushort d[1]; half e[1];", 8),
+        ("int a[1]; uint b[1]; long c[1]; ulong d[1]; double e[1];", 32),
+        ("float a[1 << 10];", 4096),
+        ("typedef float4 T; T a[8];", 128),
+        ("struct { float x[MANY]; } s;", 80),
+        ("float a[(MANY + 4) * 2u];", 192),
+        ("const int N = 8; float a[N][N];", 256),
     ],
 )
 def test_the_arrays_of_a_declaration(line, size):

@@ -23,6 +23,15 @@ def test_not_yet_is_no_cross():
     assert not found and repr(found) == "… k: not yet. It returns None."
 
 
+def test_what_took_too_long_is_no_cross_and_says_where_it_was_right():
+    slow = Finding("too slow", "at 8 x 8 x 8 it still ran", (2,))
+    found = Report("k", (slow,), 2, SOURCE, largest=(4, 5, 6))
+    said = "  too slow: at 8 x 8 x 8 it still ran.\n       2 | second"
+    right = "It was right at 2 shapes, M up to 4, N up to 5, K up to 6."
+    assert not found and repr(found) == f"… k: not judged. {right}\n{said}"
+    assert repr(Report("k", (slow,), 0, SOURCE)) == f"… k: not judged.\n{said}"
+
+
 def test_a_wrong_one_tells_three_findings_with_their_lines():
     found = [
         Finding("race", "two threads", (1, 2)),

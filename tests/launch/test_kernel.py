@@ -507,6 +507,7 @@ def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change
         ("k = M; C[k] = k + k;", "line 2: k has no type: write `int k = …`.*\n    k = M; C.k. = k . k;$"),
         ("if (M > 1)\n float x = 1; C[0] = M;", "line 3: a body that declares a name.* stands in braces"),
         ("__shared__ float As[4];", "line 2: __shared__ is a word of CUDA; OpenCL's is __local"),
+        ("C[0] = half_sum * M;", "line 2: use of undeclared identifier 'half_sum'\n"),
         ("C[row * N] = row * M;", "line 2: use of undeclared identifier 'row'\n    C.row . N. = row . M;$"),
     ],
 )

@@ -697,7 +697,6 @@ SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 
 WRONG = {
     "01.2": {
-        "does not wait": ({"        wait()\n": ""}, "launch 2 has not ended when launch 3"),
         "does not wait for the warm-up": (
             {"    submit()\n    wait()": "    submit()"},
             "launch 1 has not ended when launch 2",
@@ -708,12 +707,10 @@ WRONG = {
             "the clock is read before the launch has ended",
         ),
         "one that is warm, no wait": ({"range(9)": "range(1)", "        wait()\n": ""}, "no wait"),
-        "no warm-up": ({"    submit()\n    wait()\n    times": "    times"}, "cold start"),
         "the clock runs before the warm-up": (
             {"    submit()\n    wait()\n    times": "    start = clock()\n    times", "        start = clock()\n": ""},
             "wrong number",
         ),
-        "the mean": ({"np.median": "np.mean"}, ", the mean; "),
         "the mean, with the first": (
             {"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
             ", the mean; ",
@@ -722,7 +719,6 @@ WRONG = {
         "the most": ({"np.median": "max"}, ", the greatest; "),
         "the one in the middle, not sorted": ({"np.median(times)": "times[len(times) // 2]"}, "wrong number"),
         "beyond all floats": ({"np.median(times)": "10**400"}, "it should give a number of seconds"),
-        "one sample": ({"range(9)": "range(1)"}, "too few"),
         "all of them": ({"np.median": "sum"}, "wrong number"),
         "milliseconds": ({"np.median(times)": "1e3 * np.median(times)"}, "wrong number"),
         "a list": ({"np.median(times)": "times"}, "it gives 9 values; it should give a number of seconds"),
@@ -733,7 +729,6 @@ WRONG = {
     "01.3": {
         "equal": ({WITHIN: "bool((C == A @ B).all())"}, "✗ from behind"),
         "close": ({WITHIN: "np.allclose(C, exact)"}, "✗ a small row, too low"),
-        "not one outside": ({WITHIN: "not (np.abs(C - exact) > bound(A, B)).any()"}, "✗ a hole"),
         "one inside": ({".all()": ".any()"}, "✗ a small row, too low"),
         "the greatest of both": ({"B)).all()": "B).max()).all()"}, "✗ a small row, too low"),
         "not too high": ({"np.abs(C - exact)": "(C - exact)"}, "✗ a small row, too low"),
@@ -775,7 +770,6 @@ WRONG = {
         ),
         "the number of groups": ({"get_local_size": "get_num_groups"}, ""),
         "all of C by every work-item": (ALL_OF_C_TOO, "stored by"),
-        "no guard": ({"if (row < M && col < N) {": "{"}, "out of bounds"),
         "or for and": ({"row < M && col < N": "row < M || col < N"}, "out of bounds"),
         "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
         "a comma index in the store": ({"C[row * N + col] =": "C[row, col] ="}, "C[row, col]"),
@@ -840,8 +834,6 @@ WRONG = {
         ),
     },
     "03.2": {
-        "A @ B": ({"B[col * K + k]": "B[k * N + col]"}, "it reads B at the positions"),
-        "rows of N": ({"B[col * K + k]": "B[col * N + k]"}, "it reads B at the positions"),
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
         "A's rows of M": ({"A[row * K + k]": "A[row * M + k]"}, "it reads A at the positions"),
         "stores the other way round": ({"C[row * N + col]": "C[col * M + row]"}, "stored at"),
@@ -893,7 +885,6 @@ WRONG = {
     "04.2": {
         "no first barrier": ({STAGES_B + "cuda.syncthreads()\n": STAGES_B}, "race"),
         "no second barrier": ({"cuda.syncthreads()\nk0 +=": "k0 +="}, "race"),
-        "no guards": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
         "half a guard": ({"k0 + ty < K and col < N": "k0 + ty < K"}, "out of bounds"),
         "a guard that leaves the barrier": (
             {"cuda.syncthreads()\nfor k": "if row < M:\n    cuda.syncthreads()\nfor k"},
@@ -999,14 +990,10 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "leaves early": ({"As[ty][tx] =": "if (row >= M || col >= N) return;\nAs[ty][tx] ="}, "divergent barrier"),
     },
     "05.2": {
-        "B for each product": ({"* b_reg": "* Bs[k, tx]"}, "too many loads"),
-        "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
         "a sum too few": ({"range(TM)": "range(TM - 1)"}, "✗"),
         "BM for BK": ({"k < BK": "k < BM"}, "✗"),
         "= for +=": ({"acc[i] +=": "acc[i] ="}, "✗"),
-        "a round too few": ({"k < BK": "k < BK - 1"}, "K is cut"),
         "k for the row": ({"As[ty + i * THREADS_Y, k]": "As[k, ty + i * THREADS_Y]"}, "✗"),
-        "TM for THREADS_Y": ({"i * THREADS_Y": "i * TM"}, "✗"),
         "tx for ty": ({"As[ty +": "As[tx +"}, "✗"),
         "ty for tx": ({"Bs[k, tx]": "Bs[k, ty]"}, "✗"),
         "B turned": ({"Bs[k, tx]": "Bs[tx, k]"}, "✗"),
@@ -1031,7 +1018,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             "too many loads",
         ),
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
-        "lists mixed up": ({"a_reg[i] * b_reg[j]": "a_reg[j] * b_reg[i]"}, "✗"),
         "THREADS mixed up": ({"j * THREADS_X": "j * THREADS_Y", "i * THREADS_Y": "i * THREADS_X"}, "✗"),
         "four for TM": ({"for i in range(TM)": "for i in range(4)"}, "✗"),
         "two for TN": ({"for j in range(TN)": "for j in range(2)"}, "✗"),
@@ -1041,9 +1027,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "a round too few": ({"range(BK)": "range(BK - 1)"}, "K is cut"),
     },
     "09.1": {
-        "four single loads": ({"load4(As, r, k)": "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"}, "not wide"),
         "row and column exchanged": ({"load4(As, r, k)": "load4(As, k, r)"}, "✗"),
-        "one step four times": ({"k + u": "k"}, "✗"),
         "one number of the four": ({"n // TN, u]": "n // TN, 0]"}, "✗"),
         "columns in a comb": ({"tx * 4 + j": "tx + j"}, "✗"),
         "one round": ({"k += 4": "k += BK"}, "✗"),
@@ -1071,9 +1055,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "no padding": ({"PAD = 2": "PAD = 0"}, "PAD = 0"),
         "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),
         "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
-        "one side turned": ({"As[k, ty]": "As[ty, k]"}, "✗"),
         "a row too far": ({"As[k, ty]": "As[k, ty + 1]"}, "✗"),
-        "no barrier": ({"float32(0)\ncuda.syncthreads()": "float32(0)"}, "race"),
         "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
         "no tiles": (
             "PAD = 2\nmine = '''\nfor k in range(k0, min(k0 + TILE, K)):\n"
@@ -1116,7 +1098,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             "race",
         ),
         "one tile": ({"now = TILE - now": ""}, "race"),
-        "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
         "now is the other one when it reads": (
             {MULTIPLIES: "now = TILE - now\n" + MULTIPLIES, '\nnow = TILE - now\n"': '\n"'},
             "✗",
@@ -1136,7 +1117,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             "one number in all lanes",
         ),
         "no rest": ({PACKS: "vload4(0, B + (k0 + k) * N + col0 + p * PANEL + j * VW)"}, "out of bounds"),
-        "the rest of the piece": ({"columns - p * PANEL - j * VW": "columns"}, "out of bounds"),
         "no k0": ({"(k0 + k) * N": "k * N"}, "✗"),
         "no col0": ({"+ col0 +": "+"}, "✗"),
         "rows of K": ({"(k0 + k) * N": "(k0 + k) * K"}, "✗"),
@@ -1164,7 +1144,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             {"sB[ty][tx] = (i + ty < K && col < N) ? B[(i + ty) * N + col] : 0;": SWAPPED_B},
             "tx and ty",
         ),
-        "the old order in the product": ({"sA[ty][j] * sB[j][tx]": "sA[tx][j] * sB[j][ty]"}, "tx and ty"),
         "reads down the columns": (
             """
         const int r = get_group_id(1) * TILE + tx, c = i + ty;
@@ -1181,7 +1160,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             "    if (row < M && col < N) tmp += A[row * K + j] * B[j * N + col];",
             "too many loads",
         ),
-        "no first barrier": ({": 0;\n        barrier(CLK_LOCAL_MEM_FENCE);": ": 0;"}, "race"),
         "no second barrier": ({"sB[j][tx];\n        barrier(CLK_LOCAL_MEM_FENCE);": "sB[j][tx];"}, "race"),
         "no guard for B's rows": ({"(i + ty < K && col < N)": "(col < N)"}, "out of bounds"),
         "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
@@ -1199,7 +1177,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
     },
     "14.2": {
         "no waits": ({"workgroupBarrier();": ""}, "✗"),
-        "one wait": ({"tx]; }\n        workgroupBarrier();": "tx]; }"}, "✗"),
         "no guard of A": ({"if (row < M && k0 + tx < K) { As": "{ As"}, "out of bounds"),
         "no guard of B": ({"if (k0 + ty < K && col < N) { Bs": "{ Bs"}, "out of bounds"),
         "B turned": ({"Bs[k][tx]": "Bs[tx][k]"}, "✗"),
@@ -1232,7 +1209,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
             "2 places",
         ),
         "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
-        "OpenCL's words": ({"for (var k = 0u;": "for (int k = 0;"}, "does not compile"),
     },
     "14.3": {
         "a whole number": ({"float32(0)": "0"}, "1 conversion"),
@@ -1252,7 +1228,6 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "nothing stored": ({"C[i, j] = tmp": "pass"}, "✗"),
     },
     "15.1": {
-        "= for +=": ({"me.C += ": "me.C[:] = "}, "wrong numbers"),
         "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
         "always rank 0": ({"root=left": "root=0", "me.j == left": "me.j == 0"}, "wrong numbers"),
         "each its own": (
@@ -1288,10 +1263,8 @@ def panel_step(me, k0, k1, left, top):
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"}, "✗"),
         "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"}, "✗"),
         "nothing comes": ({"None, root=left": "me.A, root=left", "me.j == left": "me.j != left"}, "✗"),
-        "returns it": ({"me.C += panel_A": "return panel_A"}, "wrong numbers"),
     },
     "15.2": {
-        "as it was": ({"BM=2048, BK=8192": "BM=4096, BK=4096"}, "872,415,232 numbers cross"),
         "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),
         "half of the room": ({"BK=8192,": "BK=4096,"}, "numbers cross, at most"),
         "too large": ({"BK=8192,": "BK=16384,"}, "33,554,432 numbers stay"),
@@ -1303,15 +1276,11 @@ def panel_step(me, k0, k1, left, top):
         "no time": ({"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0"}, "0.000 s"),
     },
     "16.1": {
-        "as it was": ({'": r + i < rows ? a[i][k] : 0.0f;"': "all_rows"}, "not yet"),
         "a comment only": (
             {'": r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
             "not yet",
         ),
-        "only what is not there": ({"? a[i][k] : 0.0f": "? 0.0f : a[i][k]"}, "✗"),
         "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),
-        "another row": ({"? a[i][k]": "? a[0][k]"}, "✗"),
-        "a row too few": ({"r + i < rows ?": "r + i < rows - 1 ?"}, "✗"),
         "a whole number": ({"? a[i][k]": "? floor(a[i][k])"}, "✗"),
         "never adds to C": (
             {"my_source = source": "my_source = source.replace('k0 > 0 ? load', 'k0 < 0 ? load')"},
@@ -1353,13 +1322,11 @@ def panel_step(me, k0, k1, left, top):
         ),
     },
     "18.1": {
-        "no mask along K in A": ({"(row < M) & (k[None, :] < K)": "row < M"}, "out of bounds"),
         "no mask along K in B": ({"(k[:, None] < K) & (col < N)": "col < N"}, "out of bounds"),
         "no mask for the rows": ({"(row < M) & (k[None, :] < K)": "k[None, :] < K"}, "out of bounds"),
         "no mask at the store": ({"acc, mask=(row < M) & (col < N)": "acc"}, "out of bounds"),
         "one program for all": ({"tl.program_id(1) * BM + ": "", "tl.program_id(0) * BN + ": ""}, "stored twice"),
         "x and y exchanged": ({"program_id(1)": "program_id(2)", "program_id(0)": "program_id(1)"}, "✗"),
-        "one tile of K": ({"range(0, K, BK)": "range(0, BK, BK)"}, "wrong numbers"),
         "a round too few": ({"range(0, K, BK)": "range(0, K - BK + 1, BK)"}, "wrong numbers"),
         "the same tile again": ({"k = k0 + ": "k = "}, "wrong numbers"),
         "= for +=": ({"tl.dot(a, b, acc, PRECISION)": "tl.dot(a, b, input_precision=PRECISION)"}, "wrong numbers"),

@@ -17,6 +17,10 @@ from helpers.classroom.standing import verdict_in
 from helpers.launch import KernelError
 
 BOTH = stubs_and_solutions()
+# What the teacher's pages tell of wrong answers: rows of the exercise, what is edited, into what, and the verdict.
+ROW = re.compile(r"^\| (\d\d\.\d) \| `(.+)` \| `(.*)` \| ([^|]+) \| [^|]+[.?] \|$", re.MULTILINE)
+PAGES = {path.name[:2]: notebooks.ROOT / "teaching" / f"{path.stem}.md" for path in notebooks.notebook_paths()}
+TOLD = [row for page in PAGES.values() for row in ROW.findall(page.read_text(encoding="utf-8"))]
 TEXTS = {"10.1": "mine"}  # where it is not the name of what says "your turn"
 
 

@@ -836,7 +836,6 @@ WRONG = {
     "03.2": {
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
         "A's rows of M": ({"A[row * K + k]": "A[row * M + k]"}, "it reads A at the positions"),
-        "stores the other way round": ({"C[row * N + col]": "C[col * M + row]"}, "stored at"),
         "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes global memory outside"),
         "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
         "64 of K": ({"k < K;": "k < 64;"}, "✗"),
@@ -857,9 +856,7 @@ WRONG = {
             },
             "wrong numbers",
         ),
-        "one k too few": ({"k < K;": "k < K - 1;"}, "it reads"),
         "a whole number": ({"float acc = 0.0f": "int acc = 0"}, "✗"),
-        "plus for times": ({"* B[": "+ B["}, "wrong numbers"),
         "right and reads A twice": (
             {"acc += A[row * K + k]": "acc += 0.5f * A[row * K + k] * B[col * K + k] + 0.5f * A[row * K + k]"},
             "misses the idea",

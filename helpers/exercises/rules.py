@@ -71,7 +71,7 @@ def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
 
 
 def checked_once(k: Kernel) -> Report:
-    """What a check says of the kernel. A text that has passed in this process, as in the cell above, is not tried again."""
+    """What a check says of the kernel. A text that has passed in this process, in a cell above, is not tried again."""
     told_whole = k.dialect != "CUDA" or came_as_text(k.function)
     key = k.dialect, k.step, k.source, tuple(k.parameters.items()), k.device.name
     if told_whole and key in PASSED:

@@ -697,24 +697,16 @@ SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 
 WRONG = {
     "01.2": {
-        "does not wait for the warm-up": (
-            {"    submit()\n    wait()": "    submit()"},
-            "launch 1 has not ended when launch 2",
-        ),
+        "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"},
+            "launch 1 has not ended when launch 2"),
         "waits once, at the end": ({"        wait()\n": "", "    return": "    wait()\n    return"}, "no wait"),
-        "waits after the clock": (
-            {"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
-            "the clock is read before the launch has ended",
-        ),
+        "waits after the clock": ({"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
+            "the clock is read before the launch has ended"),
         "one that is warm, no wait": ({"range(9)": "range(1)", "        wait()\n": ""}, "no wait"),
-        "the clock runs before the warm-up": (
-            {"    submit()\n    wait()\n    times": "    start = clock()\n    times", "        start = clock()\n": ""},
-            "wrong number",
-        ),
-        "the mean, with the first": (
-            {"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
-            ", the mean; ",
-        ),
+        "the clock runs before the warm-up": ({"    submit()\n    wait()\n    times": "    start = clock()\n    times",
+            "        start = clock()\n": ""}, "wrong number"),
+        "the mean, with the first": ({"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
+            ", the mean; "),
         "the least": ({"np.median": "min"}, ", the least; "),
         "the most": ({"np.median": "max"}, ", the greatest; "),
         "the one in the middle, not sorted": ({"np.median(times)": "times[len(times) // 2]"}, "wrong number"),
@@ -738,10 +730,8 @@ WRONG = {
         "one u": ({"bound(A, B)": "2.0**-24 * (np.abs(A) @ np.abs(B)) / 1e3"}, "✗ A @ B"),
     },
     "02.1": {
-        "blockDim's x and y exchanged": (
-            {"cuda.blockDim.x +": "cuda.blockDim.Y +", "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"},
-            "",
-        ),
+        "blockDim's x and y exchanged": ({"cuda.blockDim.x +": "cuda.blockDim.Y +",
+            "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"}, ""),
         "a typed 4": ({"cuda.blockDim.x": "4", "cuda.blockDim.y": "4"}, ""),
         "a typed 8 and 2": ({"cuda.blockDim.x": "8", "cuda.blockDim.y": "2"}, ""),
         "gridDim for blockDim": ({"cuda.blockDim": "cuda.gridDim"}, ""),
@@ -752,22 +742,15 @@ WRONG = {
         "one k too few": ({"while k < A.shape[1]": "while k < A.shape[1] - 1"}, "K is cut"),
         "k to the rows of A": ({"while k < A.shape[1]": "while k < A.shape[0]"}, ""),
         "x for columns": ({ROW: ROW.replace("row", "col"), COL: COL.replace("col", "row")}, ""),
-        "cuda.grid, which is not allowed": (
-            {ROW: "row, col = cuda.grid(2)", COL: ""},
-            "cuda.grid",
-        ),
+        "cuda.grid, which is not allowed": ({ROW: "row, col = cuda.grid(2)", COL: ""}, "cuda.grid"),
         "k from -1 on": ({"acc, k = float32(0), 0": "acc, k = float32(0), -1"}, "wrong numbers"),
-        "adds to C": (
-            {"acc, k = float32(0), 0": "k = 0", "acc +=": "C[row, col] +=", "        C[row, col] = acc\n": ""},
-            "adds to C",
-        ),
+        "adds to C": ({"acc, k = float32(0), 0": "k = 0", "acc +=": "C[row, col] +=",
+            "        C[row, col] = acc\n": ""}, "adds to C"),
         "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
     },
     "02.2": {
-        "x and y of the size exchanged": (
-            {"get_local_size(0)": "get_local_size(2)", "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"},
-            "",
-        ),
+        "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
+            "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, ""),
         "the number of groups": ({"get_local_size": "get_num_groups"}, ""),
         "all of C by every work-item": (ALL_OF_C_TOO, "stored by"),
         "or for and": ({"row < M && col < N": "row < M || col < N"}, "out of bounds"),
@@ -777,10 +760,8 @@ WRONG = {
         "a second acc": ({"k++)\n        acc": "k++) for (float acc = 0; acc == 0;)\n        acc"}, "nothing arrives"),
         "rows of M": ({"A[row * K + k]": "A[row * M + k]"}, ""),
         "get_global_id, which is not allowed": ({MY_ROW: "row = get_global_id(0)"}, "get_global_id"),
-        "return, which is not allowed": (
-            {"if (row < M && col < N) {": "if (row >= M || col >= N) return;\n{"},
-            "return",
-        ),
+        "return, which is not allowed": ({"if (row < M && col < N) {": "if (row >= M || col >= N) return;\n{"},
+            "return"),
         "stores the last product": ({"acc +=": "acc ="}, "K is cut"),
         "16 bits of k": ({"for (int k": "for (short k"}, "✗"),
         "nobody stores": ({"C[row * N + col] = acc;": ""}, "nothing arrives"),
@@ -793,10 +774,8 @@ WRONG = {
         "A and B exchanged": ({"d_A, d_B, d_C)": "d_B, d_A, d_C)"}, "✗"),
         "C the other way round": ({"    return C": "    return C.T.reshape(M, N)"}, "✗"),
         "the sizes of the page": ({"ceil_div(M, 16) * 16, ceil_div(N, 4) * 4": "16, 4"}, "✗"),
-        "no whole number of groups": (
-            {"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
-            "counts work-items, not groups",
-        ),
+        "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
+            "counts work-items, not groups"),
         "a number of Python": ({"np.int32(M)": "M"}, "whole numbers as np.int32(M)"),
         "float64 for C": ({"np.zeros((M, N), np.float32)": "np.zeros((M, N))"}, "✗"),
         "K of B's columns": ({"np.int32(K)": "np.int32(N)"}, "✗"),
@@ -828,10 +807,8 @@ WRONG = {
         ),
         "z for y": ("const size_t row = get_global_id(2);\nconst size_t col = get_global_id(0);", ""),
         "row missing": ("const size_t col = get_global_id(0);", "does not compile"),
-        "a row that stays outside": (
-            "const size_t row = M + get_global_id(1);\nconst size_t col = get_global_id(0);",
-            "no element of C is ever written",
-        ),
+        "a row that stays outside": ("const size_t row = M + get_global_id(1);\nconst size_t col = get_global_id(0);",
+            "no element of C is ever written"),
     },
     "03.2": {
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
@@ -845,10 +822,8 @@ WRONG = {
         "16 bits for a place in A": ({"A[row * K + k]": "A[(ushort)(row * K + k)]"}, "✗"),
         "16 bits for a place in B": ({"B[col * K + k]": "B[(ushort)(col * K + k)]"}, "✗"),
         "16 bits for a place in C": ({"C[row * N + col]": "C[(ushort)(row * N + col)]"}, "✗"),
-        "half of a square C": (
-            {"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
-            "wrong numbers",
-        ),
+        "half of a square C": ({"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
+            "wrong numbers"),
         "the last product twice where K is even": (
             {
                 "k < K; k++)\n    acc +=": "k + 1 < K; k += 2)\n    acc += A[row * K + k + 1] * B[col * K + k + 1] +",
@@ -874,19 +849,15 @@ WRONG = {
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
         "one round only": ({"A.shape[1], TPB": "TPB, TPB"}, "K is cut"),
         "from the second tile on": ({"range(0, A.shape[1], TPB)": "range(TPB, A.shape[1], TPB)"}, "✗"),
-        "no second barrier": (
-            {"A.shape[1], TPB": "A.shape[1], TPB", "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"},
-            "race",
-        ),
+        "no second barrier": ({"A.shape[1], TPB": "A.shape[1], TPB",
+            "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"}, "race"),
     },
     "04.2": {
         "no first barrier": ({STAGES_B + "cuda.syncthreads()\n": STAGES_B}, "race"),
         "no second barrier": ({"cuda.syncthreads()\nk0 +=": "k0 +="}, "race"),
         "half a guard": ({"k0 + ty < K and col < N": "k0 + ty < K"}, "out of bounds"),
-        "a guard that leaves the barrier": (
-            {"cuda.syncthreads()\nfor k": "if row < M:\n    cuda.syncthreads()\nfor k"},
-            "divergent barrier",
-        ),
+        "a guard that leaves the barrier": ({"cuda.syncthreads()\nfor k": "if row < M:\n    cuda.syncthreads()\nfor k"},
+            "divergent barrier"),
         "no tiles": (
             """
 for k in range(k0, min(k0 + TILE, K)):
@@ -943,10 +914,8 @@ k0 += TILE
         "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "no first barrier": ({STAGED_B + WAITS: STAGED_B}, "race"),
         "no second barrier": ({"* Bs[k][tx];\n" + WAITS: "* Bs[k][tx];\n"}, "race"),
-        "no guard for A": (
-            {"(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[row * K + k0 + tx]"},
-            "out of",
-        ),
+        "no guard for A": ({"(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[row * K + k0 + tx]"},
+            "out of"),
         "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"}, "inf"),
         "a comma index in As": ({"As[ty][tx] =": "As[ty, tx] ="}, "As[ty, tx]"),
         "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
@@ -1002,10 +971,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
             {"    for j in range(TN):\n        b_reg[j] = Bs[k, tx + j *": "        b_reg[i] = Bs[k, tx + i *"},
             "one of these local arrays",
         ),
-        "no lists": (
-            {"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
-            "too many loads",
-        ),
+        "no lists": ({"a_reg[i] * b_reg[j]": "As[ty + i * THREADS_Y, k] * Bs[k, tx + j * THREADS_X]"},
+            "too many loads"),
         "rows below each other": ({"ty + i * THREADS_Y": "ty * TM + i"}, "wrong row"),
         "B for each i": (
             {
@@ -1045,10 +1012,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
             },
             "not coalesced",
         ),
-        "both turned": (
-            {"Bs[ty, tx] =": "Bs[tx, ty] =", "Bs[k, tx]": "Bs[tx, k]"},
-            "B[0, 1] is stored at Bs[1, 0]",
-        ),
+        "both turned": ({"Bs[ty, tx] =": "Bs[tx, ty] =", "Bs[k, tx]": "Bs[tx, k]"}, "B[0, 1] is stored at Bs[1, 0]"),
         "no padding": ({"PAD = 2": "PAD = 0"}, "PAD = 0"),
         "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),
         "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
@@ -1062,18 +1026,11 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "right at 4 only": ({"range(TILE)": "range(4)"}, "✗"),
     },
     "10.1": {
-        "asks with the old k0": (
-            {"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
-            "one K-tile twice",
-        ),
+        "asks with the old k0": ({"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
+            "one K-tile twice"),
         "A alone with the old k0": ({"k0 += TILE\n" + ASK_A: ASK_A + "k0 += TILE\n"}, "one K-tile twice"),
-        "asks a tile too far": (
-            {
-                ASK_A: ASK_A.replace("k0 + tx", "k0 + TILE + tx"),
-                ASK_B: ASK_B.replace("k0 + ty", "k0 + TILE + ty"),
-            },
-            "K-tile",
-        ),
+        "asks a tile too far": ({ASK_A: ASK_A.replace("k0 + tx", "k0 + TILE + tx"),
+            ASK_B: ASK_B.replace("k0 + ty", "k0 + TILE + ty")}, "K-tile"),
         "asks before it stores": (
             {
                 STORES + "cuda.syncthreads()\nk0 += TILE\n" + ASK_A + ASK_B: "k0 += TILE\n"
@@ -1090,25 +1047,18 @@ barrier(CLK_LOCAL_MEM_FENCE);
         "a second barrier": ({"now = TILE - now": "cuda.syncthreads()\nnow = TILE - now"}, "barriers"),
         "one tile, two barriers": ({"now = TILE - now": "cuda.syncthreads()"}, "barriers"),
         "no barrier": ({"cuda.syncthreads()\n": ""}, "race"),
-        "the barrier after the products": (
-            {"cuda.syncthreads()\n": "", "now = TILE - now": "cuda.syncthreads()\nnow = TILE - now"},
-            "race",
-        ),
+        "the barrier after the products": ({"cuda.syncthreads()\n": "",
+            "now = TILE - now": "cuda.syncthreads()\nnow = TILE - now"}, "race"),
         "one tile": ({"now = TILE - now": ""}, "race"),
-        "now is the other one when it reads": (
-            {MULTIPLIES: "now = TILE - now\n" + MULTIPLIES, '\nnow = TILE - now\n"': '\n"'},
-            "✗",
-        ),
+        "now is the other one when it reads": ({MULTIPLIES: "now = TILE - now\n" + MULTIPLIES,
+            '\nnow = TILE - now\n"': '\n"'}, "✗"),
         "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
     "12.3": {
         "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
         "four for VW": ({"j * VW": "j * 4"}, "✗"),
         "two for TN": ({"j < TN": "j < 2"}, "✗"),
-        "one number in all lanes": (
-            {PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"},
-            "one number in all lanes",
-        ),
+        "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "one number in all lanes"),
         "one guarded number in all lanes": (
             {PACKS: "columns > p * PANEL + j * VW ? B[(k0 + k) * N + col0 + p * PANEL + j * VW] : 0.0f"},
             "one number in all lanes",
@@ -1186,10 +1136,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
 """,
             "two waits",
         ),
-        "A is read again": (
-            {"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
-            "2 places",
-        ),
+        "A is read again": ({"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
+            "2 places"),
         "no tiles, and waits": (
             """
         workgroupBarrier();
@@ -1227,10 +1175,8 @@ barrier(CLK_LOCAL_MEM_FENCE);
     "15.1": {
         "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
         "always rank 0": ({"root=left": "root=0", "me.j == left": "me.j == 0"}, "wrong numbers"),
-        "each its own": (
-            {"root=left": "root=me.j", " if me.j == left else None": ""},
-            "two ranks name different roots",
-        ),
+        "each its own": ({"root=left": "root=me.j", " if me.j == left else None": ""},
+            "two ranks name different roots"),
         "the owners are silent": (
             """
 def panel_step(me, k0, k1, left, top):
@@ -1250,13 +1196,8 @@ def panel_step(me, k0, k1, left, top):
 """,
             "and in SUMMA it is",
         ),
-        "in double precision": (
-            {
-                "k1 - at_A]": "k1 - at_A].astype(float)",
-                "me.C += panel_A": "me.C += np.float32(panel_A)",
-            },
-            "and in SUMMA it is",
-        ),
+        "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
+            "me.C += panel_A": "me.C += np.float32(panel_A)"}, "and in SUMMA it is"),
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"}, "✗"),
         "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"}, "✗"),
         "nothing comes": ({"None, root=left": "me.A, root=left", "me.j == left": "me.j != left"}, "✗"),
@@ -1273,21 +1214,15 @@ def panel_step(me, k0, k1, left, top):
         "no time": ({"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0"}, "0.000 s"),
     },
     "16.1": {
-        "a comment only": (
-            {'": r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"', "global_loads=-16": "global_loads=0"},
-            "not yet",
-        ),
+        "a comment only": ({'": r + i < rows ? a[i][k] : 0.0f;"': 'all_rows + " // mine"',
+            "global_loads=-16": "global_loads=0"}, "not yet"),
         "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),
         "a whole number": ({"? a[i][k]": "? floor(a[i][k])"}, "✗"),
-        "never adds to C": (
-            {"my_source = source": "my_source = source.replace('k0 > 0 ? load', 'k0 < 0 ? load')"},
-            "K is cut",
-        ),
+        "never adds to C": ({"my_source = source": "my_source = source.replace('k0 > 0 ? load', 'k0 < 0 ? load')"},
+            "K is cut"),
         "always adds to C": ({"my_source = source": "my_source = source.replace('k0 > 0 ?', 'true ?')"}, "adds to C"),
-        "rows that do not exist": (
-            {"my_source = source": "my_source = source.replace('r + i < rows ?', 'true ?')"},
-            "✗",
-        ),
+        "rows that do not exist": ({"my_source = source": "my_source = source.replace('r + i < rows ?', 'true ?')"},
+            "✗"),
         "an unknown word": ({"? a[i][k]": "? aa[i][k]"}, "does not compile"),
     },
     "17.1": {
@@ -1298,13 +1233,8 @@ def panel_step(me, k0, k1, left, top):
         "multiplies one column": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[0], acc[i, j])"}, "✗"),
         "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
         "sums exchanged": ({"mma(a[i], b[j], acc[i, j])": "mma(a[i], b[j], acc[j, i])"}, "✗"),
-        "registers swapped": (
-            {
-                "a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =",
-                "a[i, 2], a[i, 3] =": "a[i, 1], a[i, 3] =",
-            },
-            "✗",
-        ),
+        "registers swapped": ({"a[i, 0], a[i, 1] =": "a[i, 0], a[i, 2] =", "a[i, 2], a[i, 3] =": "a[i, 1], a[i, 3] ="},
+            "✗"),
         "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "✗"),
         "one fragment of A": ({"top + 16 * i + group": "top + group"}, "✗"),
         "fragments too close": ({"left + 8 * j + group": "left + 4 * j + group"}, "✗"),
@@ -1313,10 +1243,8 @@ def panel_step(me, k0, k1, left, top):
         "a patch for all": ({"top + 16": "0 + 16"}, "✗"),
         "columns of the first patch": ({"col = left + 8": "col = 8"}, "✗"),
         "half of A": ({"As[row, w + place + 4], As[row + 8, w + place + 4]": "0, 0"}, "✗"),
-        "B as A lies": (
-            {"Bs[w + place, col], Bs[w + place + 4, col]": "Bs[w + group, col], Bs[w + group, col + 4]"},
-            "✗",
-        ),
+        "B as A lies": ({"Bs[w + place, col], Bs[w + place + 4, col]": "Bs[w + group, col], Bs[w + group, col + 4]"},
+            "✗"),
     },
     "18.1": {
         "no mask along K in B": ({"(k[:, None] < K) & (col < N)": "col < N"}, "out of bounds"),
@@ -1329,10 +1257,8 @@ def panel_step(me, k0, k1, left, top):
         "= for +=": ({"tl.dot(a, b, acc, PRECISION)": "tl.dot(a, b, input_precision=PRECISION)"}, "wrong numbers"),
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
         "B's rows as A's": ({"k[:, None] * N + col": "k[:, None] * K + col"}, "✗"),
-        "no dot": (
-            {"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
-            "no matrix units",
-        ),
+        "no dot": ({"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
+            "no matrix units"),
         "each tile twice": (
             {"        acc =": "        a += 0.0 * tl.load(A + row * K, mask=row < M, other=0.0)\n        acc ="},
             "too many loads",
@@ -1353,4 +1279,4 @@ def panel_step(me, k0, k1, left, top):
         "a text": ({"BM=128": 'BM="128"'}, "error"),
         "far too large": ({"BK=32": "BK=4096"}, "multiply-adds a tile"),
     },
-}
+}  # fmt: skip

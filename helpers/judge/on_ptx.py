@@ -173,7 +173,8 @@ def launched(
     """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     C = np.full((M, N), np.nan, np.float32)
-    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), trace=trace, blocks=blocks)
+    options = dict(limit=instructions(k, K), trace=trace, blocks=blocks, requests=False)
+    return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, **options)
 
 
 def order_of(k: Kernel, kernel: object) -> list[Finding]:

@@ -1,5 +1,6 @@
 """What the ladder's kernels ask of a GPU: the file that keeps it says what compiler and PTX machine say now."""
 
+import itertools
 from collections import Counter
 from types import SimpleNamespace
 
@@ -37,7 +38,7 @@ needs_compiler = pytest.mark.skipif(
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]
 # Each of them for one architecture, the next one in turn: a rung that has changed, and a compiler, show at any.
-IN_TURN = [(*kernel, ARCHS[n % len(ARCHS)]) for n, kernel in enumerate(KERNELS)]
+IN_TURN = [(*kernel, arch) for kernel, arch in zip(KERNELS, itertools.cycle(ARCHS))]
 INPUTS = [(name, of) for name, step in ladder.STEPS.items() for of in step.inputs]
 
 

@@ -118,7 +118,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     places = list(np.ndindex(rows, columns))
     corners = np.array(places)[:, None, ::-1] + [(0, 0), (1, 0), (1, 1), (0, 1)]
     faces = [colours.get(place, PAPER) for place in places]
-    # One artist for all cells: with one for each a film takes three times as long.
+    # One artist for all cells: with one for each a film takes twice as long.
     ax.add_collection(PolyCollection(corners, facecolors=faces, edgecolors=GRID, linewidths=0.8), autolim=False)
     for (r, c), text in (labels or {}).items():
         dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])

@@ -32,7 +32,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
-    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem)
+    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem, requests=False)
     captured = captured_arrays(kernel)
     refuse_both(captured, given)
     text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)

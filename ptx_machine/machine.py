@@ -978,7 +978,7 @@ class Blocks:
         memory = self.memories[space]
         place, inside = memory.find(address, op.width)
         self.check(op, number, lanes, space, address, inside)
-        if space != "local":
+        if space != "local" and self.launch.asks:
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
         if self.launch.room and op.act != "meet":
             self.launch.trace_access(

@@ -394,10 +394,9 @@ def test_doctor_is_written_as_python_was_told_to():
     assert done.returncode == 0 and in_encoding(done.stdout.decode("ascii"), "ascii"), done.stderr
 
 
-@pytest.mark.parametrize("package", ["numpy", "pyopencl"])
-def test_doctor_runs_where_a_package_is_missing(package):
+def test_doctor_runs_where_a_package_is_missing():
     code = (
-        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['helpers', 'doctor']\n"
+        "import sys; sys.modules['numpy'] = None; sys.argv = ['helpers', 'doctor']\n"
         "from helpers.__main__ import main; main()"
     )
     done = python("-c", code, PYTHONIOENCODING="utf-8")

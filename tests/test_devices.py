@@ -147,14 +147,13 @@ def test_opencl_works_where_the_home_cannot_be_written(tmp_path):
     assert out.startswith(devices.KINDS[:3]), err
 
 
-@pytest.mark.parametrize("value", ["0", ":"])
-def test_pyopencls_variable_never_chooses_oclgrind(value):
+def test_pyopencls_variable_never_chooses_oclgrind():
     code = (
         "from helpers import devices, doctor; import pyopencl as cl\n"
         "print(cl.create_some_context(interactive=False).devices[0].platform.name)\n"
         "print(devices.opencl_device().driver); doctor()"
     )
-    out, err = python(code, PYOPENCL_CTX=value)
+    out, err = python(code, PYOPENCL_CTX="0")
     first, chosen, *said = out.splitlines()
     assert not chosen.startswith("Oclgrind"), err
     assert ("it names Oclgrind" in " ".join(said)) == first.startswith("Oclgrind")
@@ -169,13 +168,12 @@ def test_where_proc_is_missing_that_is_said(monkeypatch):
             device()
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_verdict_is_printed_on_any_terminal(encoding):
+def test_a_verdict_is_printed_on_any_terminal():
     code = (
         "import helpers; from helpers.judge.report import Report; from helpers.sandbox import Finding\n"
         "print(Report('k', (), 1)); print(Report('k', (Finding('race', 'a ✓', ()),), 1))"
     )
-    out, err = python(code, PYTHONIOENCODING=encoding)
+    out, err = python(code, PYTHONIOENCODING="ascii")
     assert out.startswith("+ k is right") and "x k is wrong" in out, err
 
 

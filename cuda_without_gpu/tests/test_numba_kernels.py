@@ -623,13 +623,12 @@ def test_questions_about_the_device_are_answered_honestly(capsys):
 # ----------------------------------------------------------------------------------------------------- beside Numba
 
 
-ENABLED = "import cuda_without_gpu; cuda_without_gpu.enable()\n"
-
-
-@pytest.mark.parametrize("first", [ENABLED + "from numba import cuda", "from numba import cuda\n" + ENABLED])
-def test_numba_may_be_imported_before_or_after(first):
-    code = f"""
-{first}
+def test_numba_may_be_imported_before():
+    """After, as the README has it: tests/test_alone.py."""
+    code = """
+from numba import cuda
+import cuda_without_gpu
+cuda_without_gpu.enable()
 import numpy as np
 @cuda.jit
 def one(x):

@@ -18,6 +18,7 @@ from ..judge.other_sizes import at_sizes, wrong_at_other_sizes
 from ..judge.report import Report
 from ..judge.trials import products, trial
 from ..launch import Kernel, KernelError, draw, sizes
+from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
 
 # What the numbers alone showed. Of the other kinds, somebody watched the cause.
@@ -25,6 +26,7 @@ BY_NUMBERS = {
     *("wrong numbers", "wrong index", "wrong row", "wrong column", "wrong place"),
     *("K is cut", "edge", "transposed"),
 }
+PASSED = {}  # {a kernel's text and all that it is built with: the report}
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
 
@@ -60,7 +62,7 @@ def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
     wrong numbers, could show anything.
     """
     shape = shape and sizes(shape)
-    report = answered(k, check(k))
+    report = checked_once(k)
     if not report or not shape or not (wrong := wrong_at(k, shape)):
         return report
     if wrong[0].kind == "too slow":
@@ -68,6 +70,19 @@ def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
     where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
     text = f"right elsewhere, and wrong at {where}: {wrong[0].message}"
     return replace(report, findings=(Finding("wrong at one size", text, wrong[0].lines),))
+
+
+def checked_once(k: Kernel) -> Report:
+    """What a check says of the kernel. A text that has passed in this process, in a cell above, is not tried again."""
+    told_whole = k.dialect != "CUDA" or came_as_text(k.function)
+    key = k.dialect, k.step, k.source, tuple(k.parameters.items()), k.device.name
+    if told_whole and key in PASSED:
+        k.checked = True
+        return PASSED[key]
+    report = answered(k, check(k))
+    if report and told_whole:
+        PASSED[key] = report
+    return report
 
 
 def right_with(k: Kernel, report: Report, *others: dict) -> Report:

@@ -22,7 +22,8 @@ def run_watched(k: Kernel, A: np.ndarray, B: np.ndarray, trace: int = 0) -> ptx_
     """
     (M, _), N = A.shape, B.shape[1]
     C = np.full((M, N), np.nan, np.float32)
-    run = run_arrays(ptx_of(k.function, each=True), k.block, k.grid(M, N), A, B, C, trace=trace)
+    options = dict(trace=trace, requests=not trace)  # what warps ask for follows from the trace
+    run = run_arrays(ptx_of(k.function, each=True), k.block, k.grid(M, N), A, B, C, **options)
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):
         raise KernelError(f"{k} cannot be followed: {in_words(k, found)}.")
     return run

@@ -199,7 +199,8 @@ def launched(
 
     def run(limit):
         C = np.full((M, N), np.nan, np.float32)
-        return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit, trace, blocks)
+        options = dict(limit=limit, trace=trace, blocks=blocks, requests=False)
+        return run_arrays(ptx, k.block, k.grid(M, N), A, B, C, **options)
 
     done = run(limit)
     if at_limit(done) and (stored := np.count_nonzero(done.stores[2])):
@@ -235,7 +236,7 @@ def order_of(k: Kernel, kernel: object) -> list[Finding]:
     (A, B), C = draw(M, N, K), np.full((M, N), np.nan, np.float32)
     ptx = to_ptx.text_of(kernel, to_ptx.WATCHED)
     for order in other_orders(ARGUMENTS):
-        run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), order=order)
+        run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, limit=instructions(k, K), order=order, requests=False)
         if not run.findings and not wrong_elements(run.arrays[order.index("C")], A, B, k.inputs).any():
             return [another_order(k, ARGUMENTS, order)]
     return []

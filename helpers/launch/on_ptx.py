@@ -37,11 +37,13 @@ def run_arrays(
     trace: bool = False,
     blocks: list | None = None,
     order: str = ARGUMENTS,
+    requests: bool = True,
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
     `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
     `blocks`: the numbers of those that run, None for all. `order`: of the kernel's arguments, and of the run's arrays.
+    `requests`: whether to count what warps ask of memory.
     Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
     """
     args = []
@@ -50,10 +52,10 @@ def run_arrays(
         array.flags.writeable = name == "C"
         # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
         args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
-    names = dict(zip((4, 13, C_AT), order, strict=True))
+    options = dict(names=dict(zip((4, 13, C_AT), order, strict=True)), trace=trace, blocks=blocks, requests=requests)
     try:
         limit = limit or 5000 * (A.shape[1] + 100)
-        return device.run(ptx, grid, block, args, names=names, limit=limit, trace=trace, blocks=blocks)
+        return device.run(ptx, grid, block, args, limit=limit, **options)
     except (ptx_machine.PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
 

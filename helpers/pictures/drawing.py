@@ -12,6 +12,7 @@ import io
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -114,17 +115,17 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     Raises ValueError for more cells than one can see.
     """
     refuse_crowded(rows, columns)
-    for r in range(rows):
-        for c in range(columns):
-            face = colours.get((r, c), PAPER)
-            # add_patch would also work out the limits, which are known, and takes twice as long
-            ax.add_artist(Rectangle((c, r), 1, 1, facecolor=face, edgecolor=GRID, linewidth=0.8))
+    places = list(np.ndindex(rows, columns))
+    corners = np.array(places)[:, None, ::-1] + [(0, 0), (1, 0), (1, 1), (0, 1)]
+    faces = [colours.get(place, PAPER) for place in places]
+    # One artist for all cells: with one for each a film takes twice as long.
+    ax.add_collection(PolyCollection(corners, facecolors=faces, edgecolors=GRID, linewidths=0.8), autolim=False)
     for (r, c), text in (labels or {}).items():
         dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])
         ax.text(c + 0.5, r + 0.53, text, ha="center", va="center", fontsize=11, color="white" if dark else INK)
     ax.set(xlim=(-0.08, columns + 0.08), ylim=(rows + 0.08, -0.08), aspect="equal")
     ax.axis("off")
-    ax.set_title(title, color=colour, pad=6)
+    ax.set_title(title, color=colour, pad=6, y=1)  # else it is looked for ticks that it must not touch
 
 
 def outline(ax, row, column, rows, columns, colour=INK):

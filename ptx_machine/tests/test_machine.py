@@ -379,6 +379,9 @@ def test_many_blocks_run_one_after_the_other_with_the_same_result(monkeypatch):
     assert run.executed["global store"] == 72 and run.requests[0].instructions == 9
     # A block of eight threads is a warp of its own.
     assert 8 * sum(run.by_line.values()) == run.instructions and run.by_line[run.requests[0].line] == 9
+    uncounted = ptx_machine.run(PLACES, (3, 3), (4, 2), [np.zeros(72, np.uint32)], requests=False)
+    assert uncounted.requests == () and uncounted.executed == run.executed
+    assert np.array_equal(uncounted.arrays, run.arrays) and np.array_equal(uncounted.stores, run.stores)
 
 
 def test_a_run_adds_up_what_its_lines_asked_for():

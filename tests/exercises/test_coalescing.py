@@ -32,7 +32,6 @@ def test_nothing_written_is_not_yet():
     "old, new, said",
     [
         ("B[col * K + k]", "B[k * N + col]", "at 5 x 5 x 7 (M x N x K) it reads B at the positions [0, 5, 10"),  # A @ B
-        ("B[col * K + k]", "B[col * N + k]", "reads B at the positions [5, 6"),
         ("k < K", "k < K - 1", "reads A at the positions [0, 1, 2, 3, 4, 5];"),
         ("row * N + col", "row * N", "is stored at 0 of C; it belongs at 1"),
         ("row * N + col", "col * M + row", "is stored at 5 of C; it belongs at 1"),
@@ -47,7 +46,6 @@ def test_wrong_addresses_are_named(old, new, said):
     "old, new, where",
     [
         ("] * B", "] + B", "5 x 7 x 3"),
-        ("float acc = 0.0f;", "float acc = 1.0f;", "5 x 7 x 3"),
         ("float acc = 0.0f;", "float acc = 0.0f; if (K != 3) return;", "5 x 5 x 7"),  # right where it was looked at
     ],
 )

@@ -91,3 +91,16 @@ def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
     assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
     wrong = Report("k", tuple(found), 1)
     assert rules.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3
+
+
+def test_a_text_that_has_passed_is_not_checked_again_in_the_next_cell(monkeypatch):
+    source, asked, found = opencl_kernel("naive").source, [], [Finding("race", "")]
+    monkeypatch.setattr(rules, "PASSED", {})
+    monkeypatch.setattr(rules, "check", lambda k: asked.append(k) or Report("k", tuple(found), 1))
+    for wanted, sizes in ((1, dict(BM=4, BN=4)), (2, dict(BM=4, BN=4)), (2, dict(BM=4, BN=4)), (3, dict(BM=4, BN=8))):
+        k = opencl_kernel(source, like="naive", **sizes)
+        assert bool(rules.right(k)) == (not found) and len(asked) == wanted
+        found.clear()  # the first one was wrong
+    assert [k.checked for k in asked] == [False] * 3  # that is the check's part
+    again = opencl_kernel(source, like="naive", BM=4, BN=4)
+    assert rules.right(again) and again.checked and len(asked) == 3

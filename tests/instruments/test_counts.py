@@ -1,5 +1,6 @@
 """What the ladder's kernels ask of a GPU: the file that keeps it says what compiler and PTX machine say now."""
 
+import itertools
 from collections import Counter
 from types import SimpleNamespace
 
@@ -36,6 +37,8 @@ needs_compiler = pytest.mark.skipif(
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]
+# Each of them for one architecture, the next one in turn: a rung that has changed, and a compiler, show at any.
+IN_TURN = [(*kernel, arch) for kernel, arch in zip(KERNELS, itertools.cycle(ARCHS))]
 INPUTS = [(name, of) for name, step in ladder.STEPS.items() for of in step.inputs]
 
 
@@ -52,10 +55,7 @@ def rung(step, sizes):
 
 
 @needs_compiler
-@pytest.mark.parametrize("arch", few(ARCHS, "sm_86"))
-@pytest.mark.parametrize(
-    "step, sizes", few(KERNELS, ("tiled", "published"), ("register_1d", "published"), ("prefetched", "GPU"))
-)
+@pytest.mark.parametrize("step, sizes, arch", few(IN_TURN, *IN_TURN[2:4]))
 def test_what_is_kept_is_what_is_counted_now(step, sizes, arch):
     k = rung(step, sizes)
     counted = count(k, arch)

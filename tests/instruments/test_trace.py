@@ -90,16 +90,10 @@ TOUCHES = {
         "",
         {"C": (7, 7)},
     ),
-    "comparisons": (
-        "C[0] = A[0] == B[0]; C[1] = A[1] <= B[1]; C[2] = A[2] != B[2];",
-        "",
-        {"A": (3, 0), "B": (3, 0), "C": (0, 3)},
-    ),
-    "a macro": (
-        "C[0] = A0 + TIMES(A[1],\n B[0]);",
-        "#define A0 A[0]\n#define TIMES(x, y) ((x) * \\\n (y))\n",
-        {"A": (2, 0), "B": (1, 0), "C": (0, 1)},
-    ),
+    "comparisons": ("C[0] = A[0] == B[0]; C[1] = A[1] <= B[1]; C[2] = A[2] != B[2];", "",
+        {"A": (3, 0), "B": (3, 0), "C": (0, 3)}),
+    "a macro": ("C[0] = A0 + TIMES(A[1],\n B[0]);", "#define A0 A[0]\n#define TIMES(x, y) ((x) * \\\n (y))\n",
+        {"A": (2, 0), "B": (1, 0), "C": (0, 1)}),
     "a private array of that name": (
         "{ float A[2]; A[0] = B[0]; A[1] = B[1]; C[0] = A[M - 4] + A[N - 15]; } C[1] = A[0];",
         "",
@@ -110,16 +104,10 @@ TOUCHES = {
         "",
         {"A": (8, 0), "C": (0, 1)},
     ),
-    "a pointer in a choice": (
-        "C[0] = *(M > 1 ? A : B); C[1] = M > 9 ? A[1] : B[1]; if (M > 9 && A[2] > 0) C[2] = 0;",
-        "",
-        {"A": (1, 0), "B": (1, 0), "C": (0, 2)},
-    ),
-    "pointers in an array": (
-        "__global const float *both[2] = {A, B + 1}; C[0] = both[M - 4][2] + both[M - 3][3];",
-        "",
-        {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
-    ),
+    "a pointer in a choice": ("C[0] = *(M > 1 ? A : B); C[1] = M > 9 ? A[1] : B[1]; if (M > 9 && A[2] > 0) C[2] = 0;",
+        "", {"A": (1, 0), "B": (1, 0), "C": (0, 2)}),
+    "pointers in an array": ("__global const float *both[2] = {A, B + 1}; C[0] = both[M - 4][2] + both[M - 3][3];", "",
+        {"A": (1, 0), "B": (1, 0), "C": (0, 1)}),
     "functions": (
         "put(C + 2, 3); put(C, one()); C[9] = *at(A, 4);",
         "int one(void) { return 1; }\n__global const float *at(__global const float *X, int i);\n"
@@ -139,27 +127,18 @@ TOUCHES = {
         "",
         {"A": (4, 0), "B": (6, 0), "C": (1, 10)},
     ),
-    "an access alone in a call": (
-        "C[0] = twice(A[0]) + twice(*B);",
-        "float twice(float x) { return 2 * x; }",
-        {"A": (1, 0), "B": (1, 0), "C": (0, 1)},
-    ),
+    "an access alone in a call": ("C[0] = twice(A[0]) + twice(*B);", "float twice(float x) { return 2 * x; }",
+        {"A": (1, 0), "B": (1, 0), "C": (0, 1)}),
     "pragmas": (
         "\n#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable\n#pragma unroll\n"
         "for (int i = 0; i < 2; i++) C[i] = A[i];",
         "",
         {"A": (2, 0), "C": (0, 2)},
     ),
-    "a constant in brackets, which is no type": (
-        "C[0] = (M_PI_F) * A[0] + (M_PI_F) - A[1];",
-        "",
-        {"A": (2, 0), "C": (0, 1)},
-    ),
-    "two names of a pointer's type": (
-        "first p = C; second q = C + 1; *p = 1; *q = A[0];",
-        "typedef __global float *first, *second;",
-        {"A": (1, 0), "C": (0, 2)},
-    ),
+    "a constant in brackets, which is no type": ("C[0] = (M_PI_F) * A[0] + (M_PI_F) - A[1];", "",
+        {"A": (2, 0), "C": (0, 1)}),
+    "two names of a pointer's type": ("first p = C; second q = C + 1; *p = 1; *q = A[0];",
+        "typedef __global float *first, *second;", {"A": (1, 0), "C": (0, 2)}),
     "a type that a block names": (
         "typedef float T; { typedef float4 T; T x = *(__global T *)A; C[0] = x.x + x.y + x.z + x.w; } "
         "C[1] = *(__global T *)B;",
@@ -171,28 +150,19 @@ TOUCHES = {
         "",
         {"A": (1, 0), "t": (1, 1), "C": (0, 1)},
     ),
-    "a local number": (
-        "__local float one; one = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = one;",
-        "",
-        {"A": (1, 0), "one": (1, 1), "C": (0, 1)},
-    ),
+    "a local number": ("__local float one; one = A[0]; barrier(CLK_LOCAL_MEM_FENCE); C[0] = one;", "",
+        {"A": (1, 0), "one": (1, 1), "C": (0, 1)}),
     "rows of a local array": (
         "__local float As[2][3]; __local float (*row)[3] = &As[1]; (*row)[2] = A[0]; row[0][1] = A[1]; *As[0] = A[2]; "
         "barrier(CLK_LOCAL_MEM_FENCE); C[0] = As[1][M - 2] + As[1][1] + **As;",
         "",
         {"A": (3, 0), "As": (3, 3), "C": (0, 1)},
     ),
-    "what is not evaluated": (
-        "C[0] = sizeof(A[0]) + M; __global const float *p = &A[3]; prefetch(p, 4); C[1] = p - A;",
-        "",
-        {"C": (0, 2)},
-    ),
-    "assignments in a row": (
-        "C[0] = C[1] = A[0]; for (int i = 2, *q = &i; i < 4; i++) C[*q] = (M, A[i]);",
-        "",
-        {"A": (3, 0), "C": (0, 4)},
-    ),
-}
+    "what is not evaluated": ("C[0] = sizeof(A[0]) + M; __global const float *p = &A[3]; prefetch(p, 4); C[1] = p - A;",
+        "", {"C": (0, 2)}),
+    "assignments in a row": ("C[0] = C[1] = A[0]; for (int i = 2, *q = &i; i < 4; i++) C[*q] = (M, A[i]);", "",
+        {"A": (3, 0), "C": (0, 4)}),
+}  # fmt: skip
 
 
 def noted(functions, body):

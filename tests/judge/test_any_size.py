@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from kernels import GROUPS, GUARD, OF_EACH_KIND, PLACE, RIGHT, SMALL, WRONG, at, build, cl, cu
 
-from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers import check, devices, opencl_kernel
 from helpers.judge import checking, trials
 from helpers.judge.examine import examine
-from helpers.judge.shapes import compiled_shapes, large_shapes, many_blocks, remainders
 from helpers.launch import HostKernel
 from helpers.sandbox import Finding
 
@@ -54,37 +53,6 @@ def test_a_right_kernel_is_not_refused(dialect, step, source):
 def test_there_are_thirty_right_ones_and_thirty_wrong_ones():
     assert len(WRONG) >= 30 and len(RIGHT) >= 30
     assert {(dialect, name) for name, dialect, *_ in WRONG + RIGHT} >= OF_EACH_KIND, "a name that no kernel has"
-
-
-KERNELS = [opencl_kernel(step) for step in ladder.steps("OpenCL")] + [
-    cuda_kernel(step) for step in ladder.steps("CUDA")
-]
-
-
-@pytest.mark.parametrize("k", KERNELS, ids=str)
-def test_every_remainder_by_the_tile_is_tried(k):
-    tile = ladder.STEPS[k.step].tile(k.parameters)
-    tried = remainders(k)
-    for axis, side in enumerate(tile):
-        by = min(side, 32)
-        assert {shape[axis] % by for shape in tried} >= set(range(1, by)), (axis, side)
-    assert {tuple(n % 2 for n in shape) for shape in tried} == {
-        (a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)
-    }
-
-
-@pytest.mark.parametrize("k", KERNELS, ids=str)
-def test_there_are_more_blocks_a_side_than_threads(k):
-    grids = [k.grid(M, N) for M, N, _ in many_blocks(k)]
-    assert all(max(grid[side] for grid in grids) > max(k.block) for side in (0, 1))
-
-
-def test_counters_of_8_and_16_bits_start_again():
-    k = opencl_kernel("tiled", TILE=4)
-    for most, shapes in ((65_536, large_shapes(k)), (256, compiled_shapes(k))):
-        assert all(any(shape[axis] > most for shape in shapes) for axis in (0, 1, 2))
-    blocks = [-(-n // 4) for shape in compiled_shapes(k) for n in shape]
-    assert max(blocks) > 256
 
 
 def test_a_report_says_what_was_tried():
@@ -196,14 +164,6 @@ def test_blocks_that_come_in_another_order_are_not_blamed():
 def test_every_block_that_stores_all_of_c_is_told():
     source = next(source for name, _, _, source in WRONG if name == "every thread computes all of C")
     assert "every block stores all of C" in check(build("CUDA", "naive", source)).findings[0].message
-
-
-def test_a_hang_says_where_a_thread_stood(monkeypatch):
-    monkeypatch.setattr(trials, "SECONDS", 3)
-    source = cuda_kernel("tiled").source.replace("            k0 += TILE\n", "")
-    [finding] = check(build("CUDA", "tiled", source)).findings
-    lines = [source.splitlines()[line - 1].strip() for line in finding.lines]
-    assert finding.kind == "hang" and lines[0] == "while k0 < K:", finding
 
 
 def test_not_yet_is_for_the_placeholder_only():

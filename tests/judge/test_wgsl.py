@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from few import few
+from few import few, one_of_each
 
 from helpers import check, devices, ladder, measure, webgpu_kernel
 from helpers.exercises import judge_naive, judge_transposed
@@ -16,13 +16,11 @@ ANY = ""  # kind: what the kernel then computes, WGSL leaves open, so that anoth
 # (what is wrong, step, the verdict's kind, old, new)
 WRONG = [
     ("no guard at all", "naive", "out of bounds", "if (row < M && col < N) {", "{"),
-    ("guard of rows only", "naive", "out of bounds", "if (row < M && col < N) {", "if (row < M) {"),
     ("guard with or", "coalesced", "out of bounds", "row < M && col < N", "row < M || col < N"),
     ("guard off by one", "coalesced", "out of bounds", "col < N", "col <= N"),
     ("last column left out", "naive", "unwritten", "col < N)", "col + 1 < N)"),
     ("= for +=", "naive", "K is cut", "acc +=", "acc ="),
     ("k from 1", "coalesced", "K is cut", "k = 0u", "k = 1u"),
-    ("last k left out", "naive", "K is cut", "k < K;", "k + 1 < K;"),
     ("K up to N", "naive", "K is cut", "k < K;", "k < N;"),
     ("A by M", "coalesced", "wrong index", "A[row * K + k]", "A[row * M + k]"),
     ("B turned", "naive", "wrong index", "B[k * N + col]", "B[col * K + k]"),
@@ -32,74 +30,42 @@ WRONG = [
     ("nothing stored", "coalesced", "nothing stored", "C[row * N + col] = acc;", "_ = acc;"),
     ("adds to C", "tiled", "adds to C", "C[row * N + col] = acc;", "C[row * N + col] += acc;"),
     ("never zero", "tiled", "wrong numbers", "var acc = 0.0;", "var acc = 1e-2;"),
-    (
-        "no first barrier",
-        "tiled",
-        ANY,
-        "anyone reads them.\n        workgroupBarrier();",
-        "anyone reads them.",
-    ),
-    (
-        "no second barrier",
-        "tiled",
-        ANY,
-        "anyone overwrites them.\n        workgroupBarrier();",
-        "anyone overwrites them.",
-    ),
+    ("no first barrier", "tiled", ANY, "anyone reads them.\n        workgroupBarrier();", "anyone reads them."),
+    ("no second barrier", "tiled", ANY, "anyone overwrites them.\n        workgroupBarrier();",
+        "anyone overwrites them."),
     ("no load guard of A", "tiled", "out of bounds", "if (row < M && k0 + tx < K) {", "{"),
-    ("no load guard of B", "tiled", "out of bounds", "if (k0 + ty < K && col < N) {", "{"),
     ("a tile is left out", "register_1d", "K is cut", "k0 < K;", "k0 + BK <= K;"),
-    ("one tile only", "tiled", "K is cut", "k0 < K; k0 += TILE", "k0 < TILE; k0 += TILE"),
     ("no store guard", "tiled", "out of bounds", "if (row < M && col < N) { C", "if (row < M) { C"),
     ("row stride", "register_2d", "wrong row", "ty + i * INVOCATIONS_Y; let", "ty * TM + i; let"),
-    (
-        "a patch in the wrong order",
-        "register_2d",
-        "wrong row",
-        "acc[i][j] += a_reg[i] * b_reg[j]",
-        "acc[i][j] += a_reg[j % TM] * b_reg[j]",
-    ),
+    ("a patch in the wrong order", "register_2d", "wrong row", "acc[i][j] += a_reg[i] * b_reg[j]",
+        "acc[i][j] += a_reg[j % TM] * b_reg[j]"),
     ("a column is not multiplied", "register_2d", "part is zero", "j < TN; j++) { acc", "j < TN - 1; j++) { acc"),
     ("columns of fours", "vectorized", "wrong at other sizes", "(tx + j * INVOCATIONS_X) * 4;", "tx * TN + j * 4;"),
     ("not turned", "vectorized", "wrong index", "x = transpose(x);", ""),
-    (
-        "ragged rows in fours",
-        "vectorized",
-        "out of bounds",
-        "if (columns % 4 == 0) { return A[at / 4]; }",
-        "return A[at / 4];",
-    ),
+    ("ragged rows in fours", "vectorized", "out of bounds", "if (columns % 4 == 0) { return A[at / 4]; }",
+        "return A[at / 4];"),
     ("a tile stays", "prefetched", "wrong numbers", "k0 + BK, item", "k0, item"),
     ("one half for two", "prefetched", ANY, "now = BK - now;", ""),
-    (
-        "half precision",
-        "coalesced",
-        "wrong numbers",
-        "acc += A[row * K + k] * B[k * N + col];",
-        "acc += unpack2x16float(pack2x16float(vec2(A[row * K + k], 0.0))).x * B[k * N + col];",
-    ),
+    ("half precision", "coalesced", "wrong numbers", "acc += A[row * K + k] * B[k * N + col];",
+        "acc += unpack2x16float(pack2x16float(vec2(A[row * K + k], 0.0))).x * B[k * N + col];"),
     ("right at 64 only", "tiled", "K is cut", "k0 < K; k0 += TILE", "k0 < min(K, 64u); k0 += TILE"),
     ("right up to 4000", "coalesced", "K is cut", "k < K;", "k < min(K, 4000);"),
     ("a tile too few", "tiled", "K is cut", "k0 < K; k0 += TILE", "k0 < (K + TILE - 2) / TILE * TILE; k0 += TILE"),
     ("a guard below zero", "tiled", "out of bounds", "k0 + tx < K) {", "K - k0 - tx > 0u) {"),
-    ("B turned while staged", "tiled", "wrong index", "B[(k0 + ty) * N + col]", "B[col * K + k0 + ty]"),
     ("tiles exchanged", "tiled", "wrong numbers", "As[ty][k] * Bs[k][tx]", "Bs[ty][k] * As[k][tx]"),
     ("half a tile", "tiled", "part is zero", "if (row < M && k0", "if (ty % 2 == 0 && row < M && k0"),
-    (
-        "a short tile",
-        "tiled",
-        ANY,
-        "As: array<array<f32, TILE>, TILE>",
-        "As: array<array<f32, TILE>, TILE - 1>",
-    ),
-]
+    ("a short tile", "tiled", ANY, "As: array<array<f32, TILE>, TILE>", "As: array<array<f32, TILE>, TILE - 1>"),
+]  # fmt: skip
 # On a GPU of its own speed a missing barrier may show as any wrong number, or not at all: `check` says that it does not
 # look for races. In software it shows each time.
 BARRIERS = ("no first barrier", "no second barrier")
 NAIVE_BODY = re.compile(r"var acc = 0\.0;.*?\n        \}", re.DOTALL)
 
 
-@pytest.mark.parametrize("what, step, kind, old, new", WRONG, ids=[case[0] for case in WRONG])
+CASES = [pytest.param(*case, id=case[0]) for case in WRONG]
+
+
+@pytest.mark.parametrize("what, step, kind, old, new", one_of_each(CASES, lambda what, step, kind, *_: [step, kind]))
 def test_a_wrong_kernel_is_refused_by_name(what, step, kind, old, new):
     p = ladder.STEPS[step].small
     source = webgpu_kernel(step, **p).source

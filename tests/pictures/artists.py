@@ -1,15 +1,23 @@
 """What lies on an axes, as plain values that a test can compare: cells, frames, words, lines, bars."""
 
 import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 
 def rectangles(ax, filled=True):
     """(x, y, width, height, colour) of each rectangle, in the order they were drawn; of frames the edge's colour."""
+    cells = [
+        (*path.get_extents().bounds, to_hex(colour))
+        for group in ax.collections
+        if type(group) is PolyCollection and filled
+        for path, colour in zip(group.get_paths(), group.get_facecolors(), strict=True)
+    ]
     found = [p for p in ax.patches if isinstance(p, Rectangle) and p.get_fill() == filled]
     colours = [to_hex(p.get_facecolor() if filled else p.get_edgecolor()) for p in found]
-    return [(p.get_x(), p.get_y(), p.get_width(), p.get_height(), c) for p, c in zip(found, colours, strict=True)]
+    rest = [(p.get_x(), p.get_y(), p.get_width(), p.get_height(), c) for p, c in zip(found, colours, strict=True)]
+    return cells + rest
 
 
 def cells(ax):

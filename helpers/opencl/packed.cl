@@ -54,7 +54,7 @@ void packed(const int M, const int N, const int K,
                 for (int c = 0; c < columns; c += PANEL) EACH(j, TN) Bs[c / PANEL][k][j] = 0.0f;
 
             for (int r = 0; r < rows; r += TM) {
-                // 3. TM rows of A, in place or copied, a vector of each in turn. (For one below C, the last again.)
+                // 3. TM rows of A, in place or copied, a vector of each in turn. (Below C, the last row again.)
                 __global const float *a[TM];
                 EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
                 for (int k = 0; COPIED && k < depth; k += VW)

@@ -37,6 +37,7 @@ def test_more_than_a_gpu_has_is_wrong_with_its_line(dialect):
     report = check(BUILT[dialect](131_073))
     assert report.findings[0].kind == "too much memory" and "524,292 bytes" in report.findings[0].message
     assert "131073" in repr(report).splitlines()[-1]
+    assert too_much_kept(BUILT[dialect](131_072)) == []
 
 
 @pytest.mark.parametrize("dialect", BUILT)

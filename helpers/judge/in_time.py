@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from cuda_without_gpu.device import BUDGET, Budget
 from cuda_without_gpu.errors import OutOfTime
 
-WORK = 1_000_000  # of a check: some 10 s of computing, or 15 of one thread alone; a rung takes half of it at most
+WORK = 1_500_000  # of a check: some 15 s of computing, or 22 of one thread alone; a rung takes a third of it at most
 TO_SAY_MORE = 400_000  # beyond that, to tell more of what has been found
 
 

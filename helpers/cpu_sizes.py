@@ -110,10 +110,12 @@ def packed_by_shape(p, device, M, N, K):
 def reads_once(device, M, N, K):
     """Whether one patch has all M rows, so that each number of B is read once, where it lies, and none is packed.
 
-    That is best for one row, and for few where B is larger than the caches: what its way from memory takes, counts.
+    That is best for one row. It is for few rows, too, if B is larger than the caches: most of the time B is on its way.
     """
-    if M == 1 or vector_registers(device) < 2 * M:
-        return M == 1
+    if M == 1:
+        return True
+    if vector_registers(device) < 2 * M:
+        return False
     panels, size = N // (patch_columns(device, M) * vector(device)), 4 * K * N
     return panels >= COPIED * device.units and size > device.units * device.shared_bytes
 

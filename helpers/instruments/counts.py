@@ -32,9 +32,8 @@ SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie i
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 PAIRED = 2
-MULTIPLIES = (
-    r"\bfma\.|(?<!w)mma\.sync|wgmma\.mma_async"  # a line of the PTX that becomes as many instructions as it runs
-)
+# A line of the PTX that becomes as many instructions as it runs.
+MULTIPLIES = r"\bfma\.|(?<!w)mma\.sync|wgmma\.mma_async"
 TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 

@@ -14,8 +14,11 @@ DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL, WEBGPU)}
 
 def usual() -> list[Dialect]:
     """CUDA and OpenCL; and WebGPU where it alone reaches a GPU."""
-    others = any(reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device))
-    return [CUDA, OPENCL, *([] if others or not reaches_gpu(devices.webgpu_device) else [WEBGPU])]
+    if any(reaches_gpu(ask) for ask in (devices.cuda_device, devices.opencl_device)):
+        return [CUDA, OPENCL]
+    # To open a GPU in software takes seconds, and its kind is known before.
+    listed = "GPU" in map(devices.webgpu_kind, devices.webgpu_adapters())
+    return [CUDA, OPENCL, WEBGPU] if listed and reaches_gpu(devices.webgpu_device) else [CUDA, OPENCL]
 
 
 def reaches_gpu(ask: Callable) -> bool:

@@ -117,6 +117,7 @@ def test_no_such_adapter_is_named(name):
 def test_where_webgpu_alone_reaches_a_gpu_the_pages_draw_it_too(monkeypatch):
     assert [one.name for one in dialects(None)] == ["CUDA", "OpenCL"]
     found = devices.webgpu_device()
+    monkeypatch.setattr(devices, "webgpu_kind", lambda adapter: "GPU")
     monkeypatch.setattr(devices, "webgpu_device", lambda name=None: replace(found, kind="GPU"))
     assert [one.name for one in dialects(None)] == ["CUDA", "OpenCL", "WebGPU"]
     timings = measure_ladder("naive", size=64)

@@ -608,7 +608,8 @@ def of_each(answers):
 
 
 def test_each_exercise_has_ten_wrong_answers_and_three_right_ones():
-    assert set(WRONG) == set(RIGHT) == set(ANSWERS)
+    for answers, what in ((RIGHT, "right"), (WRONG, "wrong")):
+        assert set(answers) == set(ANSWERS), f"{what} answers are missing, or too many: {set(answers) ^ set(ANSWERS)}"
     assert min(map(len, WRONG.values())) >= 10 and min(map(len, RIGHT.values())) >= 3
 
 

@@ -27,6 +27,13 @@ def test_the_folder_listing_is_the_ladder():
         assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
 
 
+def test_a_kernel_fits_on_a_screen():
+    for dialect in DIALECTS.values():
+        for file in (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}"):
+            lines = len(file.read_text(encoding="utf-8").splitlines())
+            assert lines <= 120, f"helpers/{dialect.folder}/{file.name}: {lines} lines, more than 120"
+
+
 def test_what_is_less_exact_than_float32_is_no_rung():
     """Its file is there and it can be built, but no chart, contest, record or search takes it without being asked."""
     less = [name for name, step in ladder.STEPS.items() if step.inputs]
@@ -39,7 +46,10 @@ def test_every_step_has_wrong_kernels_to_catch():
     caught = {case.values[:2] for case in loaded(file).CASES}
     caught |= {("WebGPU", step) for _, step, *_ in loaded(of_webgpu).WRONG}
     written = {(dialect, step) for dialect in DIALECTS for step in ladder.steps(dialect)}
-    assert caught == written, f"{file} and {of_webgpu} need a wrong kernel for each step in each dialect, and no others"
+    lacks = [f"{of_webgpu if d == 'WebGPU' else file}: a wrong {step} in {d}" for d, step in sorted(written - caught)]
+    assert caught == written, "\n".join(
+        ["each step needs a wrong kernel in each dialect that it is written in:", *lacks]
+    )
 
 
 def loaded(file):

@@ -181,7 +181,8 @@ def test_a_readmes_picture_says_what_was_recorded(readme):
     [words] = re.findall(r"^!\[(.*)\]\(tools/web/ladder_and_page\.png\)$", text, re.M)
     rates = [(name, int(rate.replace(",", ""))) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", words)]
     assert rates == list(readme_picture.recorded().items())
-    assert [name for name, _ in rates[:7]] == list(STEPS)[:7] and rates[7][0] == "cuBLAS"
+    *ours, last = [name for name, _ in rates]
+    assert ours == [name for name in STEPS if name in ours] and last == "cuBLAS"  # a new rung need not be recorded
     assert f"{readme_picture.recorded('OpenCL')['prefetched']:,}" in text
     assert readme_picture.PICTURE.stat().st_size < 200_000
 
@@ -192,6 +193,7 @@ def test_readme_says_the_minutes_that_each_page_says():
     for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         said = re.search(r"\*\*You need\*\*.*?\b(\d+) minutes", head, re.DOTALL)
-        assert said and listed.get(path.stem) == said[1], path.name
+        assert said, f"{path.name} does not say how many minutes it takes"
+        assert listed.get(path.stem) == said[1], f"README.md does not say the {said[1]} minutes that {path.name} says"
     [hours] = re.findall(r"([\d.]+) hours in all", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert float(hours) == round(sum(map(int, listed.values())) / 30) / 2

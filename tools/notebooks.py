@@ -25,7 +25,7 @@ import tomllib
 from pathlib import Path
 
 import nbformat
-from glossary import GLOSSARY, in_order, link_terms
+from glossary import GLOSSARY, ROW, in_order, link_terms
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -366,7 +366,8 @@ def glossary_is_in_order(only_check):
         return False
     if ordered != text:
         glossary.write_text(ordered, encoding="utf-8")
-        print(f"{glossary.name} is in the order of the pages again")
+        moved = next((now, old) for now, old in zip(ROW.findall(ordered), ROW.findall(text), strict=True) if now != old)
+        print("{} is in the order of the pages again: {} now stands before {}".format(glossary.name, *moved))
     return True
 
 

@@ -133,6 +133,13 @@ def test_the_changes_begin_with_the_version_that_pyproject_names():
     assert Version(newest) == Version(project["version"]), "change the version in pyproject.toml, or the heading"
 
 
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_what_one_reads_before_a_change_fits_a_screen(name):
+    """Of the changes, the newest version."""
+    text = (ROOT / name).read_text(encoding="utf-8").split("\n## 1.0")[0]
+    assert len(text.splitlines()) <= 60 and len(text.split()) <= 850, f"{name} is longer: move what one seldom needs"
+
+
 def lines_of_code():
     """{folder: the lines that its *.py files have together}, of the packages and the tests, but kernels'."""
     files = [file for top in (*PACKAGES, "tests") for file in (ROOT / top).rglob("*.py")]

@@ -47,7 +47,7 @@ RETIRED = {  # words that Chinese books on CUDA do not use, as regular expressio
     "看时钟|由时钟|时钟(?:开始走|的读数|会把)": "计时",  # a clock is a GPU's, with its cycles
     "(?<!中的)第 \\d 步": "第 N 部分",  # of a kernel; a step is one of k's
     "机器代码": "机器码",
-    "[柱条][状形]图": "横条图",
+    "柱状图": "横条图",
     "转过来(?:存放|暂存)": "转置",
     "(?<!矩阵)(?<!分块)大小为 \\d": "矩阵大小为",
     "小组数": "两组数",

@@ -349,6 +349,7 @@ WHOLE = ANY | {
     "bmsk.clamp": mask_of_bits,
     "bmsk.wrap": lambda at, many: mask_of_bits(at & 31, many & 31),
     "lop3": looked_up,
+    "prmt": permuted,
     "shf.l.wrap": funnel(True, False),
     "shf.r.wrap": funnel(False, False),
     "shf.l.clamp": funnel(True, True),
@@ -461,6 +462,15 @@ BY_PARTS = {  # of two registers as two or four whole numbers each
 ONE = {"abs", "neg", "not", "cnot", "popc", "clz", "brev", "bfind", *APPROXIMATE} - {"div"}
 SETTLED = {"abs", "neg", "div", *APPROXIMATE}  # sums and products are not: each would take a quarter longer
 THREE = ("mad", "mad24", "fma", "sad")
+TAKES = {  # types of operands that are not all of the instruction's own, which None stands for
+    "bfe": (None, "u32", "u32"),
+    "bfi": (None, None, "u32", "u32"),
+    "fns": ("b32", "b32", "s32"),
+    "lop3": (None, None, None, "u32"),
+}
+TAKES |= dict.fromkeys(("shl", "shr", "szext.clamp", "szext.wrap"), (None, "u32"))
+TAKES |= dict.fromkeys(("bmsk.clamp", "bmsk.wrap"), ("u32", "u32"))
+TAKES |= dict.fromkeys(("prmt", "shf.l.wrap", "shf.r.wrap", "shf.l.clamp", "shf.r.clamp"), ("b32", "b32", "u32"))
 
 
 def unknown(instruction):
@@ -594,12 +604,9 @@ def operation(instruction):
     elif name[:2] == ("prmt", "b32") and len(name) == 3 and kind in PERMUTED:
         modes = np.array(PERMUTED[kind], np.uint32)
         function, of, to = (lambda a, b, c: permuted(a, b, modes[c & 3])), ("b32", "b32", "u32"), "b32"
-    elif short == "prmt":
-        function, of = permuted, ("b32", "b32", "u32")
     elif name[0] == "slct" and len(name) == 3:
         function, of, to = (lambda a, b, c: np.where(c >= 0, a, b)), (name[1], name[1], kind), name[1]
-        if "ftz" in ways:
-            function, ways = (lambda a, b, c: np.where(c >= 0, a, b)), set()
+        ways = ways - {"ftz"}
     elif name[0] == "selp":
         function, of = (lambda a, b, chosen: np.where(chosen, a, b)), (kind, kind, "pred")
     elif (
@@ -648,24 +655,12 @@ def operation(instruction):
         if "sat" in name and kind != "s32":
             function = None
         of = (kind,) * (3 if name[0] in THREE else 1 if name[0] in ONE else 2)
-        if short in ("shl", "shr", "szext.clamp", "szext.wrap"):
-            of = (kind, "u32")
-        elif short in ("mul.wide", "mad.wide"):
+        if short in ("mul.wide", "mad.wide"):
             to = f"{kind[0]}{2 * int(kind[1:])}"
             of = (kind, kind, to)[: len(of)]
-        elif short == "bfe":
-            of = (kind, "u32", "u32")
-        elif short.startswith("bmsk."):
-            of = ("u32", "u32")
-        elif short.startswith("shf."):
-            of = ("b32", "b32", "u32")
-        elif short == "lop3":
-            of = (kind, kind, kind, "u32")
-        elif short == "bfi":
-            of = (kind, kind, "u32", "u32")
-        elif short == "fns":
-            of = ("b32", "b32", "s32")
-        elif short in ("popc", "clz", "bfind", "bfind.shiftamt"):
+        elif short in TAKES:
+            of = tuple(one or kind for one in TAKES[short])
+        if short in ("popc", "clz", "bfind", "bfind.shiftamt"):
             to = "u32"
     if function and "ftz" in ways:
         function = flushed(function, takes=name[0] != "ex2")  # of them it makes 1 anyway

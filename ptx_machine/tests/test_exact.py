@@ -148,14 +148,8 @@ def test_bits_and_parts_of_numbers():
     assert results("mul24.hi.u32", a, b).tolist() == [
         product(x, y) >> 16 for x, y in zip(a.tolist(), b.tolist(), strict=True)
     ]
-    nth = [
-        (0b1011, 0, 1, 0),
-        (0b1011, 0, 3, 3),
-        (0b1011, 3, -2, 1),
-        (0b1011, 2, 0, 0xFFFFFFFF),
-        (0b1011, 1, 0, 1),
-        (8, 0, 2, 0xFFFFFFFF),
-    ]
+    nth = [(0b1011, 0, 1, 0), (0b1011, 0, 3, 3), (0b1011, 3, -2, 1), (0b1011, 2, 0, 0xFFFFFFFF), (0b1011, 1, 0, 1)]
+    nth += [(8, 0, 2, 0xFFFFFFFF)]
     for mask, base, offset, place in nth:
         assert results("fns.b32", np.uint32([mask]), np.uint32([base]), np.int32([offset]))[0] == place
     for which, octets in (("lo", (0, 1)), ("hi", (2, 3))):
@@ -174,21 +168,7 @@ def test_bits_and_parts_of_numbers():
 
 
 def test_whole_numbers_of_64_bits_as_floats():
-    ends = [
-        0,
-        1,
-        -1,
-        2**63 - 1,
-        -(2**63),
-        2**53 + 1,
-        2**54 + 2,
-        2**24 + 1,
-        65519,
-        65520,
-        65521,
-        2**62 + 1,
-        -(2**61) - 1,
-    ]
+    ends = [0, 1, -1, 2**63 - 1, -(2**63), 2**53 + 1, 2**54 + 2, 2**24 + 1, 65519, 65520, 65521, 2**62 + 1]
     whole = np.array([*ends, *(int(one) >> int(shift) for one, shift in zip(
         RNG.integers(-(2**63), 2**63 - 1, 200), RNG.integers(0, 60, 200), strict=True))], np.int64)  # fmt: skip
     for kind, dtype in (("f64", np.float64), ("f32", np.float32), ("f16", np.float16)):
@@ -250,23 +230,18 @@ def test_functions_of_all_numbers_of_16_bits(function, kind):
 def test_comparisons_of_halves_as_numbers():
     a, b = np.float16([1, 2, 0, np.nan]), np.float16([1, 1, -0.0, 1])
     assert results("set.eq.f16.f16", a, b).tolist() == [1, 0, 1, 0]
-    assert results("set.gtu.u32.f32", a.astype(np.float32), b.astype(np.float32)).tolist() == [
-        0,
-        2**32 - 1,
-        0,
-        2**32 - 1,
-    ]
+    of_floats = results("set.gtu.u32.f32", a.astype(np.float32), b.astype(np.float32))
+    assert of_floats.tolist() == [0, 2**32 - 1, 0, 2**32 - 1]
     pairs, others = a.view(np.uint32), b.view(np.uint32)
     assert results("set.eq.f16x2.f16x2", pairs, others).view(np.float16).tolist() == [1, 0, 1, 0]
     assert results("set.ne.u32.f16x2", pairs, others).tolist() == [0xFFFF0000, 0]
-    assert results(
-        "set.lt.and.s32.s32", np.int32([1, 1, 3]), np.int32([2, 2, 2]), np.array([True, False, True])
-    ).tolist() == [-1, 0, 0]
+    three = np.int32([1, 1, 3]), np.int32([2, 2, 2]), np.array([True, False, True])
+    assert results("set.lt.and.s32.s32", *three).tolist() == [-1, 0, 0]
     instruction = Instruction(1, "", ("setp", "gt", "f16x2"), ("%p|%q", "%a", "%b"))
     low, high = arithmetic.operation(instruction)[0](pairs, others)
     assert low.tolist() == [False, False] and high.tolist() == [True, False]
     instruction = Instruction(1, "", ("setp", "lt", "and", "s32"), ("%p|%q", "%a", "%b", "%c"))
-    p, q = arithmetic.operation(instruction)[0](np.int32([1, 1, 3]), np.int32([2, 2, 2]), np.array([True, False, True]))
+    p, q = arithmetic.operation(instruction)[0](*three)
     assert p.tolist() == [True, False, False] and q.tolist() == [False, False, True]  # !(a < b) and c
 
 

@@ -96,7 +96,7 @@ def hard(kind):
     numbers = table(kind)
     rng = np.random.default_rng(5)
     numbers = numbers[np.abs(numbers) < np.finfo(np.float32).max / 4]
-    at = np.sort(rng.choice(numbers.size - 1, 20_000, replace=False))
+    at = np.sort(rng.choice(numbers.size - 1, 5_000, replace=False))
     middles = ((numbers[at] + numbers[at + 1]) / 2).astype(np.float32)
     exact = numbers[at].astype(np.float32)
     tries = [middles, exact]
@@ -114,9 +114,9 @@ def test_every_float16_and_bfloat16_as_float32():
     assert same(converted("cvt.f32.bf16", ALL, np.float32), expected)
 
 
-@pytest.mark.parametrize("way", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("way", ["rz", "rm", "rp"])  # the nearest: see below
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
-def test_float32_to_16_bits_every_way(kind, way):
+def test_float32_to_16_bits_another_way_than_to_the_nearest(kind, way):
     values = hard(kind)
     got = formats.exact(converted(f"cvt.{way}.{kind}.f32", values, np.float16 if kind == "f16" else np.uint16), kind)
     assert np.array_equal(got, by_table(values.astype(np.float64), kind, way))
@@ -130,14 +130,14 @@ def test_float32_to_tf32(way):
 
 
 def test_float32_to_float16_as_numpy_does():
-    bits = np.random.default_rng(6).integers(0, 1 << 32, 1 << 18, dtype=np.uint64).astype(np.uint32)
+    bits = np.random.default_rng(6).integers(0, 1 << 32, 1 << 15, dtype=np.uint64).astype(np.uint32)
     values = np.concatenate([bits.view(np.float32), hard("f16")])
     assert same(converted("cvt.rn.f16.f32", values, np.float16), values.astype(np.float16))
 
 
 def test_float32_to_bfloat16_as_ml_dtypes_does():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    bits = np.random.default_rng(7).integers(0, 1 << 32, 1 << 18, dtype=np.uint64).astype(np.uint32)
+    bits = np.random.default_rng(7).integers(0, 1 << 32, 1 << 15, dtype=np.uint64).astype(np.uint32)
     values = np.concatenate([bits.view(np.float32), hard("bf16")])
     got = converted("cvt.rn.bf16.f32", values, np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
     assert same(got, values.astype(ml_dtypes.bfloat16).astype(np.float32))

@@ -61,6 +61,8 @@ def test_views_are_pointers_into_their_array():
     columns = np.asfortranarray(whole)
     run = ran([columns, columns[:, 2:]])
     assert run and run.arrays[1].T.tolist() == [[0, 4, 8], [1, 7, 11]] == run.arrays[0].T[2:].tolist(), "one memory"
+    race, *_ = ran([whole[2], whole[2, 1:]], block=(3,)).findings
+    assert race.kind == "race" and "writes argument 0[9]" in race.message, "of the array that holds both"
     (finding,) = ran([whole[2, 2:], np.zeros(4, np.float32)]).findings
     assert finding.kind == "out of bounds" and "0 bytes behind the end of argument 0" in finding.message
 
@@ -78,4 +80,4 @@ def test_a_trace_says_who_touched_what_in_order():
     assert (load.memory, load.act, load.arrays, load.bytes) == ("global", "load", ("A",), 4) and load.line == 11
     assert load.threads.tolist() == [0, 1, 2, 3] and load.offsets.tolist() == [0, 4, 8, 12] and not load.blocks.any()
     assert store.act == "store" and store.arrays == ("argument 1",) and not store.rounds.any()
-    assert len(ran([a, o], trace=7).trace) == 1 and ran([a, o]).trace == ()
+    assert [len(ran([a, o], trace=most).trace) for most in (0, 7, 8)] == [0, 1, 2]

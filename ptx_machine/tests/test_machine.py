@@ -223,11 +223,6 @@ def test_atomic_additions_are_no_race_and_count_as_one_store():
     run = ptx_machine.run(text, (2,), (20,), [a[:20].copy(), np.zeros(20, np.float32)])
     assert run and run.arrays[1].tolist() == [2 * sum(range(20))] + [0] * 19 and run.executed["atomic"] == 40
     assert run.stores[1].tolist() == [1] + [0] * 19 and run.requests[1].act == "atomic"
-    run, out, _ = by_hand(
-        "mov.u32 %r2, 1;\n.shared .align 4 .b8 n[4];\nsetp.eq.u32 %p1, %r1, 0;\nmov.u32 %r3, 0;\n"
-        "@%p1 st.shared.u32 [n], %r3;\nbar.sync 0;\natom.shared.add.u32 %r4, [n], %r2;\ncvt.rn.f32.u32 %f1, %r4;"
-    )
-    assert run and sorted(out) == list(range(32))
 
 
 def test_parts_of_a_word_are_told_apart():
@@ -277,7 +272,7 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("grid, block", [((3,), (5,)), ((2, 3), (4, 2)), ((2, 3, 2), (4, 2, 3)), ((1,), (2, 2, 9))])
+@pytest.mark.parametrize("grid, block", [((3,), (5,)), ((2, 3), (4, 2)), ((2, 3, 2), (4, 2, 3))])
 def test_threads_and_blocks_along_one_two_and_three_axes(grid, block):
     sides = [(*side, 1, 1)[:3] for side in (block, grid)]
     x, y, z, cx, cy, cz = np.meshgrid(*map(np.arange, (*sides[0], *sides[1])), indexing="ij")

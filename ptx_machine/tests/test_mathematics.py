@@ -26,38 +26,13 @@ def of(name, *values):
     return found[0] if len(found) == 1 else found
 
 
-IN_MATH = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "floor",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-    "cbrt",
-]
+IN_MATH = (
+    "acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 fabs floor log log10 log1p log2 sin sinh "
+)
+IN_MATH += "sqrt tan tanh trunc cbrt"
 
 
-@pytest.mark.parametrize("name", IN_MATH)
+@pytest.mark.parametrize("name", IN_MATH.split())
 def test_as_math_has_them(name):
     for value in (0.3, 0.9, 0.01) if name != "acosh" else (1.2, 3.0):
         exact = getattr(math, name)(value)

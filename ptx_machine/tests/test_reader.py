@@ -194,6 +194,8 @@ def test_what_moves_between_registers_and_memory(what):
 @pytest.mark.parametrize(
     "body, words",
     [
+        ("abs.rz.f32 %f1, %f1;", "line 8 .*abs.rz"),
+        ("abs.rz.f64 %fd1, %fd1;", "line 8 .*abs.rz"),
         ("fma.rx.f32 %f1, %f1, %f1, %f1;", "line 8 .*instruction that is not known here: fma.rx.f32"),
         ("shfl.sync.idx.b64 %rd1, %rd2, 0, 31, -1;", "line 8 .*shfl"),
         ("bar.arrive 1;", "line 8 .*bar.arrive 1"),

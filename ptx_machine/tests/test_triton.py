@@ -13,8 +13,9 @@ import pytest
 import ptx_machine
 
 FOLDER = Path(__file__).parent / "from_triton"
-SHAPES = [tuple(map(int, row)) for row in np.random.default_rng(33).integers(1, 141, (20, 3))]
+SHAPES = [tuple(map(int, row)) for row in np.random.default_rng(33).integers(1, 141, (6, 3))]
 PROMISED = ("f16_copied", "f16_sm90", "tf32_sm90")
+PLAIN = ("f32", "tf32", "bf16")
 LARGER = [(m // 4 + 32, n // 4 + 32, k // 3 + 97) for m, n, k in SHAPES]  # no part of a whole tile lies outside
 
 
@@ -60,9 +61,9 @@ def product(name, text, shape):
     return run, np.inf if np.isnan(error).any() else error.max()
 
 
-@pytest.mark.parametrize("name", ["f32", "tf32", "f16", "bf16", *PROMISED])
+@pytest.mark.parametrize("name", [*PLAIN, *PROMISED])
 def test_tritons_products_are_right_and_clean(name):
-    for shape in (fit(name, shape) for shape in SHAPES[:8]):
+    for shape in (fit(name, shape) for shape in SHAPES[:3]):
         run, error = product(name, text_of(name), shape)
         assert run, (shape, run)
         assert error <= 1, (shape, error)
@@ -141,14 +142,9 @@ def with_a_wrong_descriptor(lines, rng):
 
 PLANTED = (without_a_wait, with_a_wrong_fragment, with_an_offset, with_a_wrong_group, with_swapped_rows)
 GROUPS = (without_a_wait, with_a_wrong_descriptor, with_an_offset, with_a_wrong_group)
-FAULTS = [
-    # One program has all kinds of instructions that the older ones have, and one those of warp groups.
-    pytest.param(name, fault, marks=[pytest.mark.bulk] * (name not in ("f16_copied", "f16_sm90")))
-    for name in ("f32", "tf32", "f16", "bf16", *PROMISED)
-    for fault in (*(GROUPS if "sm90" in name else PLANTED), without_a_barrier)
-    if not (name == "f32" and fault in (with_a_wrong_fragment, with_swapped_rows))
-    and not (name in ("f16", "bf16") and fault in (without_a_wait, with_a_wrong_group))
-]
+# One program has all kinds of instructions that the older ones have, and one those of warp groups.
+FAULTS = [("f16_copied", fault) for fault in (*PLANTED, without_a_barrier)]
+FAULTS += [("f16_sm90", fault) for fault in (*GROUPS, without_a_barrier)]
 
 
 @pytest.mark.parametrize("name, fault", FAULTS)

@@ -203,43 +203,28 @@ def in_group(lane):
 
 # Of each shape and type: the row and column of element i of A, B and C that a thread holds; from the manual's sections
 # "Matrix Fragments for mma.m16n8k4", "m16n8k8", "m16n8k16" and "m16n8k32".
-C = (lambda n, i: (group(n) if i < 2 else group(n) + 8, in_group(n) * 2 + (i & 1)), 4)
+C = (lambda n, i: (group(n) + 8 * (i >= 2), in_group(n) * 2 + (i & 1)), 4)
 FRAGMENTS = {
     ("f16", 16): (
-        (
-            lambda n, i: (
-                group(n) if 0 <= i < 2 or 4 <= i < 6 else group(n) + 8,
-                in_group(n) * 2 + (i & 1) + (8 if i >= 4 else 0),
-            ),
-            8,
-        ),
-        (lambda n, i: (in_group(n) * 2 + (i & 1) + (8 if i >= 2 else 0), group(n)), 4),
+        (lambda n, i: (group(n) + 8 * (i & 2 > 0), in_group(n) * 2 + (i & 1) + 8 * (i >= 4)), 8),
+        (lambda n, i: (in_group(n) * 2 + (i & 1) + 8 * (i >= 2), group(n)), 4),
     ),
     ("f16", 8): (
-        (lambda n, i: (group(n) if i < 2 else group(n) + 8, in_group(n) * 2 + (i & 1)), 4),
+        (lambda n, i: (group(n) + 8 * (i >= 2), in_group(n) * 2 + (i & 1)), 4),
         (lambda n, i: (in_group(n) * 2 + i, group(n)), 2),
     ),
-    ("tf32", 4): (
-        (lambda n, i: (group(n) if i == 0 else group(n) + 8, in_group(n)), 2),
-        (lambda n, i: (in_group(n), group(n)), 1),
-    ),
+    ("tf32", 4): ((lambda n, i: (group(n) + 8 * i, in_group(n)), 2), (lambda n, i: (in_group(n), group(n)), 1)),
     ("tf32", 8): (
-        (lambda n, i: (group(n) if i in (0, 2) else group(n) + 8, in_group(n) if i < 2 else in_group(n) + 4), 4),
-        (lambda n, i: (in_group(n) if i == 0 else in_group(n) + 4, group(n)), 2),
+        (lambda n, i: (group(n) + 8 * (i & 1), in_group(n) + 4 * (i >= 2)), 4),
+        (lambda n, i: (in_group(n) + 4 * i, group(n)), 2),
     ),
     ("s8", 16): (
-        (lambda n, i: (group(n) if i < 4 else group(n) + 8, in_group(n) * 4 + (i & 3)), 8),
+        (lambda n, i: (group(n) + 8 * (i >= 4), in_group(n) * 4 + (i & 3)), 8),
         (lambda n, i: (in_group(n) * 4 + (i & 3), group(n)), 4),
     ),
     ("s8", 32): (
-        (
-            lambda n, i: (
-                group(n) if 0 <= i < 4 or 8 <= i < 12 else group(n) + 8,
-                in_group(n) * 4 + (i & 3) + (16 if i >= 8 else 0),
-            ),
-            16,
-        ),
-        (lambda n, i: (in_group(n) * 4 + (i & 3) + (16 if i >= 4 else 0), group(n)), 8),
+        (lambda n, i: (group(n) + 8 * (i & 4 > 0), in_group(n) * 4 + (i & 3) + 16 * (i >= 8)), 16),
+        (lambda n, i: (in_group(n) * 4 + (i & 3) + 16 * (i >= 4), group(n)), 8),
     ),
 }
 FRAGMENTS |= {("bf16", depth): FRAGMENTS["f16", depth] for depth in (8, 16)}

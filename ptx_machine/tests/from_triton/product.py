@@ -47,7 +47,6 @@ def write(name, element, precision, aligned, size, stages, capability=80):
 if __name__ == "__main__":
     write("f32", "*fp32", "ieee", POINTERS, 32, 2)
     write("tf32", "*fp32", "tf32", POINTERS, 32, 2)
-    write("f16", "*fp16", "tf32", POINTERS, 32, 2)
     write("bf16", "*bf16", "tf32", POINTERS, 32, 2)
     write("f16_copied", "*fp16", "tf32", ALL, 64, 3)
     write("f16_sm90", "*fp16", "tf32", ALL, 64, 3, 90)

@@ -1,4 +1,4 @@
-// Thirty-four kernels of ten kinds, made for test_planted.py, which says how they are launched. kernels.ptx is what
+// Twenty-four kernels of ten kinds, made for test_planted_faults.py, which says how they are launched. kernels.ptx is what
 // NVRTC makes of them for sm_80, without comments.
 #define T threadIdx.x
 #define B blockIdx.x
@@ -15,13 +15,6 @@ KERNEL sum_tree ARGS {
     SYNC;
     LOOP (int d = 32; d > 0; d >>= 1) { if (T < d) s[T] += s[T + d]; SYNC; }
     o[I] = s[0];
-}
-KERNEL sum_interleaved ARGS {
-    __shared__ float s[64];
-    s[T] = a[I];
-    SYNC;
-    LOOP (int d = 1; d < 64; d *= 2) { if (T % (2 * d) == 0) s[T] += s[T + d]; SYNC; }
-    if (T == 0) o[B] = s[0];
 }
 KERNEL sum_by_warps ARGS {
     __shared__ float s[2];
@@ -65,18 +58,6 @@ KERNEL mean_and_spread ARGS {
     if (T == 0) { float x = 0; LOOP (int i = 0; i < 64; ++i) x += s[i]; o[B] = x; }
 }
 // ------------------------------------------------ prefix sums
-KERNEL scan_two_buffers ARGS {
-    __shared__ float s[2][64];
-    int w = 0;
-    s[0][T] = a[I];
-    SYNC;
-    LOOP (int d = 1; d < 64; d *= 2) {
-        s[1 - w][T] = T >= d ? s[w][T] + s[w][T - d] : s[w][T];
-        w = 1 - w;
-        SYNC;
-    }
-    o[I] = s[w][T];
-}
 KERNEL scan_one_buffer ARGS {
     __shared__ float s[64];
     s[T] = a[I];
@@ -98,12 +79,6 @@ KERNEL scan_of_warps ARGS {
     o[I] = v + (T >= 32 ? s[0] : 0.f);
 }
 // ------------------------------------------------ tiles
-KERNEL transpose ARGS {
-    __shared__ float s[8][9];
-    s[T / 8][T % 8] = a[I];
-    SYNC;
-    o[I] = s[T % 8][T / 8];
-}
 KERNEL transpose_twice ARGS {
     __shared__ float s[8][9];
     LOOP (int r = 0; r < 2; ++r) {
@@ -112,19 +87,6 @@ KERNEL transpose_twice ARGS {
         o[r * 64 + T] = s[T % 8][T / 8];
         SYNC;
     }
-}
-KERNEL product ARGS {
-    __shared__ float x[8][8], y[8][8];
-    int r = T / 8, c = T % 8;
-    float sum = 0;
-    LOOP (int k = 0; k < 16; k += 8) {
-        x[r][c] = a[r * 16 + k + c];
-        y[r][c] = a[(k + r) * 8 + c];
-        SYNC;
-        LOOP (int i = 0; i < 8; ++i) sum += x[r][i] * y[i][c];
-        SYNC;
-    }
-    o[I] = sum;
 }
 KERNEL product_two_buffers ARGS {
     __shared__ float x[2][8][8], y[2][8][8];
@@ -148,18 +110,6 @@ KERNEL stencil ARGS {
     SYNC;
     o[I] = s[T] + s[T + 1] + s[T + 2];
 }
-KERNEL stencil_steps ARGS {
-    __shared__ float s[64];
-    s[T] = a[I];
-    SYNC;
-    LOOP (int r = 0; r < 3; ++r) {
-        float v = s[T] + s[(T + 1) % 64];
-        SYNC;
-        s[T] = v;
-        SYNC;
-    }
-    o[I] = s[63 - T];
-}
 // ------------------------------------------------ histograms and queues
 KERNEL histogram ARGS {
     __shared__ int s[8];
@@ -168,17 +118,6 @@ KERNEL histogram ARGS {
     atomicAdd(&s[(int)(a[I] * 8) & 7], 1);
     SYNC;
     if (T < 8) atomicAdd(&n[T], s[T]);
-}
-KERNEL histogram_of_rounds ARGS {
-    __shared__ int s[8];
-    LOOP (int r = 0; r < 2; ++r) {
-        if (T < 8) s[T] = 0;
-        SYNC;
-        atomicAdd(&s[(int)(a[r * 64 + T] * 8) & 7], 1);
-        SYNC;
-        if (T < 8) n[r * 8 + T] = s[T];
-        SYNC;
-    }
 }
 KERNEL compact ARGS {
     __shared__ int many;
@@ -191,55 +130,7 @@ KERNEL compact ARGS {
     if (at >= 0) o[B * 64 + at] = v;
     if (T == 0) n[B] = many;
 }
-KERNEL largest ARGS {
-    __shared__ int s;
-    if (T == 0) s = 0;
-    SYNC;
-    atomicMax(&s, __float_as_int(a[I]));
-    SYNC;
-    if (T == 0) atomicMax(n, s);
-}
-// ------------------------------------------------ sorting
-KERNEL bitonic ARGS {
-    __shared__ float s[64];
-    s[T] = a[I];
-    SYNC;
-    LOOP (int k = 2; k <= 64; k *= 2)
-        LOOP (int j = k / 2; j > 0; j /= 2) {
-            int u = T ^ j;
-            if (u > T) {
-                float x = s[T], y = s[u];
-                if ((x > y) == ((T & k) == 0)) { s[T] = y; s[u] = x; }
-            }
-            SYNC;
-        }
-    o[I] = s[T];
-}
-KERNEL odd_even ARGS {
-    __shared__ float s[64];
-    s[T] = a[I];
-    SYNC;
-    LOOP (int r = 0; r < 64; ++r) {
-        if (T % 2 == r % 2 && T < 63 && s[T] > s[T + 1]) { float x = s[T]; s[T] = s[T + 1]; s[T + 1] = x; }
-        SYNC;
-    }
-    o[I] = s[T];
-}
 // ------------------------------------------------ rows
-KERNEL softmax ARGS {
-    __shared__ float s[64], top, all;
-    s[T] = a[I];
-    SYNC;
-    if (T == 0) { float x = s[0]; LOOP (int i = 1; i < 64; ++i) x = fmaxf(x, s[i]); top = x; }
-    SYNC;
-    float e = exp2f(s[T] - top);
-    SYNC;
-    s[T] = e;
-    SYNC;
-    if (T == 0) { float x = 0; LOOP (int i = 0; i < 64; ++i) x += s[i]; all = x; }
-    SYNC;
-    o[I] = e / all;
-}
 KERNEL reversed ARGS {
     extern __shared__ float s[];
     s[T] = a[I];

@@ -9,17 +9,6 @@
 #define KERNEL(name) extern "C" __global__ void name(const int* __restrict__ a, int* o, int* n)
 
 // ---------------------------------------------------------------- prefix sums
-KERNEL(scan_hillis_steele) {
-    __shared__ int s[2][64];
-    int from = 0;
-    s[0][T] = a[I];
-    for (int d = 1; d < 64; d *= 2) {
-        SYNC;
-        s[1 - from][T] = s[from][T] + (T >= d ? s[from][T - d] : 0);
-        from = 1 - from;
-    }
-    o[I] = s[from][T];
-}
 KERNEL(scan_blelloch) {
     __shared__ int s[64];
     s[T] = a[I];
@@ -44,14 +33,6 @@ KERNEL(scan_by_warps) {
     if (LANE == 31) sums[T / 32] = v;
     SYNC;
     o[I] = v + (T >= 32 ? sums[0] : 0);
-}
-KERNEL(scan_by_one_thread) {
-    __shared__ int s[64];
-    s[T] = a[I];
-    SYNC;
-    if (T == 0) for (int i = 1; i < 64; ++i) s[i] += s[i - 1];
-    SYNC;
-    o[I] = s[T];
 }
 KERNEL(scan_four_to_a_thread) {
     __shared__ int s[16];
@@ -109,27 +90,6 @@ KERNEL(scan_look_back) {
     SYNC;
     o[I] = before;
 }
-KERNEL(scan_of_segments) {
-    int v = a[I], head = T % 8 == 0;
-    for (int d = 1; d < 8; d *= 2) {
-        int w = __shfl_up_sync(ALL, v, d), h = __shfl_up_sync(ALL, head, d);
-        if (LANE >= d && !head) { v += w; head |= h; }
-    }
-    o[I] = v;
-}
-KERNEL(running_maximum) {
-    __shared__ int s[64];
-    int v = a[I];
-    s[T] = v;
-    SYNC;
-    for (int d = 1; d < 64; d *= 2) {
-        int w = T >= d ? s[T - d] : v;
-        SYNC;
-        s[T] = v = max(v, w);
-        SYNC;
-    }
-    o[I] = v;
-}
 // ---------------------------------------------------------------- sums
 KERNEL(sum_shuffled_xor) {
     __shared__ int s[2];
@@ -138,17 +98,6 @@ KERNEL(sum_shuffled_xor) {
     if (LANE == 0) s[T / 32] = v;
     SYNC;
     o[I] = s[0] + s[1];
-}
-KERNEL(sum_redux) {
-    __shared__ int s[2];
-    int v = __reduce_add_sync(ALL, a[I]);
-    if (LANE == T / 32) s[T / 32] = v;
-    SYNC;
-    o[I] = s[0] + s[1];
-}
-KERNEL(sum_of_all_by_atomics) {
-    int v = __reduce_add_sync(ALL, a[I]);
-    if (LANE == 0) atomicAdd(o, v);
 }
 KERNEL(sum_of_all_by_the_last_block) {
     __shared__ int s[64];
@@ -164,30 +113,12 @@ KERNEL(sum_of_all_by_the_last_block) {
     SYNC;
     if (last && T == 0) o[0] = n[1] + n[2] + n[3] + n[4];
 }
-KERNEL(sum_of_a_grid_stride) {
-    __shared__ int s;
-    if (T == 0) s = 0;
-    SYNC;
-    int v = 0;
-    for (int i = B * 32 + T % 32; i < 256; i += 128) if (T < 32) v += a[i];
-    atomicAdd(&s, v);
-    SYNC;
-    if (T == 0) atomicAdd(o, s);
-}
 KERNEL(sum_of_pairs_of_words) {
     unsigned long long* wide = reinterpret_cast<unsigned long long*>(n);
     atomicAdd(wide, (unsigned long long)a[I] << 32 | 1);
     if (I) return;
     while ((unsigned)atomicAdd(wide, 0ull) != 256) {}
     o[0] = (int)(atomicAdd(wide, 0ull) >> 32);
-}
-KERNEL(greatest_and_its_place) {
-    __shared__ unsigned best;
-    if (T == 0) best = 0;
-    SYNC;
-    atomicMax(&best, (unsigned)a[I] << 8 | T);
-    SYNC;
-    o[I] = best & 255;
 }
 KERNEL(smallest_by_compare_and_swap) {
     __shared__ int s;
@@ -208,13 +139,6 @@ KERNEL(sum_of_floats) {
     SYNC;
     o[I] = (int)s;
 }
-KERNEL(sum_in_turns) {
-    __shared__ int s;
-    if (T == 0) s = 0;
-    for (int turn = 0; turn < 64; ++turn) { SYNC; if (T == turn) s += a[I]; }
-    SYNC;
-    o[I] = s;
-}
 // ---------------------------------------------------------------- sorting
 KERNEL(sort_bitonic) {
     __shared__ int s[64];
@@ -227,32 +151,6 @@ KERNEL(sort_bitonic) {
         }
     SYNC;
     o[I] = s[T];
-}
-KERNEL(sort_bitonic_of_warps) {
-    int v = a[I];
-    for (int k = 2; k <= 32; k *= 2)
-        for (int j = k / 2; j > 0; j /= 2) {
-            int w = __shfl_xor_sync(ALL, v, j);
-            bool low = ((LANE & j) == 0) == ((LANE & k) == 0);
-            v = low ? min(v, w) : max(v, w);
-        }
-    o[I] = v;
-}
-KERNEL(sort_odd_and_even) {
-    __shared__ int s[64];
-    s[T] = a[I];
-    SYNC;
-    for (int turn = 0; turn < 64; ++turn) {
-        int i = 2 * T + (turn & 1);
-        if (i + 1 < 64) { int x = s[i], y = s[i + 1]; s[i] = min(x, y); s[i + 1] = max(x, y); }
-        SYNC;
-    }
-    o[I] = s[T];
-}
-KERNEL(sort_by_rank) {
-    int v = a[I], rank = 0;
-    for (int i = 0; i < 64; ++i) rank += a[B * 64 + i] < v;
-    o[B * 64 + rank] = v;
 }
 KERNEL(sort_by_bits) {
     __shared__ int s[64], zeros[2];
@@ -270,34 +168,6 @@ KERNEL(sort_by_bits) {
     }
     o[I] = v;
 }
-KERNEL(sort_by_counting) {
-    __shared__ int many[256];
-    for (int i = T; i < 256; i += 64) many[i] = 0;
-    SYNC;
-    atomicAdd(&many[a[I]], 1);
-    SYNC;
-    if (T == 0) for (int i = 0, sum = 0; i < 256; ++i) { int held = many[i]; many[i] = sum; sum += held; }
-    SYNC;
-    o[B * 64 + atomicAdd(&many[a[I]], 1)] = a[I];
-}
-__device__ int below(const int* s, int many, int v, bool same) {
-    int low = 0, high = many;
-    while (low < high) { int at = (low + high) / 2; if (s[at] < v || (same && s[at] == v)) low = at + 1; else high = at; }
-    return low;
-}
-KERNEL(sort_by_merging) {
-    __shared__ int s[2][64];
-    int from = 0;
-    s[0][T] = a[I];
-    for (int run = 1; run < 64; run *= 2, from = 1 - from) {
-        SYNC;
-        int first = T / (2 * run) * 2 * run, right = T / run & 1, v = s[from][T];
-        int others = below(s[from] + first + (right ? 0 : run), run, v, right);
-        s[1 - from][first + T % run + others] = v;
-    }
-    SYNC;
-    o[I] = s[from][T];
-}
 // ---------------------------------------------------------------- histograms
 KERNEL(histogram_shared) {
     __shared__ int many[16];
@@ -306,15 +176,6 @@ KERNEL(histogram_shared) {
     atomicAdd(&many[a[I] % 16], 1);
     SYNC;
     if (T < 16) atomicAdd(&o[T], many[T]);
-}
-KERNEL(histogram_global) { atomicAdd(&o[a[I] % 16], 1); }
-KERNEL(histogram_by_warps) {
-    __shared__ int many[2][16];
-    for (int i = T; i < 32; i += 64) many[i / 16][i % 16] = 0;
-    SYNC;
-    atomicAdd(&many[T / 32][a[I] % 16], 1);
-    SYNC;
-    if (T < 16) atomicAdd(&o[T], many[0][T] + many[1][T]);
 }
 KERNEL(histogram_of_who_match) {
     int key = a[I] % 16;
@@ -430,7 +291,6 @@ KERNEL(appended_by_one_of_a_warp) {
     at = __shfl_sync(ALL, at, 0);
     if (keep) o[at + __popc(who & ((1u << LANE) - 1))] = a[I];
 }
-KERNEL(appended_each_by_itself) { if (a[I] % 3 == 0) o[atomicAdd(n, 1)] = a[I]; }
 KERNEL(stack_of_linked_places) {  // n[0]: the top; n[1 + i]: what lies below i
     if (T % 8) return;
     int top = atomicAdd(n, 0), was;
@@ -486,15 +346,6 @@ KERNEL(all_blocks_come_together) {
     all_blocks(n, 2);
     o[I] = v + 1;
 }
-KERNEL(heat_of_a_whole_grid) {
-    int* from = o, *to = o + 256;
-    from[I] = a[I];
-    for (int step = 1; step <= 4; ++step) {
-        all_blocks(n, step);
-        to[I] = from[(I + 255) % 256] + from[I] + from[(I + 1) % 256];
-        int* held = from; from = to; to = held;
-    }
-}
 KERNEL(tree_of_blocks) {  // block 1 tells block 0, block 3 tells 2, block 2 tells 0
     if (T) return;
     int sum = a[B];
@@ -507,27 +358,11 @@ KERNEL(tree_of_blocks) {  // block 1 tells block 0, block 3 tells 2, block 2 tel
     o[0] = sum;
 }
 // ---------------------------------------------------------------- tiles
-KERNEL(transpose_padded) {
-    __shared__ int s[8][9];
-    s[T / 8][T % 8] = a[I];
-    SYNC;
-    o[I] = s[T % 8][T / 8];
-}
-KERNEL(transpose_swizzled) {
-    __shared__ int s[64];
-    s[T / 8 * 8 + (T % 8 ^ T / 8)] = a[I];
-    SYNC;
-    o[I] = s[T % 8 * 8 + (T / 8 ^ T % 8)];
-}
 KERNEL(transpose_in_place) {
     o[I] = a[I];
     SYNC;
     int r = T / 8, c = T % 8;
     if (r < c) { int* x = o + B * 64 + r * 8 + c, *y = o + B * 64 + c * 8 + r, v = *x; *x = *y; *y = v; }
-}
-KERNEL(transpose_in_registers) {  // 4 x 4 in a quarter of a warp's half, by shuffles
-    int v = a[I], r = T % 16 / 4, c = T % 4;
-    o[I] = __shfl_sync(ALL, v, (LANE & 16) + c * 4 + r);
 }
 KERNEL(transpose_by_matrices) {
     unsigned v = a[I] | a[(I + 64) % 256] << 16, t;
@@ -547,48 +382,6 @@ KERNEL(product_of_tiles) {  // 16 x 16, of tiles of 8 x 8
     }
     o[row * 16 + column] = sum;
 }
-KERNEL(product_two_buffers) {
-    __shared__ int x[2][8][8], y[2][8][8];
-    int r = T / 8, c = T % 8, row = B / 2 * 8 + r, column = B % 2 * 8 + c, sum = 0;
-    x[0][r][c] = a[row * 16 + c];
-    y[0][r][c] = a[r * 16 + column];
-    SYNC;
-    for (int k = 0; k < 2; ++k) {
-        if (k == 0) { x[1][r][c] = a[row * 16 + 8 + c]; y[1][r][c] = a[(8 + r) * 16 + column]; }
-        for (int i = 0; i < 8; ++i) sum += x[k][r][i] * y[k][i][c];
-        SYNC;
-    }
-    o[row * 16 + column] = sum;
-}
-KERNEL(product_prefetched) {
-    __shared__ int x[8][8], y[8][8];
-    int r = T / 8, c = T % 8, row = B / 2 * 8 + r, column = B % 2 * 8 + c, sum = 0;
-    int next_x = a[row * 16 + c], next_y = a[r * 16 + column];
-    for (int k = 0; k < 16; k += 8) {
-        x[r][c] = next_x;
-        y[r][c] = next_y;
-        SYNC;
-        if (k == 0) { next_x = a[row * 16 + 8 + c]; next_y = a[(8 + r) * 16 + column]; }
-        for (int i = 0; i < 8; ++i) sum += x[r][i] * y[i][c];
-        SYNC;
-    }
-    o[row * 16 + column] = sum;
-}
-KERNEL(product_of_registers) {  // two by two numbers a thread, in block 0 only
-    if (B) return;
-    int r = T / 8 * 2, c = T % 8 * 2, sum[2][2] = {};
-    for (int k = 0; k < 16; ++k)
-        for (int i = 0; i < 2; ++i)
-            for (int j = 0; j < 2; ++j) sum[i][j] += a[(r + i) * 16 + k] * a[k * 16 + c + j];
-    for (int i = 0; i < 2; ++i) reinterpret_cast<int2*>(o)[((r + i) * 16 + c) / 2] = make_int2(sum[i][0], sum[i][1]);
-}
-KERNEL(product_split_along_k) {  // each block has four of the sixteen
-    for (int at = T; at < 256; at += 64) {
-        int sum = 0;
-        for (int k = 4 * B; k < 4 * B + 4; ++k) sum += a[at / 16 * 16 + k] * a[k * 16 + at % 16];
-        atomicAdd(o + at, sum);
-    }
-}
 KERNEL(product_of_bytes) {  // dot products of four bytes
     __shared__ __align__(4) unsigned char s[256];
     for (int i = T; i < 256; i += 64) s[i] = a[i];
@@ -596,57 +389,7 @@ KERNEL(product_of_bytes) {  // dot products of four bytes
     const unsigned* word = reinterpret_cast<const unsigned*>(s);
     o[I] = __dp4a(word[T], word[63 - T], B);
 }
-// ---------------------------------------------------------------- stencils
-KERNEL(stencil_with_its_borders) {
-    __shared__ int s[66];
-    s[T + 1] = a[I];
-    if (T < 2) s[T * 65] = a[(I + (T ? 63 : 255)) % 256];
-    SYNC;
-    o[I] = s[T] + s[T + 1] + s[T + 2];
-}
-KERNEL(stencil_of_warps) {  // what lies beyond a warp is read again
-    int v = a[I], left = __shfl_up_sync(ALL, v, 1), right = __shfl_down_sync(ALL, v, 1);
-    if (LANE == 0) left = a[(I + 255) % 256];
-    if (LANE == 31) right = a[(I + 1) % 256];
-    o[I] = left + v + right;
-}
-KERNEL(stencil_of_a_plane) {  // 16 x 16, of five points, round its ends
-    int r = I / 16, c = I % 16;
-    o[I] = a[I] + a[(r + 15) % 16 * 16 + c] + a[(r + 1) % 16 * 16 + c] + a[r * 16 + (c + 15) % 16] + a[r * 16 + (c + 1) % 16];
-}
-KERNEL(stencil_in_steps) {
-    __shared__ int s[64];
-    int v = a[I];
-    for (int step = 0; step < 5; ++step) {
-        s[T] = v;
-        SYNC;
-        v = max(v, max(s[(T + 63) % 64], s[(T + 1) % 64]));
-        SYNC;
-    }
-    o[I] = v;
-}
-KERNEL(life_in_a_block) {  // 8 x 8, round its ends
-    __shared__ int s[2][64];
-    s[0][T] = a[I] & 1;
-    for (int step = 0; step < 3; ++step) {
-        SYNC;
-        int many = 0, r = T / 8, c = T % 8, now = step & 1;
-        for (int i = 7; i < 10; ++i)
-            for (int j = 7; j < 10; ++j) many += s[now][(r + i) % 8 * 8 + (c + j) % 8];
-        s[1 - now][T] = many == 3 || (many == 4 && s[now][T]);
-    }
-    SYNC;
-    o[I] = s[1][T];
-}
 // ---------------------------------------------------------------- copies on their way, barriers with numbers
-KERNEL(copies_on_their_way) {
-    __shared__ int s[64];
-    unsigned place = (unsigned)__cvta_generic_to_shared(s + T);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(place), "l"(a + I) : "memory");
-    asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
-    SYNC;
-    o[I] = s[63 - T];
-}
 KERNEL(copies_in_two_buffers) {
     __shared__ int s[2][64];
     int sum = 0;
@@ -715,12 +458,6 @@ KERNEL(warp_by_shared_memory) {
     for (int d = 16; d > 0; d /= 2) { if (LANE < d) own[LANE] += own[LANE + d]; __syncwarp(); }
     o[I] = own[0];
 }
-KERNEL(walsh_and_hadamard) {
-    int v = a[I];
-    for (int d = 1; d < 32; d *= 2) { int w = __shfl_xor_sync(ALL, v, d); v = LANE & d ? w - v : v + w; }
-    o[I] = v;
-}
-KERNEL(who_has_my_number) { o[I] = __popc(__match_any_sync(ALL, a[I] % 5)); }
 KERNEL(until_none_goes_on) {
     int v = a[I], turns = 0;
     while (__any_sync(ALL, v > 1)) { if (v > 1) v = v & 1 ? 3 * v + 1 : v / 2; ++turns; }
@@ -771,32 +508,6 @@ KERNEL(sieve) {
     SYNC;
     o[I] = !composite[I];
 }
-KERNEL(shortest_ways) {  // Floyd and Warshall, 8 places
-    __shared__ int s[8][8];
-    int r = T / 8, c = T % 8;
-    s[r][c] = r == c ? 0 : a[I];
-    for (int k = 0; k < 8; ++k) {
-        SYNC;
-        int way = s[r][k] + s[k][c];
-        SYNC;
-        if (way < s[r][c]) s[r][c] = way;
-    }
-    o[I] = s[r][c];
-}
-KERNEL(places_in_a_list) {  // pointer jumping along T + 1, T + 2, ...
-    __shared__ int next[2][64], far[2][64];
-    int now = 0;
-    next[0][T] = min(T + 1, 63);
-    far[0][T] = T < 63;
-    for (int d = 0; d < 6; ++d, now = 1 - now) {
-        SYNC;
-        int to = next[now][T];
-        far[1 - now][T] = far[now][T] + far[now][to];
-        next[1 - now][T] = next[now][to];
-    }
-    SYNC;
-    o[I] = far[now][T];
-}
 KERNEL(smallest_of_a_group) {  // labels run along neighbours with a like parity until nothing changes
     __shared__ int label[64], changed;
     int odd = a[I] & 1, right = T < 63 && (a[I + 1] & 1) == odd;
@@ -813,25 +524,6 @@ KERNEL(smallest_of_a_group) {  // labels run along neighbours with a like parity
         SYNC;
     } while (changed);
     o[I] = label[T];
-}
-KERNEL(breadth_first) {  // of a ring of 64 places, from place 0
-    __shared__ int level[64], more;
-    level[T] = T ? -1 : 0;
-    int depth = 0;
-    do {
-        SYNC;
-        if (T == 0) more = 0;
-        SYNC;
-        bool here = level[T] == depth;
-        SYNC;
-        if (here) {
-            int sides[2] = {(int)(T + 1) % 64, (int)(T + 63) % 64};
-            for (int side : sides) if (atomicCAS(&level[side], -1, depth + 1) == -1) atomicExch(&more, 1);
-        }
-        ++depth;
-        SYNC;
-    } while (more);
-    o[I] = level[T];
 }
 __device__ int fibonacci(int k) { return k < 2 ? k : fibonacci(k - 1) + fibonacci(k - 2); }
 KERNEL(calls_itself) { o[I] = fibonacci(a[I] % 8); }
@@ -869,46 +561,4 @@ KERNEL(structures_and_bytes) {
     SYNC;
     Pair other = s[63 - T];
     o[I] = other.low * 8 + other.high;
-}
-KERNEL(bits_of_numbers) {
-    unsigned v = a[I];
-    o[I] = __popc(v) + (__brev(v) >> 24) * 16 + __clz(v) * 4096 + (__ffs(v) << 20);
-}
-KERNEL(numbers_of_chance) {
-    unsigned v = a[I] + 1;
-    for (int i = 0; i < 20; ++i) { v ^= v << 13; v ^= v >> 17; v ^= v << 5; }
-    o[I] = v;
-}
-KERNEL(checksum) {
-    unsigned v = a[I];
-    for (int i = 0; i < 8; ++i) v = v & 1 ? v >> 1 ^ 0xedb88320u : v >> 1;
-    o[I] = v;
-}
-KERNEL(searched_by_halves) {
-    __shared__ int s[64];
-    s[T] = 4 * T;
-    SYNC;
-    o[I] = below(s, 64, a[I], false);
-}
-KERNEL(found_in_a_text) {
-    __shared__ char s[64];
-    s[T] = "abcabdabcab"[T % 11];
-    SYNC;
-    o[I] = T < 62 && s[T] == 'a' && s[T + 1] == 'b' && s[T + 2] == 'c';
-}
-KERNEL(two_kinds_of_warps) {
-    __shared__ int s[64];
-    if (T < 32) s[T] = a[I] * 2; else s[T] = a[I] + 1;
-    SYNC;
-    if (T < 32) o[I] = s[T + 32]; else o[I] = s[T - 32];
-}
-KERNEL(elements_of_a_volatile_array) {
-    volatile int* to = o;
-    to[I] = a[I];
-    to[I] = to[I] + 1;
-}
-KERNEL(roots) { o[I] = (int)(sqrtf((float)a[I]) * 16.f) + (int)sqrt((double)a[I] * 4); }
-KERNEL(long_numbers) {
-    unsigned long long v = a[I] * 0x9e3779b97f4a7c15ull;
-    o[I] = (int)(v / 1000003 % 65536) + (int)__umul64hi(v, 255);
 }

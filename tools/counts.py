@@ -59,16 +59,13 @@ def count_theirs(folder, step, arch):
 def kernels():
     """(kernel, architectures) that are counted: the ladder's, and for each type of input those less exact than it."""
     for name in ladder.steps("CUDA"):
-        yield cuda_kernel(name, **ladder.step(name).defaults["GPU"]), tuple(ARCHS)
-        if name in SIZES:
-            yield cuda_kernel(name, **SIZES[name]), tuple(ARCHS)
-        if name in TRIED:
-            yield cuda_kernel(name, **TRIED[name]), tuple(ARCHS)
+        for parameters in (ladder.step(name).defaults["GPU"], SIZES.get(name), TRIED.get(name)):
+            if parameters is not None:
+                yield cuda_kernel(name, **parameters), tuple(ARCHS)
     for name, step in ladder.STEPS.items():
         for of in step.inputs:
             archs = (arch for arch in ARCHS if (int(arch[3:-1]), int(arch[-1])) >= step.capability)
             yield cuda_kernel(name, **step.defaults["GPU"] | {"INPUT": of}), tuple(archs)
-
     for row in COUNTERS["kernel"]:
         yield cuda_kernel(row["step"], **row["parameters"]), (GPUS[COUNTERS["gpu"]].arch,)
 

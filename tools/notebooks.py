@@ -263,13 +263,7 @@ def output_texts(cell):
 
 def machine_words():
     """A regular expression for what only this machine, or only some machine, would say."""
-    words = [
-        r"/home/\w",
-        r"/Users/\w",
-        r"/(?:root|tmp|var/folders)/",
-        r"site-packages",
-        r"\b[A-Z]:\\{1,2}[A-Z]\w",
-    ]
+    words = [r"/home/\w", r"/Users/\w", r"/(?:root|tmp|var/folders)/", r"site-packages", r"\b[A-Z]:\\{1,2}[A-Z]\w"]
     words += [re.escape(str(place)) for place in (ROOT, Path.home()) if len(str(place)) > 1]
     names = {platform.node(), os.environ.get("USER") or getpass.getuser()}
     words += [rf"\b{re.escape(name)}\b" for name in names if len(name) > 3 and name not in ("localhost", "root")]
@@ -331,11 +325,7 @@ def main(arguments=None):
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--check", action="store_true", help="run nothing; fail if a file would change")
     way.add_argument("--format", action="store_true", help="run nothing; bring files into their normal form")
-    way.add_argument(
-        "--keep-times",
-        action="store_true",
-        help="run, and keep the stored times of timed cells",
-    )
+    way.add_argument("--keep-times", action="store_true", help="run, and keep the stored times of timed cells")
     options = parser.parse_args(arguments)
     options.run = not (options.check or options.format)
 

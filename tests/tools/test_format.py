@@ -19,39 +19,11 @@ import sizes
 # A stored output that came from one of these is a time, a rate or a device: another machine says otherwise.
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
-    "measure",
-    "board",
-    "measure_ladder",
-    "compare",
-    "tune",
-    "forget_tuned",
-    "survey",
-    "scoreboard",
-    "recorded",
-    "scoreboard_chart",
-    "growth_chart",
-    "landscape",
-    "launch",
-    "numpy_blas",
-    "ladder_chart",
-    "ladder_roofline",
-    "roofline",
-    "machine_limits",
-    "dashboard_link",
-    "this_machine",
-    "doctor",
-    "devices",
-    "cuda_device",
-    "opencl_device",
-    "perf_counter",
-    "time",
-    "timeit",
-    "seconds",
-    "gflops",
-    "spread",
-    "device",
-    "parameters",
-}
+    "measure", "board", "measure_ladder", "compare", "tune", "forget_tuned", "survey", "scoreboard", "recorded",
+    "scoreboard_chart", "growth_chart", "landscape", "launch", "numpy_blas", "ladder_chart", "ladder_roofline",
+    "roofline", "machine_limits", "dashboard_link", "this_machine", "doctor", "devices", "cuda_device",
+    "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread", "device", "parameters",
+}  # fmt: skip
 # Outputs of these are the same everywhere, and compared: they have no place in a cell that is not.
 COMPARED_NAMES = {"check", "show"}
 # What the model says is the same on all machines, and so are these of it.
@@ -273,10 +245,9 @@ def test_there_are_notebooks():
     )
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.stem)
-def test_notebook(path, rule):
-    problems = list(rule(notebooks.read(path), path.stem))
+def test_notebook(path):
+    problems = [problem for rule in RULES for problem in rule(notebooks.read(path), path.stem)]
     assert not problems, "\n".join([path.name, *problems])
 
 
@@ -362,11 +333,9 @@ def setting(number, name, value):
 
 PLANTED = [
     (executed_in_order, setting(2, "execution_count", None)),
-    (executed_in_order, setting(2, "execution_count", 7)),
     (clean_outputs, give(4, output_type="error", ename="ValueError", evalue="no", traceback=[])),
     (clean_outputs, give(4, output_type="stream", name="stderr", text="UserWarning")),
     (clean_outputs, give(4, output_type="stream", text="File /home/ada/a.py")),
-    (clean_outputs, give(4, output_type="stream", text="C:\\Users\\ada")),
     (clean_outputs, give(4, output_type="execute_result", data={"text/html": "<b>/tmp/x1</b>"})),
     (clean_outputs, give(4, output_type="stream", text=str(notebooks.ROOT))),
     (clean_outputs, give(4, output_type="stream", text="/".join(["File ", "root", "a.py"]))),
@@ -396,7 +365,6 @@ PLANTED = [
     (tagged_where_due, replace(4, "check(k)", "print(measure(k).gflops, predict(k).gflops)")),
     (tagged_where_due, replace(3, "t.gflops", "predict(k).gflops")),
     (headings, replace(0, "# 04 · ", "# Notebook 4: ")),
-    (headings, replace(0, "# 04", "# 05")),
     (headings, replace(0, "**You need**", "You need")),
     (headings, replace(0, "**You will learn**", "")),
     (headings, replace(6, "## Your turn", "Your turn")),
@@ -435,9 +403,8 @@ def test_without_an_address_no_badge_leads_nowhere_and_no_page_installs_from_any
 
 
 @pytest.mark.usefixtures("published")
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_a_good_notebook_breaks_no_rule(rule):
-    assert list(rule(good_notebook(), STEM)) == []
+def test_a_good_notebook_breaks_no_rule():
+    assert [problem for rule in RULES for problem in rule(good_notebook(), STEM)] == []
 
 
 @pytest.mark.usefixtures("published")

@@ -89,13 +89,6 @@ def test_prose_is_changed_without_a_run_and_without_new_times(folder, monkeypatc
     assert after == before
 
 
-def test_a_solution_is_folded(folder):
-    change(folder, lambda notebook: notebook.cells[3].update(source="# @title A solution\n6 * 7"))
-    assert notebooks.main(["--check", "04"]) == 1
-    assert notebooks.main(["--format", "04"]) == 0
-    assert stored(folder).cells[3].metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
-
-
 def test_a_run_that_keeps_times_renews_all_else(folder):
     before = stored(folder)
     change(folder, lambda notebook: notebook.cells[3].update(source="6 * 8"))

@@ -206,24 +206,6 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
     assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places] == [True, True] * bool(address)
 
 
-def test_a_link_named_after_the_readme_is_named_after_its_page():
+def test_a_link_is_named_after_its_page_and_leads_to_the_english_one_where_there_is_no_other():
     assert web.web_prose("[README.md](README.md)", HERE, web.ROOT) == '<a href="install.html">Install the course</a>'
-
-
-@pytest.mark.parametrize(
-    "address, said",
-    [
-        ("", "a"),
-        (
-            "https://github.com/somebody/course",
-            '<a href="https://github.com/somebody/course/blob/main/results/README.md">a</a>',
-        ),
-    ],
-)
-def test_a_link_to_a_file_leads_to_the_repository_and_is_no_link_without_one(address, said, monkeypatch):
-    monkeypatch.setattr(web, "repository", lambda: address)
-    assert web.web_prose("[a](../results/README.md)", HERE) == said
-
-
-def test_a_link_to_a_page_that_is_not_translated_leads_to_the_english_one():
     assert web.web_prose("[a](04_tiling.ipynb)", HERE[:2]) == '<a href="../04_tiling.html">a</a>'

@@ -63,7 +63,6 @@ def test_the_order_is_undecided_where_ranges_meet(tmp_path):
     """eve's range meets cyd's and dan's, which do not meet."""
     put(tmp_path, entry("ada", 2.0, 2.2), entry("bob", 0.5), entry("cyd", 1.3, 1.5), entry("dan", 1.0, 1.1))
     assert places(tmp_path) == {"ada": "1", "cyd": "2", "dan": "3", "bob": "4"}
-    put(tmp_path, entry("ada", 2.0, 2.2), entry("bob", 0.5), entry("cyd", 1.3, 1.5), entry("dan", 1.0, 1.1))
     (tmp_path / "entry-eve.json").write_text(json.dumps(entry("eve", 1.05, 1.35)))
     (tmp_path / "entry-fay.json").write_text(json.dumps(entry("fay")))
     assert places(tmp_path) == {
@@ -123,9 +122,7 @@ FORGED = {
     "a number beyond all bounds": (entry("eve", ratios=[10**400] * ROUNDS), NO_ENTRY),
     "negative": (entry("eve", -1.0), NO_ENTRY),
     "one round": (entry("eve", ratios=[9.0]), NO_ENTRY),
-    "a text for ratios": (entry("eve", ratios="123456789"), NO_ENTRY),
     "a field too few": ({"name": "eve"}, NO_ENTRY),
-    "a field too many": (entry("eve", seal="x"), NO_ENTRY),
     "a list": (["eve"], NO_ENTRY),
     "a name of two lines": (entry("Ada\n 1  Eve", 1.0), NO_ENTRY),
     "a name that cannot be seen": (entry("\u200b", 1.0), NO_ENTRY),

@@ -65,11 +65,6 @@ def test_a_file_is_read_block_by_block(client, operands, tmp_path):
     assert (dA.compute() == operands[0]).all()
 
 
-def test_workers_tell_their_memory(client, operands, tmp_path):
-    product(tmp_path, 40, many.block_product).compute()
-    assert min(client.run(many.peak_bytes).values()) > 50e6
-
-
 def dies_once(A, B, died):
     if not os.path.exists(died):
         open(died, "w").close()
@@ -92,8 +87,8 @@ def cores_of_a_task(number):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="macOS and Windows keep no process to a core")
 def test_each_worker_has_one_core_also_one_that_takes_the_place_of_a_dead_one(client):
-    worker, pid = next(iter(client.run(os.getpid).items()))
-    client.run(os._exit, 1, workers=[worker], on_error="ignore")
+    pid = next(iter(client.run(os.getpid).values()))
+    psutil.Process(pid).kill()
     for _ in range(1200):  # until the scheduler knows it; Dask's wait_for_workers breaks when one dies meanwhile
         workers = client.run(os.getpid, on_error="ignore")
         if len(workers) == 2 and pid not in workers.values():

@@ -21,10 +21,12 @@ struct Timer { cudaEvent_t start; float stop() { return 0; } };
 #include "detail/twice.cuh"
 #endif
 """
-TWICE = "#pragma once\n__constant__ float factor = 2.0f;\n#define ON_GPU __device__ __forceinline__\n"
-TWICE += (
-    "ON_GPU float twice(float x) { return factor * x; }\nstatic float on_host(float x) { return std::pow(x, 2); }\n"
-)
+TWICE = """#pragma once
+__constant__ float factor = 2.0f;
+#define ON_GPU __device__ __forceinline__
+ON_GPU float twice(float x) { return factor * x; }
+static float on_host(float x) { return std::pow(x, 2); }
+"""
 FILE = r"""/* A "sample" { of what people write */
 #include <assert.h>
 #include <float.h>
@@ -124,11 +126,8 @@ def test_parameters_have_their_names_in_the_source(compiled):
     ptx, names = compiled
     for kernel in ("reduce<float>", "reduce<int, 32>"):
         head = ptx[ptx.index(f"{names[kernel]}(") :]
-        assert [word.split()[-1].strip(",") for word in head[: head.index("\n)")].splitlines()[1:]] == [
-            "given",
-            "total",
-            "n",
-        ]
+        words = [word.split()[-1].strip(",") for word in head[: head.index("\n)")].splitlines()[1:]]
+        assert words == ["given", "total", "n"]
 
 
 def test_an_error_in_a_kernel_is_said_with_its_line_and_what_was_not_found():

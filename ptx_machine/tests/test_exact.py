@@ -145,9 +145,8 @@ def test_bits_and_parts_of_numbers():
     assert results("cnot.b32", np.uint32([0, 1, 7])).tolist() == [1, 0, 0]
     assert results("slct.u32.s32", a, b, c.view(np.int32)).tolist() == np.where(c.view(np.int32) >= 0, a, b).tolist()
     product = lambda x, y: (x & 0xFFFFFF) * (y & 0xFFFFFF)  # noqa: E731
-    assert results("mul24.hi.u32", a, b).tolist() == [
-        product(x, y) >> 16 for x, y in zip(a.tolist(), b.tolist(), strict=True)
-    ]
+    pairs = zip(a.tolist(), b.tolist(), strict=True)
+    assert results("mul24.hi.u32", a, b).tolist() == [product(x, y) >> 16 for x, y in pairs]
     nth = [(0b1011, 0, 1, 0), (0b1011, 0, 3, 3), (0b1011, 3, -2, 1), (0b1011, 2, 0, 0xFFFFFFFF), (0b1011, 1, 0, 1)]
     nth += [(8, 0, 2, 0xFFFFFFFF)]
     for mask, base, offset, place in nth:
@@ -160,10 +159,8 @@ def test_bits_and_parts_of_numbers():
             )
             assert value == (total + 2**31) % 2**32 - 2**31
     octets = lambda value: np.ascontiguousarray(value[:, None]).view(np.uint8).astype(int)  # noqa: E731
-    assert (
-        results("vabsdiff4.u32.u32.u32.add", a, b, c).tolist()
-        == ((np.abs(octets(a) - octets(b)).sum(1) + c) % 2**32).tolist()
-    )
+    apart = (np.abs(octets(a) - octets(b)).sum(1) + c) % 2**32
+    assert results("vabsdiff4.u32.u32.u32.add", a, b, c).tolist() == apart.tolist()
     assert np.array_equal(octets(results("vadd4.u32.u32.u32.sat", a, b, c)), np.minimum(octets(a) + octets(b), 255))
 
 
@@ -183,9 +180,8 @@ def test_whole_numbers_of_64_bits_as_floats():
                         continue
                     if way == "rn":
                         around = [one, np.nextafter(one, dtype(np.inf)), np.nextafter(one, dtype(-np.inf))]
-                        assert abs(int(one) - value) == min(abs(int(n) - value) for n in around if np.isfinite(n)), (
-                            value
-                        )
+                        nearest = min(abs(int(n) - value) for n in around if np.isfinite(n))
+                        assert abs(int(one) - value) == nearest, value
                     else:
                         side = {"rm": -1, "rp": 1, "rz": -1 if value > 0 else 1}[way]
                         beyond = np.nextafter(one, dtype(-side * np.inf))
@@ -199,9 +195,8 @@ def test_numbers_of_8_bits_as_ml_dtypes_has_them(kind, dtype):
     got = formats.fp8_numbers(kind)
     assert np.array_equal(np.isnan(got), np.isnan(codes)) and np.array_equal(np.nan_to_num(got), np.nan_to_num(codes))
     halves = ALL.view(np.float16)
-    values = halves[np.isfinite(halves)].astype(
-        np.float32
-    )  # all float16: each border between two, and both sides of it
+    # All float16: each border between two, and both sides of it.
+    values = halves[np.isfinite(halves)].astype(np.float32)
     made = results(f"cvt.rn.satfinite.{kind}.f32", values, np.zeros_like(values)).view(np.uint8)
     most = float(ml_dtypes.finfo(dtype).max)
     expected = np.clip(values, -most, most).astype(dtype).view(np.uint8)
@@ -257,11 +252,8 @@ def test_fused_products_of_halves():
         if abs(value) >= 65520:
             assert np.isinf(one)
         else:
-            around = [
-                n
-                for n in (one, np.nextafter(one, np.float16(np.inf)), np.nextafter(one, np.float16(-np.inf)))
-                if np.isfinite(n)
-            ]
+            near = (one, *(np.nextafter(one, np.float16(side)) for side in (-np.inf, np.inf)))
+            around = [n for n in near if np.isfinite(n)]
             assert abs(Fraction(float(one)) - value) == min(abs(Fraction(float(n)) - value) for n in around)
     relu, sat = results("fma.rn.relu.f16", *half), results("fma.rn.sat.f16", *half)
     assert np.array_equal(relu, np.maximum(got, 0)) and np.array_equal(sat, np.clip(got, 0, 1))
@@ -312,9 +304,7 @@ def test_a_barrier_in_memory():
         + wait.format(1)
         + "mbarrier.test_wait.shared::cta.b64 %p3,[s],%rd3; @%p3 add.u64 %rd6,%rd6,100; st.global.u64 [%rd2],%rd6;"
     )
-    assert ran(body, np.zeros(32, np.uint64)).tolist() == [
-        31 - n for n in range(32)
-    ]  # two phases later: of the same parity
+    assert ran(body, np.zeros(32, np.uint64)).tolist() == [*range(31, -1, -1)]  # two phases later: of the same parity
 
 
 def test_matrices_of_float64():

@@ -233,14 +233,9 @@ def test_a_text_that_breaks_off_is_refused():
 
 def test_arrays_lie_as_ptxas_lays_them():
     """One behind the other, each as aligned as it asks: so an array of 20 bytes shifts what asks for 4 behind it."""
-    names = [
-        f"    .shared .align {align} .b8 {name}[{size}];"
-        for align, name, size in ((4, "a", 20), (4, "b", 8), (16, "c", 64))
-    ]
+    arrays = ((4, "a", 20), (4, "b", 8), (16, "c", 64))
+    names = [f"    .shared .align {align} .b8 {name}[{size}];" for align, name, size in arrays]
     program = decoded(KERNEL.replace("BODY", "\n".join(names)))
-    assert [(name, address % 16, size) for name, address, size in program.shared] == [
-        ("a", 0, 20),
-        ("b", 4, 8),
-        ("c", 0, 64),
-    ]
+    places = [(name, address % 16, size) for name, address, size in program.shared]
+    assert places == [("a", 0, 20), ("b", 4, 8), ("c", 0, 64)]
     assert program.symbols["b"] - program.symbols["a"] > 1 << 19

@@ -68,30 +68,19 @@ def normal(*shape):
 def softmax():
     x = normal(5, 781)
     e = np.exp(x - x.max(1, keepdims=True))
-    return Case(
-        "softmax_kernel",
-        {"x": x, "y": np.zeros_like(x), "n": 781},
-        {"BLOCK": 1024},
-        (5,),
-        {1: e / e.sum(1, keepdims=True)},
-    )
+    args = {"x": x, "y": np.zeros_like(x), "n": 781}
+    return Case("softmax_kernel", args, {"BLOCK": 1024}, (5,), {1: e / e.sum(1, keepdims=True)})
 
 
 def sort():
     x = normal(3, 256)
-    return Case("sort_kernel", {"x": x, "y": np.zeros_like(x)}, {"N": 256}, (3,), {1: np.sort(x)}, 0.0 + 1e-30)
+    return Case("sort_kernel", {"x": x, "y": np.zeros_like(x)}, {"N": 256}, (3,), {1: np.sort(x)}, 1e-30)
 
 
 def topk():
     x = normal(3, 128)
-    return Case(
-        "topk_kernel",
-        {"x": x, "y": np.zeros((3, 8), np.float32)},
-        {"N": 128, "K": 8},
-        (3,),
-        {1: -np.sort(-x)[:, :8]},
-        1e-30,
-    )
+    args = {"x": x, "y": np.zeros((3, 8), np.float32)}
+    return Case("topk_kernel", args, {"N": 128, "K": 8}, (3,), {1: -np.sort(-x)[:, :8]}, 1e-30)
 
 
 def associative_scan():
@@ -100,22 +89,16 @@ def associative_scan():
     for k in range(512):
         h = a[:, k] * h + b[:, k]
         expected.append(h)
-    return Case(
-        "scan_kernel", {"a": a, "b": b, "y": np.zeros_like(a)}, {"N": 512}, (2,), {2: np.stack(expected, 1)}, 1e-4
-    )
+    args = {"a": a, "b": b, "y": np.zeros_like(a)}
+    return Case("scan_kernel", args, {"N": 512}, (2,), {2: np.stack(expected, 1)}, 1e-4)
 
 
 def histogram():
     x = RNG.integers(0, 15, 1000).astype(np.int32)
     counts = np.bincount(x, minlength=16)
     counts[15] += 24
-    return Case(
-        "histogram_kernel",
-        {"x": x, "y": np.zeros(16, np.int32), "n": 1000},
-        {"BLOCK": 256, "BINS": 16},
-        (4,),
-        {1: counts},
-    )
+    args = {"x": x, "y": np.zeros(16, np.int32), "n": 1000}
+    return Case("histogram_kernel", args, {"BLOCK": 256, "BINS": 16}, (4,), {1: counts})
 
 
 def causal_attention():
@@ -124,28 +107,17 @@ def causal_attention():
     s = np.where(np.tril(np.ones((70, 70))), s, -1e30)
     p = np.exp(s - s.max(2, keepdims=True))
     o = p / p.sum(2, keepdims=True) @ v.astype(np.float64)
-    return Case(
-        "attention_kernel",
-        {"q": q, "k": k, "v": v, "o": np.zeros_like(q), "n": 70, "scale": 0.17},
-        {"BM": 32, "BN": 32, "D": 32, "CAUSAL": True},
-        (3, 2),
-        {3: o},
-        3e-3,
-    )
+    args = {"q": q, "k": k, "v": v, "o": np.zeros_like(q), "n": 70, "scale": 0.17}
+    return Case("attention_kernel", args, {"BM": 32, "BN": 32, "D": 32, "CAUSAL": True}, (3, 2), {3: o}, 3e-3)
 
 
 def philox(seed, offset):
     """Salmon and others, "Parallel Random Numbers: As Easy as 1, 2, 3": Philox 4x32, ten rounds; its first word."""
     c, key = [offset.astype(np.uint64)] + [np.zeros(offset.size, np.uint64)] * 3, [seed, 0]
-    low = np.uint64(0xFFFFFFFF)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     for _ in range(10):
         a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [
-            (b >> np.uint64(32)) ^ c[1] ^ np.uint64(key[0]),
-            b & low,
-            (a >> np.uint64(32)) ^ c[3] ^ np.uint64(key[1]),
-            a & low,
-        ]
+        c = [b >> half ^ c[1] ^ np.uint64(key[0]), b & low, a >> half ^ c[3] ^ np.uint64(key[1]), a & low]
         key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
     return c[0].astype(np.uint32)
 
@@ -154,58 +126,28 @@ def dropout():
     x, bits = normal(700), philox(77, np.arange(700))
     signed = bits.view(np.int32).astype(np.int64)
     uniform = np.where(signed < 0, -signed - 1, signed) * 4.6566127342e-10
-    y = np.where(uniform > 0.4, x / 0.6, 0)
-    return Case(
-        "dropout_kernel",
-        {"x": x, "y": np.zeros_like(x), "kept": np.zeros(700, np.uint32), "n": 700, "p": 0.4, "seed": 77},
-        {"BLOCK": 256},
-        (3,),
-        {1: y, 2: bits},
-    )
+    args = {"x": x, "y": np.zeros_like(x), "kept": np.zeros(700, np.uint32), "n": 700, "p": 0.4, "seed": 77}
+    return Case("dropout_kernel", args, {"BLOCK": 256}, (3,), {1: np.where(uniform > 0.4, x / 0.6, 0), 2: bits})
 
 
 def atomics():
     x = RNG.integers(-100, 100, 500).astype(np.int32)
-    by = [x[k::8] for k in range(8)]
-    args = {
-        "x": x,
-        "low": np.zeros(8, np.int32),
-        "high": np.zeros(8, np.int32),
-        "total": np.zeros(1, np.int32),
-        "lock": np.zeros(1, np.int32),
-        "out": np.zeros(1, np.int32),
-        "n": 500,
-    }
-    return Case(
-        "atomics_kernel",
-        args,
-        {"BLOCK": 128},
-        (4,),
-        {1: [min(b) for b in by], 2: [max(b) for b in by], 3: x.sum(), 5: x.sum()},
-    )
+    low, high = ([way(x[k::8]) for k in range(8)] for way in (min, max))
+    args = {"x": x, "low": np.zeros(8, np.int32), "high": np.zeros(8, np.int32)}
+    args |= {name: np.zeros(1, np.int32) for name in ("total", "lock", "out")}
+    return Case("atomics_kernel", args | {"n": 500}, {"BLOCK": 128}, (4,), {1: low, 2: high, 3: x.sum(), 5: x.sum()})
 
 
 def tensor_descriptor():
     x = normal(40, 72)
-    return Case(
-        "descriptor_kernel",
-        {"x": x, "y": np.zeros_like(x), "M": 40, "N": 72},
-        {"BM": 16, "BN": 32},
-        (3, 3),
-        {1: 2 * x + 1},
-    )
+    args = {"x": x, "y": np.zeros_like(x), "M": 40, "N": 72}
+    return Case("descriptor_kernel", args, {"BM": 16, "BN": 32}, (3, 3), {1: 2 * x + 1})
 
 
 def welford_variance():
     x = normal(5, 400) + 10
-    return Case(
-        "welford_kernel",
-        {"x": x, "mean": np.zeros(5, np.float32), "variance": np.zeros(5, np.float32), "n": 400},
-        {"BLOCK": 512},
-        (5,),
-        {1: x.mean(1), 2: x.var(1)},
-        1e-4,
-    )
+    args = {"x": x, "mean": np.zeros(5, np.float32), "variance": np.zeros(5, np.float32), "n": 400}
+    return Case("welford_kernel", args, {"BLOCK": 512}, (5,), {1: x.mean(1), 2: x.var(1)}, 1e-4)
 
 
 MORE = ("topk", "histogram", "atomics", "tensor_descriptor")  # each asks for instructions that no other one does

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .arithmetic import TYPES, operation
+from .arithmetic import TYPES, operation, population
 from .reader import Instruction
 
 
@@ -126,10 +126,7 @@ def quotient_of(x, y):
     return rest, int(math.copysign(many, x) * math.copysign(1, y))
 
 
-def remquo(x, y):
-    """As the C function, of arrays: the remainder, and last bits of the quotient."""
-    both = np.vectorize(quotient_of, otypes=[np.float64, np.int32])
-    return both(x, y)
+remquo = np.vectorize(quotient_of, otypes=[np.float64, np.int32])  # as the C function, of arrays
 
 
 def binary_exponent(a):
@@ -172,7 +169,7 @@ FLOATS = {  # of one float: as float64
 }  # fmt: skip
 PAIRS = {  # of two
     "atan2": np.arctan2, "copysign": np.copysign, "fdim": lambda a, b: np.where(a <= b, 0.0, a - b),
-    "fmod": np.fmod, "hypot": np.hypot, "pow": lambda a, b: np.power(a, b),
+    "fmod": np.fmod, "hypot": np.hypot, "pow": np.power,
     "remainder": one_by_one(math.remainder),
 }  # fmt: skip
 FAST = ("exp", "exp10", "log10", "log2", "log", "tan")  # __nv_fast_cosf and so on
@@ -181,7 +178,7 @@ WITH_WHOLE = {  # of a float and an int, in this order
 }  # fmt: skip
 BESSEL = {"jn": one_by_one(bessel_first), "yn": one_by_one(bessel_second)}
 STORED = {  # what they give, last where pointers say
-    "frexp": (("{}", "s32"), lambda a: np.frexp(a)),
+    "frexp": (("{}", "s32"), np.frexp),
     "modf": (("{}", "{}"), lambda a: (np.copysign(np.where(np.isinf(a), 0, a - np.trunc(a)), a), np.trunc(a))),
     "sincos": (("{}", "{}"), lambda a: (np.sin(a), np.cos(a))),
     "sincospi": (("{}", "{}"), lambda a: (sin_pi(a), cos_pi(a))),
@@ -213,17 +210,19 @@ for way, ptx in WAYS.items():
     INSTRUCTIONS |= {f"fma_{way}": f"fma.{ptx}.f64", f"fmaf_{way}": f"fma.{ptx}.f32"}
     INSTRUCTIONS[f"double2float_{way}"] = f"cvt.{ptx}.f32.f64"
     for whole, kind in {"int": "s32", "uint": "u32", "ll": "s64", "ull": "u64"}.items():
-        INSTRUCTIONS |= {
-            f"{of}2{whole}_{way}": f"cvt.{ptx}i.{kind}.{f}" for of, f in (("double", "f64"), ("float", "f32"))
-        }
-        INSTRUCTIONS |= {
-            f"{whole}2{to}_{way}": f"cvt.{ptx}.{f}.{kind}" for to, f in (("double", "f64"), ("float", "f32"))
-        }
+        for name, of in (("double", "f64"), ("float", "f32")):
+            INSTRUCTIONS[f"{name}2{whole}_{way}"] = f"cvt.{ptx}i.{kind}.{of}"
+            INSTRUCTIONS[f"{whole}2{name}_{way}"] = f"cvt.{ptx}.{of}.{kind}"
 
 
 def halves(a, b, rounds_up=0):
     """Half of the sum of two numbers of 32 bits."""
     return (a.astype(np.int64) + b + rounds_up >> 1).astype(a.dtype)
+
+
+def first_bit(a):
+    """The place of the lowest bit that is 1, counted from 1; 0 for none."""
+    return np.where(a == 0, 0, population((a & -a) - a.dtype.type(1)) + 1)
 
 
 def rounded_long(a):
@@ -235,8 +234,7 @@ BITS = {  # {name: (types it takes, types it gives, function)}
     "double2hiint": (("b64",), ("b32",), lambda a: (a >> np.uint64(32)).astype(np.uint32)),
     "double2loint": (("b64",), ("b32",), lambda a: a.astype(np.uint32)),
     "hiloint2double": (("b32", "b32"), ("b64",), lambda a, b: a.astype(np.uint64) << np.uint64(32) | b),
-    "ffs": (("b32",), ("s32",), lambda a: np.bitwise_count((a & -a) - (a != 0).astype(a.dtype)) + (a != 0)),
-    "ffsll": (("b64",), ("s32",), lambda a: np.bitwise_count((a & -a) - (a != 0).astype(a.dtype)) + (a != 0)),
+    "ffs": (("b32",), ("s32",), first_bit), "ffsll": (("b64",), ("s32",), first_bit),
     "hadd": (("s32", "s32"), ("s32",), halves), "uhadd": (("u32", "u32"), ("u32",), halves),
     "rhadd": (("s32", "s32"), ("s32",), lambda a, b: halves(a, b, 1)),
     "urhadd": (("u32", "u32"), ("u32",), lambda a, b: halves(a, b, 1)),
@@ -289,8 +287,11 @@ def mathematics():
     for name, (kind, function) in TESTS.items():
         add(name, (kind,), ("s32",), function)
     for name, (takes, gives, function) in BITS.items():
-        add(name, takes, gives, lambda *values, do=function: do(*values)) if takes[0][0] != "f" else found.update(
-            {f"__nv_{name}": (takes, gives, lambda *values, do=function: (do(*values),))}
+        kind = TYPES[gives[0]]
+        found[f"__nv_{name}"] = (
+            takes,
+            gives,
+            lambda *values, do=function, kind=kind: (np.asarray(do(*values)).astype(kind),),
         )
     for name, instruction in INSTRUCTIONS.items():
         many = {"fma": 4, "prmt": 4, "sad": 4}.get(instruction.split(".")[0])

@@ -5,6 +5,7 @@ Each function becomes a list of instructions. What a kernel calls is put in its 
 
 import ast
 import bisect
+import math
 import operator
 import re
 import struct
@@ -178,12 +179,8 @@ def statements(text):
         found, line = STATEMENT.match(text, at), bisect.bisect_left(ends, at) + 1
         if not found:
             raise PTXError(f"line {line} of the PTX does not end: {' '.join(text[at : at + 80].split())}")
-        statement = " ".join(found[0].split())
-        yield (
-            line,
-            found.lastgroup,
-            statement if found.lastgroup in ("head", "brace", "line") else statement[:-1].strip(),
-        )
+        statement, kind = " ".join(found[0].split()), found.lastgroup
+        yield line, kind, statement if kind in ("head", "brace", "line") else statement[:-1].strip()
         at = found.end()
 
 
@@ -221,6 +218,7 @@ OPERATORS = {
     ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_, ast.Eq: operator.eq,
     ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
+PACKED = {2: "<e", 4: "<f", 8: "<d"}  # a float of so many bytes, for `struct`
 DIGITS = re.compile(r"\b(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)U?\b")
 FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 
@@ -283,13 +281,13 @@ def declared(array, line):
     size = int(re.search(r"\d+", array["type"])[0]) // 8
     try:
         sides = [int_of(side) if side.strip() else None for side in re.findall(r"\[([^]]*)\]", array["sides"])]
-        values = listed(array["holds"] or "", sides)
+        values = [] if None in sides[1:] else listed(array["holds"] or "", sides)
     except LookupError:
         raise PTXError(f"{what} has a size that is not known here: {array['sides']}") from None
-    if None in sides and not values and "extern" not in array["before"]:
+    if None in sides[1:] or (None in sides and not values and "extern" not in array["before"]):
         raise PTXError(f"{what} has no size.")
-    sides = [side if side is not None else len(values) // max(1, product(sides[1:])) for side in sides]
-    many = product(sides) * int(array["vector"] or 1)
+    sides = [side if side is not None else len(values) // max(1, math.prod(sides[1:])) for side in sides]
+    many = math.prod(sides) * int(array["vector"] or 1)
     holds, addresses = b"", []
     for place, value in enumerate(values):
         try:
@@ -308,14 +306,6 @@ def declared(array, line):
     return Array(array["name"], align, many * size, holds, tuple(addresses))
 
 
-def product(sides):
-    """How many elements there are; 1 for no sides."""
-    many = 1
-    for side in sides:
-        many *= side or 0
-    return many
-
-
 def listed(text, sides):
     """The values of an initialiser, flat: an inner list that is short is filled with zeros."""
     text = text.strip()
@@ -325,7 +315,7 @@ def listed(text, sides):
     for part in re.findall(r"\{[^{}]*\}|(?:\([^()]*(?:\([^()]*\))?[^()]*\)|[^,{}(])+", text[1:-1]):
         inner = listed(part, sides[1:])
         if part.strip().startswith("{"):
-            inner += ["0"] * (product(sides[1:]) - len(inner))
+            inner += ["0"] * (math.prod(sides[1:]) - len(inner))
         values += inner
     return values
 
@@ -334,15 +324,9 @@ def held(text, kind, size):
     """The bytes of a number of that type."""
     value = literal(text.strip())
     if isinstance(value, bytes):
-        return (
-            value
-            if len(value) == size
-            else struct.pack(
-                {2: "<e", 4: "<f", 8: "<d"}[size], *struct.unpack("<f" if len(value) == 4 else "<d", value)
-            )
-        )
+        return value if len(value) == size else struct.pack(PACKED[size], *struct.unpack(PACKED[len(value)], value))
     if kind[0] == "f" and isinstance(value, (int, float)):
-        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
+        return struct.pack(PACKED[size], value)
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 
@@ -454,12 +438,7 @@ class Reading:
 
 def parts(name, operands):
     """An instruction as (name, operands); a `mov` of vectors, an atomic of them, a wait are several."""
-    if name[:4] == (
-        "cp",
-        "async",
-        "mbarrier",
-        "arrive",
-    ):  # copies come at once here
+    if name[:4] == ("cp", "async", "mbarrier", "arrive"):  # copies come at once here
         waits = [(("cp", "async", "wait_all"), [])]
         return waits + [(("mbarrier", "arrive", "shared", "b64"), ["_", *operands])] * ("noinc" in name)
     if name[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")):

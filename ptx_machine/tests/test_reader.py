@@ -217,6 +217,7 @@ def test_what_moves_between_registers_and_memory(what):
         ("mov.b32 %r1, {%rs1, %rs1, %rs1};", "line 8 .*mov.b32"),
         ("mov.b128 %r1, %r2;", "line 8 .*b128"),
         (".shared .align 4 .b8 open[]; mov.u32 %r1, open;", "line 8 .*open has no size"),
+        (".shared .align 4 .b8 open[2][]; mov.u32 %r1, open;", "line 8 .*open has no size"),
         ("%r1 = 4;", "line 8 of the PTX is not known here: %r1 = 4"),
         ("add.u32 %r1,\n\n%r2", "line 8 of the PTX does not end|line 8 "),
     ],

@@ -222,6 +222,20 @@ def test_a_fault_of_what_the_kernel_uses_is_its_own():
         stored(".global .u64 odd[1]={nowhere};", "ld.global.u32 %r2,[odd];")
 
 
+DOWN = (  # how many times it has called itself, until n is 0
+    ".func (.param .b32 back) down (.param .b32 n) { .reg .b32 %r<3>; .reg .pred %p; ld.param.b32 %r1,[n]; mov.u32 %r2,0; "
+    "setp.eq.u32 %p,%r1,0; @%p bra END; sub.u32 %r1,%r1,1; { .param .b32 a; .param .b32 b; st.param.b32 [a],%r1; "
+    "call (b), down, (a); ld.param.b32 %r2,[b]; } add.u32 %r2,%r2,1; END: st.param.b32 [back],%r2; ret; }"
+)
+
+
+def test_a_function_calls_itself_64_deep_and_no_deeper():
+    call = "{ .param .b32 a; .param .b32 b; st.param.b32 [a],63; call (b), down, (a); ld.param.b32 %r2,[b]; }"
+    assert stored(DOWN, call) == [63] * 4
+    with pytest.raises(PTXError, match="calls itself more than 64 times"):
+        stored(DOWN, call.replace("63", "64"))
+
+
 GRID = """.version 8.0
 .target sm_80
 .extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 a, .param .b32 b);

@@ -75,11 +75,7 @@ class Event:
     def record(self, stream=0):
         """Do nothing: everything before the event has been done."""
 
-    def wait(self, stream=0):
-        """Do nothing: everything before the event has been done."""
-
-    def synchronize(self):
-        """Do nothing: everything before the event has been done."""
+    wait = synchronize = record
 
     def query(self):
         """True: everything before the event has been done."""

@@ -87,8 +87,8 @@ def cores_of_a_task(number):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="macOS and Windows keep no process to a core")
 def test_each_worker_has_one_core_also_one_that_takes_the_place_of_a_dead_one(client):
-    pid = next(iter(client.run(os.getpid).values()))
-    psutil.Process(pid).kill()
+    worker, pid = next(iter(client.run(os.getpid).items()))
+    client.run(os._exit, 1, workers=[worker], on_error="ignore")
     for _ in range(1200):  # until the scheduler knows it; Dask's wait_for_workers breaks when one dies meanwhile
         workers = client.run(os.getpid, on_error="ignore")
         if len(workers) == 2 and pid not in workers.values():

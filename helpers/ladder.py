@@ -25,11 +25,6 @@ from .cpu_sizes import (
 from .names import named
 
 
-def nothing(p):
-    """No elements, whatever the parameters are."""
-    return 0
-
-
 @dataclass(frozen=True)
 class Step:
     """One rung. `block`, `tile`, `staged` and `read` are functions of its parameters, a dict.
@@ -41,8 +36,8 @@ class Step:
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
-    staged    float32 elements of shared (local) memory that a block takes, and fills for each K-tile; a step that does
-              not fill all of it, as where rows are padded, has `shared`, too
+    staged    float32 elements of shared (local) memory that a block takes
+    filled    elements of it that a block fills for each K-tile; by default all: a step that pads rows leaves some out
     read      elements that all threads of a block read from it for each K-tile
     x_along   "columns": x runs along a row of C; "rows": down a column of C
     reuse     True: a block loads each element of A and B that it needs once; False: each thread does
@@ -51,8 +46,8 @@ class Step:
     needs     what its parameters must fulfil: pairs of a condition, which takes them, and the words for a broken one
     by_shape  (parameters, device, M, N, K) -> parameters for that product, made from those for large ones; None where
               one choice suits all
-    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for steps that leave
-              some of it out
+    shared    (parameters, M, N, K) -> float32 elements read from, and written to, shared memory; for a step of which
+              `read` and `filled` do not tell
     loads     (parameters, M, N, K) -> float32 elements of A and B loaded from global memory; for a step that loads them
               neither once a block nor once a thread
     column    the name of the step that takes over where B is a single column; None where this step does it itself
@@ -69,8 +64,9 @@ class Step:
     space: dict
     block: Callable
     tile: Callable
-    staged: Callable = nothing
-    read: Callable = nothing
+    staged: Callable = lambda p: 0
+    filled: Callable | None = None
+    read: Callable = lambda p: 0
     x_along: str = "columns"
     reuse: bool = True
     dialects: tuple = ("CUDA", "OpenCL", "WebGPU")
@@ -128,19 +124,10 @@ class Step:
             return self.shared(p, M, N, K)
         rows, columns, depth = self.tile(p)
         tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
-        return tiles * self.read(p), tiles * self.staged(p)
+        return tiles * self.read(p), tiles * (self.filled or self.staged)(p)
 
 
 SMALL = 32 * 1024  # bytes of shared memory a block: less of it makes a GPU small
-
-
-def shared_in_fours(p, M, N, K):
-    """The elements that steps with wide loads read from, and write to, shared memory.
-
-    They are as many as those of register_2d, since the padding of a tile is neither read nor written.
-    """
-    tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
-    return tiles * patches(p) * p["BK"] * (p["TM"] + p["TN"]), tiles * p["BK"] * (p["BM"] + p["BN"])
 
 
 def divides(small, large, why):
@@ -168,16 +155,24 @@ def words(p):
     return p["BK"] // (1 if p["INPUT"] == "tf32" else 2)
 
 
-def shared_in_words(p, M, N, K):
-    """The words of 32 bits that `matrix_units` reads from, and writes to, shared memory; the padding is neither."""
-    tiles = ceil_div(M, p["BM"]) * ceil_div(N, p["BN"]) * ceil_div(K, p["BK"])
-    warps = p["BM"] // p["WM"] * (p["BN"] // p["WN"])
-    return tiles * warps * words(p) * (p["WM"] + p["WN"]), tiles * words(p) * (p["BM"] + p["BN"])
-
-
 def patches(p):
     """How many patches of TM x TN elements a block of BM x BN has, one for each of its threads."""
     return p["BM"] // p["TM"] * (p["BN"] // p["TN"])
+
+
+def tiles_of_ab(p):
+    """The elements of a K-tile of A and one of B."""
+    return p["BK"] * (p["BM"] + p["BN"])
+
+
+def read_by_patches(p):
+    """What the threads of a block read of such tiles, each for its patch of TM x TN."""
+    return patches(p) * p["BK"] * (p["TM"] + p["TN"])
+
+
+def warps(p):
+    """How many warps a block of `matrix_units` has."""
+    return p["BM"] // p["WM"] * (p["BN"] // p["WN"])
 
 
 STEPS = {
@@ -186,11 +181,7 @@ STEPS = {
         Step(
             "naive",
             "one thread, one element of C; x counts the rows",
-            {
-                "GPU": dict(BM=32, BN=8),
-                "CPU": dict(BM=32, BN=8),
-                "CPU (PoCL)": dict(BM=32, BN=8),
-            },
+            {"GPU": dict(BM=32, BN=8), "CPU": dict(BM=32, BN=8), "CPU (PoCL)": dict(BM=32, BN=8)},
             small=dict(BM=4, BN=4),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BM"], p["BN"]),
@@ -201,11 +192,7 @@ STEPS = {
         Step(
             "coalesced",
             "swap x and y: neighbours read neighbouring addresses",
-            {
-                "GPU": dict(BM=8, BN=32),
-                "CPU": dict(BM=8, BN=32),
-                "CPU (PoCL)": dict(BM=8, BN=32),
-            },
+            {"GPU": dict(BM=8, BN=32), "CPU": dict(BM=8, BN=32), "CPU (PoCL)": dict(BM=8, BN=32)},
             small=dict(BM=4, BN=4),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BN"], p["BM"]),
@@ -235,7 +222,7 @@ STEPS = {
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
             block=lambda p: (p["BN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
+            staged=tiles_of_ab,
             read=lambda p: p["BN"] * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + 1),
             needs=(TM_DIVIDES,),
         ),
@@ -257,8 +244,8 @@ STEPS = {
             ),
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BM"] * p["BK"] + p["BK"] * p["BN"],
-            read=lambda p: (p["BN"] // p["TN"]) * (p["BM"] // p["TM"]) * p["BK"] * (p["TM"] + p["TN"]),
+            staged=tiles_of_ab,
+            read=read_by_patches,
             needs=(TM_DIVIDES, TN_DIVIDES),
         ),
         Step(
@@ -280,9 +267,10 @@ STEPS = {
             ),
             block=lambda p: (p["BN"] // p["TN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
-            staged=lambda p: p["BK"] * (p["BM"] + 4) + p["BK"] * p["BN"],
+            staged=lambda p: p["BK"] * (p["BM"] + 4 + p["BN"]),
+            filled=tiles_of_ab,
+            read=read_by_patches,
             needs=IN_FOURS,
-            shared=shared_in_fours,
         ),
         Step(
             "prefetched",
@@ -306,6 +294,8 @@ STEPS = {
             block=lambda p: (p["WM"] // p["TM"] * (p["WN"] // p["TN"]), p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: 2 * p["BK"] * (p["BM"] + 4 + p["BN"]),
+            filled=tiles_of_ab,
+            read=read_by_patches,
             needs=(
                 *IN_FOURS,
                 divides("WM", "BM", "a whole number of warps"),
@@ -313,15 +303,11 @@ STEPS = {
                 divides("TM", "WM", "a whole number of threads"),
                 divides("TN", "WN", "a whole number of threads"),
             ),
-            shared=shared_in_fours,
         ),
         Step(
             "packed",
             "for CPUs: panels packed for the cache, a patch of vector registers",
-            {
-                "CPU": packed_defaults,
-                "CPU (PoCL)": packed_defaults,
-            },
+            {"CPU": packed_defaults, "CPU (PoCL)": packed_defaults},
             small=dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4, STRIPS=2),
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
@@ -365,14 +351,14 @@ STEPS = {
         Step(
             "matrix_units",
             "the hardware multiplies tiles: inputs of fewer digits, sums in float32",
-            {
-                "GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"),
-            },
+            {"GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32")},
             small=dict(BM=64, BN=32, BK=32, WM=32, WN=16, INPUT="tf32"),
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(16, 32, 64), WM=(16, 32, 64), WN=(16, 32, 64)),
-            block=lambda p: (32, p["BM"] // p["WM"] * (p["BN"] // p["WN"])),
+            block=lambda p: (32, warps(p)),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
             staged=lambda p: p["BM"] * (words(p) + 4) + words(p) * (p["BN"] + 8),
+            filled=lambda p: words(p) * (p["BM"] + p["BN"]),
+            read=lambda p: warps(p) * words(p) * (p["WM"] + p["WN"]),
             dialects=("CUDA",),
             needs=(
                 divides("WM", "BM", "a whole number of warps"),
@@ -381,14 +367,10 @@ STEPS = {
                 (lambda p: p["WN"] % 8 == 0, "WN={WN} must be a multiple of 8, the columns of a fragment"),
                 (lambda p: p["BK"] % 16 == 0, "BK={BK} must be a multiple of 16, the depth of a fragment"),
                 (
-                    lambda p: all(
-                        side * words(p) % (32 * (p["BM"] // p["WM"]) * (p["BN"] // p["WN"])) == 0
-                        for side in (p["BM"], p["BN"])
-                    ),
+                    lambda p: all(side * words(p) % (32 * warps(p)) == 0 for side in (p["BM"], p["BN"])),
                     "the threads, 32 x {BM}//{WM} x {BN}//{WN}, must divide the words of each tile",
                 ),
             ),
-            shared=shared_in_words,
             inputs=("tf32", "float16", "bfloat16"),
             capability=(8, 0),
         ),

@@ -10,9 +10,8 @@ import numpy as np
 
 from .. import devices
 from ..launch import Kernel, KernelError, draw
-from ..launch.given import told
+from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
-from ..sandbox.child import refuse_unbuilt
 from ..sandbox.job import packed, portable
 from .compiled import followed
 from .loads import refuse_long, refuse_wgsl
@@ -46,6 +45,7 @@ class Trace:
         return self.accesses[chosen]
 
 
+@takes
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
@@ -53,7 +53,6 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """
     refuse_wgsl(k)
     refuse_long(M, N, K)
-    refuse_unbuilt(k)
     k = k.fitted(M, N, K)
     key = packed((k.dialect, portable(k), k.step, k.parameters, k.device.name, M, N, K))
     run = recent.pop(key, None) or taken(k, M, N, K)

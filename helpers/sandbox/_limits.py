@@ -50,15 +50,11 @@ def limit_this_process() -> None:
 
 def used_by(pid: int) -> float:
     """Seconds of computing that a process and its descendants have had so far, on all cores; 0 once it is gone."""
+    used = 0.0
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        return sum(map(cpu_seconds, [process, *process.children(recursive=True)]))
-    return 0.0
-
-
-def cpu_seconds(process):
-    """Seconds of computing that the process has had, on all cores; 0 once it is gone."""
-    with suppress(psutil.Error):
-        times = process.cpu_times()
-        return times.user + times.system
-    return 0.0
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):  # that one has ended
+                times = one.cpu_times()
+                used += times.user + times.system
+    return used

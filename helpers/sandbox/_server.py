@@ -1,4 +1,4 @@
-"""The process that children are forked from. `process` starts it; nothing else runs this.
+"""What runs in other processes: a child, and the server that children are forked from. `process` starts both.
 
 Who wants a child connects to its socket and sends one message, the order, in JSON. It answers with the child's process
 id, and once the child has ended with its exit status. A child whose asker is gone is ended. When standard input ends,
@@ -10,19 +10,23 @@ import gc
 import importlib
 import json
 import os
+import pickle
 import select
 import signal
 import socket
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 from .. import devices
-from ..launch import cuda, opencl  # noqa: F401, what builds kernels, for all children
-from ._child import main
+from ..launch import KernelError, cuda, opencl  # noqa: F401, what builds kernels, for all children
+from ..launch.operands import leave_guards_out
+from ._limits import limit_this_process
+from .findings import Finding
 
 LONGEST = 1_000_000  # bytes of an order
 
@@ -112,3 +116,32 @@ def do(order: dict) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def main(folder: str) -> None:
+    """Do the job in "job" and write to "answer" whether it is done, its value and findings.
+
+    The value of a task that yields is the list of what it yields; each is written at once, so that no crash loses it.
+    """
+    limit_this_process()
+    job = pickle.loads(Path(folder, "job").read_bytes())
+    if job.device is None:
+        leave_guards_out()  # what watches the kernel watches the ends of the buffers, too
+    value, findings = None, []
+    try:
+        value = job.task(job, **job.arguments)
+        if isinstance(value, Iterator):
+            yields, value = value, []
+            for one in yields:
+                value.append(one)
+                write_answer(folder, False, value, [])
+    except KernelError as error:
+        findings = [Finding("does not compile", str(error))]
+    write_answer(folder, True, value, findings)
+
+
+def write_answer(folder, *answer):
+    """Write the answer, whole or not at all."""
+    part = Path(folder, "part")
+    part.write_bytes(pickle.dumps(answer))
+    os.replace(part, Path(folder, "answer"))

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from .. import devices
 from ..launch import Kernel
+from . import process
 from ._limits import AT_LIMIT, LIMIT, used_by
 from .findings import Finding
 from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
-from .process import start, start_server
 from .progress import ProgressBar
 
 SECONDS = 60  # of computing
@@ -77,7 +77,6 @@ def in_child(
     `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run. `task`: a function of a module.
     Where children are forked, a function `warm_up` of that module is called once in the process that they come from.
     """
-    refuse_unbuilt(k)
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
     own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
@@ -125,7 +124,7 @@ def crash(status: int, said: str) -> Finding:
 def work(folder, environment, job, what, seconds, oclgrind=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    with start(folder, environment, job.task) as child:
+    with process.start(folder, environment, job.task) as child:
         stopped = wait_patiently(what, child, seconds)
     log = "" if stopped else read_text(folder / "oclgrind.log")
     done, value, findings = read_answer(folder / "answer")
@@ -139,14 +138,9 @@ def work(folder, environment, job, what, seconds, oclgrind=False):
 
 def prepare(compiler: bool) -> None:
     """Get ready, meanwhile, for a child, which may ask NVIDIA's compiler: the first waits seconds for its packages."""
-    start_server(child_environment(compiler))
-
-
-def refuse_unbuilt(k: object) -> None:
-    """Raise TypeError for what is no kernel that was built."""
-    if not isinstance(k, Kernel):
-        said = str(k)[:40]
-        raise TypeError(f"{said!r} is no built kernel; build it first, with cuda_kernel(...) or opencl_kernel(...).")
+    if process.FORKS:
+        with suppress(OSError):  # then children are new processes
+            process.server_for(child_environment(compiler))
 
 
 def child_environment(compiler):
@@ -179,14 +173,6 @@ def read_text(path):
     return ""
 
 
-def has_ended(child, seconds):
-    """Wait so long for the child. Returns whether it has ended."""
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(seconds)
-        return True
-    return False
-
-
 def wait_patiently(what, child, seconds):
     """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
 
@@ -198,7 +184,10 @@ def wait_patiently(what, child, seconds):
     moved = start
     computed = last = spent = 0.0
     with ProgressBar(what, seconds) as progress:
-        while not has_ended(child, LOOK):
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(LOOK)
+                return None
             now, seen = time.monotonic(), used_by(child.pid)
             if seen != last:
                 last, moved = seen, now
@@ -207,4 +196,3 @@ def wait_patiently(what, child, seconds):
             if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
                 return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
             progress.update(spent, "of computing")
-    return None

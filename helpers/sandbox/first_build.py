@@ -4,9 +4,10 @@ import re
 import tempfile
 from pathlib import Path
 
+from cuda_without_gpu.errors import quoted
+
 from .. import devices
 from ..launch import KernelError
-from ..launch.errors import quoted
 from .child import child_environment, work
 from .job import Job
 

@@ -70,7 +70,7 @@ def new_process(folder, environment):
     """
     path = list(map(str, sys.path))
     packages = [place for place in path if place not in ("", os.getcwd())]
-    code = f"import sys; from helpers.sandbox._child import main; sys.path[:] = {path!r}; main({str(folder)!r})"
+    code = f"import sys; from helpers.sandbox._server import main; sys.path[:] = {path!r}; main({str(folder)!r})"
     with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
         return subprocess.Popen(
             [sys.executable, "-c", code],
@@ -124,15 +124,8 @@ class Forked:
         return self.returncode
 
 
-def start_server(environment: dict) -> None:
-    """Let the server for children under those environment variables begin, if there is none; it does so meanwhile."""
-    if FORKS:
-        with suppress(OSError):  # then children are new processes
-            server_for(environment)
-
-
-def server_for(environment):
-    """The socket of the server for children under those variables. Raises OSError where none can be had."""
+def server_for(environment: dict) -> Path:
+    """The socket of the server for children under those variables, which begins meanwhile. OSError: there is none."""
     with LOCK, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         place = socket_of(environment)
         if place.exists():

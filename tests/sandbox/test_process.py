@@ -14,10 +14,9 @@ import psutil
 import pytest
 
 from helpers import devices, opencl_kernel
-from helpers.sandbox import Job, _server, in_child, process
+from helpers.sandbox import Job, _server, in_child, prepare, process
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.job import packed
-from helpers.sandbox.process import start_server
 
 WAYS = ["forked", "new"] if process.FORKS else ["new"]
 forks = pytest.mark.skipif(not process.FORKS, reason="this system has no fork server; children are new processes")
@@ -142,7 +141,7 @@ def test_another_python_has_servers_of_its_own(monkeypatch):
 @forks
 def test_a_child_ends_with_the_process_that_asked_for_it_though_the_server_goes_on(tmp_path):
     code = ASKER.format(here=os.path.dirname(__file__), folder=str(tmp_path / "job"))
-    start_server(child_environment(compiler=False))
+    prepare(compiler=False)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=own_path(), text=True) as asker:
         child, server = (psutil.Process(int(pid)) for pid in asker.stdout.readline().split())
         asker.kill()
@@ -167,7 +166,7 @@ def test_an_interrupted_start_leaves_a_server_that_answers_rightly(tmp_path, mon
 @forks
 def test_an_asker_that_is_gone_again_or_says_nothing_keeps_nobody_waiting(tmp_path):
     environment = child_environment(compiler=False)
-    start_server(environment)
+    prepare(compiler=False)
     for order in (b"", b"{"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as gone:
             gone.connect(str(process.socket_of(environment)))
@@ -244,10 +243,3 @@ def test_no_server_and_no_child_outlive_the_process_that_asked(tmp_path):
         asker.kill()
     _, alive = psutil.wait_procs(family, timeout=60)
     assert not alive and [place.name for place in tmp_path.iterdir()] == ["job"], "its socket is gone, too"
-
-
-def test_both_ways_give_the_same_answer(way):
-    from helpers.judge.trials import examine_there
-
-    outcome = in_child(opencl_kernel("naive"), examine_there, 60, {}, stages=[[(5, 6, 7)]])
-    assert outcome.value == [] and outcome.findings == []

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
+from cuda_without_gpu.errors import KernelError
+
 from .. import devices
 from ..devices import Device
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .errors import DeviceLost, KernelError
 from .given import told
-from .kernel import Kernel, no_room
+from .kernel import DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
 
@@ -74,7 +75,6 @@ CUDA = Dialect(
     suffix="py",
     language="python",
     comment="#",
-    begins="@cuda.jit",
     device=only_device,
     build=cuda_kernel,
 )

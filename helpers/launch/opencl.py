@@ -12,11 +12,12 @@ import numpy as np
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
+from cuda_without_gpu.errors import KernelError, quoted
+
 from .. import devices, ladder
 from ..devices import Device
 from . import operands
 from .contestant import Backend, Work
-from .errors import KernelError, quoted
 from .given import Count, takes, told
 from .kernel import Kernel, no_room
 from .resolve import Dialect
@@ -96,7 +97,6 @@ OPENCL = Dialect(
     suffix="cl",
     language="c",
     comment="//",
-    begins="__kernel",
     device=device_for,
     build=opencl_kernel,
 )

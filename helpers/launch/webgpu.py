@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cuda_without_gpu.errors import KernelError, quoted
+
 from .. import devices
 from ..devices import Device
 from . import operands
 from .contestant import Backend, Work
-from .errors import KernelError, quoted
 from .given import told
 from .kernel import Kernel
 from .resolve import Dialect
@@ -55,7 +56,6 @@ WEBGPU = Dialect(
     suffix="wgsl",
     language="wgsl",
     comment="//",
-    begins="@compute",
     device=device_for,
     build=webgpu_kernel,
 )

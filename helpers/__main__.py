@@ -15,7 +15,6 @@ from . import devices, files, stopping
 from .devices import DeviceError
 from .doctor import report
 from .names import named, unknown
-from .terminal import print_plainly
 
 PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
 LEFT = {  # by a command that was interrupted
@@ -273,8 +272,7 @@ def main() -> None:
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this, as 2>&- does
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process
-    print_plainly()
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, as long as the process
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
         try:

@@ -139,16 +139,11 @@ def prepare_numba():
         let_numba_load()
 
 
-def gpu_works() -> bool:
-    """Whether there is an NVIDIA GPU that builds and runs a kernel."""
-    return bool(nvidia_gpus()) and cuda_problem() is None
-
-
 @functools.cache
 def compiling() -> bool:
     """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process."""
     told = os.environ.get(CUDA_OF_CHILD)
-    return told == "PTX machine" if told else not gpu_works()
+    return told == "PTX machine" if told else not nvidia_gpus() or cuda_problem() is not None
 
 
 def cache_folder() -> Path:
@@ -248,9 +243,14 @@ def visible_cpu_runtime() -> Path | None:
 
     The system takes two names of one file for the same library, and the first name that is loaded is the one kept.
     """
-    runtime, folder = pip_cpu_runtime(), os.environ.get("OCL_ICD_VENDORS")
-    named = [Path(driver_named_in(icd)) for icd in Path(folder).glob("*.icd")] if folder else []
-    return next((library for library in named if runtime and library.name == runtime.name), runtime)
+    runtime = pip_cpu_runtime()
+    return next((library for library in visible_drivers() if runtime and library.name == runtime.name), runtime)
+
+
+def visible_drivers() -> list[Path]:
+    """The libraries that the driver files (.icd) of the folder in OCL_ICD_VENDORS name; empty where that is not set."""
+    folder = os.environ.get("OCL_ICD_VENDORS")
+    return [Path(driver_named_in(icd)) for icd in Path(folder).glob("*.icd")] if folder else []
 
 
 def installed_files(package: str, pattern: str) -> list[Path]:
@@ -685,14 +685,12 @@ def opencl_remedy():
             return (
                 f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
             )
-        vendors = os.environ.get("OCL_ICD_VENDORS", "")
-        named = [driver_named_in(icd) for icd in Path(vendors).glob("*.icd")] if vendors else []
-        if str(runtime) in named and has_space(runtime):
+        if runtime in visible_drivers() and has_space(runtime):
             return (
                 f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
                 "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
             )
-        if any(Path(name).name == runtime.name for name in named):
+        if any(library.name == runtime.name for library in visible_drivers()):
             return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
         return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
     if version("intel-opencl-rt"):

@@ -64,11 +64,6 @@ def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
         assert (row["M"], row["N"], row["K"]) == (32, 48, 64)
 
 
-def test_bench_takes_one_dialect(monkeypatch, capsys):
-    run(monkeypatch, "bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
-    assert "CUDA" not in capsys.readouterr().out
-
-
 def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
     run(monkeypatch, "tune", "tiled", "naive", "--size", 16, "--seconds", 0.02)
@@ -158,9 +153,7 @@ def test_doctor_prints_narrow_lines(monkeypatch, capsys):
     assert all(line[0] in "✓· " and len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--rounds", "0"), ("--steps", "tilde"), ("--size", "0"), ("--size", "1000000"), ("--save", "FILE/x")]
-)
+@pytest.mark.parametrize("arguments", [("--rounds", "0"), ("--save", "FILE/x")])
 def test_bad_arguments_leave_an_older_file_as_it_is(monkeypatch, capsys, tmp_path, arguments):
     file = tmp_path / "rows.json"
     file.write_text("good")
@@ -235,22 +228,6 @@ def test_ctrl_c_ends_a_command_that_is_deaf_to_it(function, command, lines, tmp_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_ends_bench_and_leaves_an_older_file_as_it_is(tmp_path):
-    file = tmp_path / "rows.json"
-    file.write_text("good")
-    code = "from helpers import clock\nfrom helpers.__main__ import main\nreal = clock.scoreboard\n"
-    code += "def told(*more): print('go', flush=True); return real(*more)\nclock.scoreboard = told\nmain()"
-    command = [sys.executable, "-c", code, *map(str, SMALL), "--rounds", "1000", "--json", str(file)]
-    environment = dict(os.environ, PYTHONPATH=devices.python_path())
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "go\n"
-    child.send_signal(signal.SIGINT)
-    said = child.communicate(timeout=60)[1]
-    assert child.returncode == 130 and said == "\ninterrupted. Nothing was written.\n"  # and no bar: this is a pipe
-    assert file.read_text() == "good"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 def test_ctrl_c_while_a_command_is_still_loaded_is_one_line_too(tmp_path):
     """A package that helpers imports first stands in for all of them: it gets the signal as it is imported."""
     (tmp_path / "lazy_loader.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
@@ -287,11 +264,9 @@ def test_names_are_taken_as_people_write_them(monkeypatch, capsys):
     assert len(said) == 1
 
 
-BAD = [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("tune", "tiled", "--seconds", "0"), ("board", "no")]
-BAD += [("bench", "--size", "1000000"), ("tune", "tiled", "--size", "1000000")]
-
-
-@pytest.mark.parametrize("words", BAD)
+@pytest.mark.parametrize(
+    "words", [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("tune", "tiled", "--size", "1000000")]
+)
 def test_a_bad_value_is_refused_before_anything_is_loaded(words):
     code = "import sys\nfrom helpers.__main__ import main\ntry: main()\nfinally: print(sorted(sys.modules))"
     done = python("-c", code, *words)
@@ -314,7 +289,7 @@ def test_a_damaged_record_is_set_aside_and_said(monkeypatch, capsys, tmp_path):
     path.write_text('{"device": ')
     run(monkeypatch, *SMALL, "--rounds", 1, "--save", tmp_path)
     out, err = capsys.readouterr()
-    assert f"It is kept as {path.name}.damaged" in err and f"saved: {path.resolve()}" in out
+    assert f"It is kept as {path.name}.damaged" in err and f"saved: {path.resolve()}" in out and "CUDA" not in out
     assert (tmp_path / f"{path.name}.damaged").read_text() == '{"device": '
     assert len(clock.read_results(tmp_path)[0].boards) == 1
 
@@ -373,25 +348,12 @@ def python(*command, **environment):
     return subprocess.run([sys.executable, *command], env=clean, capture_output=True, timeout=120)
 
 
-def in_encoding(text, encoding):
-    """Whether that is doctor's text, as plainly as the encoding wants it."""
-    begins = text.startswith({"utf-8": "✓ numpy"}.get(encoding, "+ numpy"))
-    return begins and (("\n· " if encoding != "ascii" else "\n- ") in text or "NVIDIA GPU         1" in text)
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-@pytest.mark.parametrize("doctor", [main, helpers.doctor], ids=["command", "function"])
-def test_doctor_can_be_written_to_a_file_in_any_encoding(doctor, encoding, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "argv", ["helpers", "doctor"])
+@pytest.mark.parametrize("encoding, first", [("cp1252", "+ numpy"), ("ascii", "+ numpy"), ("utf-8", "✓ numpy")])
+def test_doctor_can_be_written_to_a_file_in_any_encoding(encoding, first, monkeypatch, tmp_path):
     with open(tmp_path / "said", "w", encoding=encoding) as file:
         monkeypatch.setattr(sys, "stdout", file)
-        doctor()
-    assert in_encoding((tmp_path / "said").read_text(encoding), encoding)
-
-
-def test_doctor_is_written_as_python_was_told_to():
-    done = python("-m", "helpers", "doctor", PYTHONIOENCODING="ascii")
-    assert done.returncode == 0 and in_encoding(done.stdout.decode("ascii"), "ascii"), done.stderr
+        helpers.doctor()
+    assert (tmp_path / "said").read_text(encoding).startswith(first)
 
 
 def test_doctor_runs_where_a_package_is_missing():
@@ -402,14 +364,6 @@ def test_doctor_runs_where_a_package_is_missing():
     done = python("-c", code, PYTHONIOENCODING="utf-8")
     assert done.returncode == 1 and b"Traceback" not in done.stderr, done.stderr
     assert "Not ready for class" in done.stdout.decode()
-
-
-def test_a_cache_that_cannot_be_written_is_a_line_of_doctors(monkeypatch, capsys, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
-    run(monkeypatch, "doctor")
-    assert "cannot be written" in capsys.readouterr().out
-    assert kept.read(kept.path_of(ladder.STEPS["tiled"], devices.opencl_device())) == {}
 
 
 def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys):

@@ -1,7 +1,6 @@
 """Devices are proved before they count, and what is missing is named. Each case in a process of its own."""
 
 import importlib
-import json
 import os
 import re
 import shutil
@@ -29,27 +28,19 @@ def python(code, **environment):
     return done.stdout.strip(), done.stderr
 
 
-def test_a_device_is_found_with_no_variable_set():
-    out, err = python("from helpers import devices; d = devices.opencl_device(); print(d.kind, d.name)")
-    assert out, err
-    assert out.startswith(devices.KINDS[:3])
-
-
-def test_pips_runtime_does_not_hide_the_systems_drivers():
+def test_pips_runtime_does_not_hide_the_systems_drivers(monkeypatch):
     system = [icd.name for icd in devices.system_icd_files()]
     if devices.pip_cpu_runtime() is None or not system:
         pytest.skip("needs pip's intel-opencl-rt and a system OpenCL driver, such as Debian's pocl-opencl-icd")
-    out, _ = python("import helpers, os; print(*os.listdir(os.environ['OCL_ICD_VENDORS']))")
-    assert set(system) < set(out.split())
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    devices.find_opencl_drivers()
+    assert set(system) < set(os.listdir(os.environ["OCL_ICD_VENDORS"]))
 
 
 def test_pips_runtime_is_visible():
     if devices.pip_cpu_runtime() is None:
         pytest.skip("pip's intel-opencl-rt is not installed; it has wheels for x86-64 Linux and Windows")
-    out, err = python(
-        "from helpers import devices; print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
-    )
-    assert out == "[None]", err
+    assert [c.problem for c in devices.opencl_candidates() if "Intel" in c.platform] == [None]
 
 
 def with_space(tmp_path):
@@ -145,18 +136,6 @@ def test_opencl_works_where_the_home_cannot_be_written(tmp_path):
     code = "from helpers import devices; print(devices.opencl_device().kind)"
     out, err = python(code, HOME=str(tmp_path / "file"), XDG_CACHE_HOME="")
     assert out.startswith(devices.KINDS[:3]), err
-
-
-def test_pyopencls_variable_never_chooses_oclgrind():
-    code = (
-        "from helpers import devices, doctor; import pyopencl as cl\n"
-        "print(cl.create_some_context(interactive=False).devices[0].platform.name)\n"
-        "print(devices.opencl_device().driver); doctor()"
-    )
-    out, err = python(code, PYOPENCL_CTX="0")
-    first, chosen, *said = out.splitlines()
-    assert not chosen.startswith("Oclgrind"), err
-    assert ("it names Oclgrind" in " ".join(said)) == first.startswith("Oclgrind")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -279,33 +258,6 @@ def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, ma
     assert devices.opencl_remedy().endswith(command)
 
 
-def test_a_device_that_fails_its_proof_does_not_count():
-    out, _ = python(
-        "from helpers import devices\n"
-        "def broken(handle): raise RuntimeError('unknown target CPU')\n"
-        "devices.prove_opencl = broken\n"
-        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)"
-    )
-    assert "can run a kernel" in out and "unknown target CPU" in out
-
-
-def test_a_device_is_chosen_by_part_of_its_name():
-    listed = [c for c in devices.opencl_candidates() if c.problem is None]
-    for candidate in listed:
-        out, err = python(
-            "from helpers import devices; print(devices.opencl_device().driver)",
-            HELPERS_OPENCL_DEVICE=candidate.platform[:8].upper(),
-        )
-        assert out.startswith(candidate.platform[:8]), err
-
-
-def test_a_name_that_fits_nothing_lists_what_there_is():
-    out, _ = python(
-        "from helpers import devices\ntry: devices.opencl_device('abacus')\nexcept devices.DeviceError as e: print(e)"
-    )
-    assert "no OpenCL device is called 'abacus'; found: " in out
-
-
 @pytest.fixture
 def played(monkeypatch):
     """OpenCL devices by name: `played(("a platform", "a name"), ...)`. All of them work, and are GPUs."""
@@ -343,12 +295,23 @@ def test_equal_gpus_are_told_apart_by_a_number(played):
         ("H200#1", "NVIDIA H200#1", second),
         ("NVIDIA H200#1", "NVIDIA H200#1", second),  # as it calls itself: so a child process asks for it
         ("mi300", "MI300", other),
+        ("rocm", "MI300", other),
     ):
         found = devices.opencl_device(asked)
         assert found.name == name and found.handle is handle, asked
     assert devices.opencl_device("H200#0") != devices.opencl_device("H200#1")
     with pytest.raises(devices.DeviceError, match=r"'H200#2'; found: NVIDIA H200 .*, NVIDIA H200#1 .*, MI300"):
         devices.opencl_device("H200#2")
+
+
+def test_a_device_that_fails_its_proof_does_not_count(played, monkeypatch):
+    def broken(handle):
+        raise RuntimeError("unknown target CPU")
+
+    played(("NVIDIA CUDA", "NVIDIA H200"))
+    monkeypatch.setattr(devices, "prove_opencl", broken)
+    with pytest.raises(devices.DeviceError, match=r"can run a kernel \(NVIDIA H200: unknown target CPU\)"):
+        devices.opencl_device()
 
 
 def test_the_variable_counts_as_it_is_now(played, monkeypatch):
@@ -400,21 +363,22 @@ def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     assert devices.cuda_problem.__wrapped__() is None and not devices.proof().exists()
 
 
-def test_pyopencls_own_variable_is_honoured():
-    out, err = python(
-        "from helpers import devices; import pyopencl as cl; last = len(cl.get_platforms()) - 1\n"
-        "import os; os.environ['PYOPENCL_CTX'] = str(last)\n"
-        "print(devices.opencl_device().handle.platform == cl.get_platforms()[last])"
-    )
-    assert out == "True", err
+def test_pyopencls_own_variable_is_honoured_but_never_chooses_oclgrind(monkeypatch):
+    import pyopencl as cl
 
-
-def test_a_variable_that_asks_for_what_is_not_there_is_named():
-    out, err = python(
-        "from helpers import devices\ntry: print(devices.opencl_device())\nexcept devices.DeviceError as e: print(e)",
-        PYOPENCL_CTX="99",
-    )
-    assert "PYOPENCL_CTX='99' names no device" in out, err
+    monkeypatch.delenv("HELPERS_OPENCL_DEVICE", raising=False)
+    platforms = cl.get_platforms()
+    monkeypatch.setenv("PYOPENCL_CTX", str(len(platforms) - 1))
+    assert devices.opencl_device().handle.platform == platforms[-1]
+    other = devices.Candidate("Oclgrind", "Oclgrind Simulator", "GPU", None)
+    monkeypatch.setattr(devices, "chosen_by_pyopencl", lambda context: other)
+    monkeypatch.setenv("PYOPENCL_CTX", "the tool")
+    assert devices.opencl_device() == devices.opencl_devices()[0]
+    assert [row["found"] for row in doctor.opencl() if "it names Oclgrind" in row["why"]] == ["the tool"]
+    monkeypatch.undo()
+    monkeypatch.setenv("PYOPENCL_CTX", "99")
+    with pytest.raises(devices.DeviceError, match="PYOPENCL_CTX='99' names no device"):
+        devices.chosen_by_pyopencl("99")
 
 
 def test_oclgrind_is_a_tool_and_no_device():
@@ -440,12 +404,8 @@ def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):
 
 
 def test_doctor_tells_what_is_used_and_why():
-    out, err = python(
-        "import sys; sys.argv = ['helpers', 'doctor', '--json']; from helpers.__main__ import main; main()"
-    )
-    rows = json.loads(out)
-    assert {"what", "found", "used", "why"} == set(rows[0])
-    assert any(r["what"].startswith("OpenCL") and r["used"] for r in rows), err
+    rows = doctor.diagnosis()
+    assert any(r["what"].startswith("OpenCL") and r["used"] for r in rows)
     assert sum(r["used"] for r in rows if r["what"] in ("NVIDIA GPU", "PTX machine")) == 1
 
 

@@ -13,7 +13,7 @@ from cuda_without_gpu.errors import OutOfTime
 
 from ..launch import Contestant, KernelError, NotYet
 from ..launch.cuda_source import came_as_text
-from ..launch.errors import DeviceLost
+from ..launch.kernel import DeviceLost
 from ..sandbox import Finding, source_line
 from .diagnosis import Launch, diagnose
 from .reference import drawn_for, launched, wrong_elements

@@ -5,12 +5,12 @@ from .cuda import CudaKernel as CudaKernel
 from .cuda import cuda_kernel as cuda_kernel
 from .dialects import DIALECTS as DIALECTS
 from .dialects import dialect as dialect
-from .errors import KernelError as KernelError
-from .errors import NotYet as NotYet
 from .given import sizes as sizes
 from .host import HostKernel as HostKernel
+from .host import NotYet as NotYet
 from .kept import forget_tuned as forget_tuned
 from .kernel import Kernel as Kernel
+from .kernel import KernelError as KernelError
 from .opencl import OpenCLKernel as OpenCLKernel
 from .opencl import opencl_kernel as opencl_kernel
 from .operands import draw as draw

@@ -14,10 +14,12 @@ import os
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from cuda_without_gpu.errors import KernelError
 
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
 DAY = 24 * 3600  # seconds
@@ -211,6 +213,15 @@ def words(kind) -> str:
         return "a function"
     made = MADE_BY.get(origin.__name__)
     return PLAIN.get(origin) or f"a {origin.__name__}" + f", which {made} returns" * bool(made)
+
+
+@contextlib.contextmanager
+def no_exit(what: str) -> Iterator[None]:
+    """Within it, somebody's code that ends Python, as sys.exit() does, raises KernelError instead."""
+    try:
+        yield
+    except SystemExit as error:
+        raise KernelError(f"{what} ends Python with sys.exit({error.code!r}); leave that out.") from None
 
 
 def some(name: str, values: object) -> list:

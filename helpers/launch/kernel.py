@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from cuda_without_gpu.errors import KernelError
+
 from .. import ladder
 from ..devices import Device
 from .contestant import Contestant
-from .errors import KernelError
 from .given import sizes, some, told
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
@@ -104,6 +105,10 @@ def refuse_beyond_memory(device: Device, M: int, N: int, K: int) -> None:
             f"A, B and C of {M} x {K} times {K} x {N} need {bytes_needed / 1e9:.1f} GB; {device.name} "
             f"has {device.memory_bytes / 1e9:.1f} GB. Multiply a block of rows of A at a time."
         )
+
+
+class DeviceLost(KernelError):
+    """The GPU stopped a kernel, and this process has lost the GPU with all that lay on it."""
 
 
 def no_room(device: Device) -> MemoryError:

@@ -6,8 +6,7 @@ import numpy as np
 
 import ptx_machine
 from cuda_without_gpu import device, to_ptx
-
-from .errors import KernelError
+from cuda_without_gpu.errors import KernelError
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements

@@ -6,7 +6,6 @@ import numpy as np
 import psutil
 
 from ..devices import Device
-from .errors import KernelError
 from .given import Count, takes, told
 
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
@@ -133,10 +132,3 @@ def draw(M: Count, N: Count, K: Count) -> tuple[np.ndarray, np.ndarray]:
     refuse_beyond_host(M, N, K)
     rng = np.random.default_rng()
     return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
-
-
-def refuse_past_the_end(guard: np.ndarray) -> None:
-    """Raise KernelError if the elements behind the end of C, float32, are not as they were."""
-    touched = int(np.count_nonzero(guard != CANARY))
-    if touched:
-        raise KernelError(f"the kernel wrote {touched} elements past the end of C: a store guard is missing.")

@@ -11,11 +11,10 @@ from unittest.mock import MagicMock
 import numpy as np
 import pyopencl as cl
 import pytest
-from few import few
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
 from helpers.judge import wrong_elements
-from helpers.launch import CudaKernel, KernelError, dialect, draw, kernel, opencl, operands, sizes
+from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.opencl import aligned, refuse_beyond_buffer
 from helpers.sandbox import Finding, Outcome, first_build
@@ -60,17 +59,6 @@ def test_source_that_cannot_be_run_is_quoted(source, says):
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("dialect, step", few(EVERY_STEP, ("CUDA", "tiled"), ("OpenCL", "packed")))
-def test_every_step_is_right_on_random_shapes(dialect, step):
-    count, side = {"OpenCL": (200, 70), "CUDA": (20, 20)}[dialect]
-    k = BUILD[dialect](step)
-    count = 20 if ladder.STEPS[step].by_shape else count  # each shape is a build
-    shapes = np.random.default_rng().integers(1, side + 1, (count, 3)).tolist()
-    for M, N, K in shapes:
-        A, B = draw(M, N, K)
-        assert not wrong_elements(k(A, B), A, B).any(), f"{k} is wrong at {M} x {N} x {K}"
-
-
 def checked_on_pages():
     """(dialect, step) of the kernels that pages check as they are, with the answer that is stored."""
     pages = (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb")
@@ -113,17 +101,7 @@ def test_sizes_follow_from_the_shape_unless_some_are_given():
     assert predicted_traffic(given, 7, 300, 300) != predicted_traffic(k, 7, 300, 300)
 
 
-THIN = [
-    (1, 300, 700),
-    (7, 2100, 1001),
-    (16, 1025, 2049),
-    (300, 1, 700),
-    (1, 1, 9000),
-    (16, 300, 300),
-    (300, 16, 300),
-    (5, 9, 500),
-    (700, 600, 3),
-]
+THIN = [(1, 300, 700), (7, 2100, 1001), (16, 1025, 2049), (300, 1, 700), (300, 16, 300), (700, 600, 3)]
 
 
 @pytest.mark.parametrize("M, N, K", THIN)
@@ -177,13 +155,12 @@ def test_a_kernel_of_your_own_is_fitted_too_once_it_is_right():
     assert own.fitted(5, 6, 7).checked
 
 
-@both
-@pytest.mark.parametrize("M, N, K", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
-def test_a_dimension_of_zero_gives_what_numpy_gives(build, M, N, K):
-    A, B = np.ones((M, K), np.float32), np.ones((K, N), np.float32)
-    C = build("tiled")(A, B)
-    assert C.dtype == np.float32
-    np.testing.assert_array_equal(C, A @ B)
+def test_a_dimension_of_zero_gives_what_numpy_gives():
+    for M, N, K in ((0, 3, 4), (3, 0, 4), (3, 4, 0)):
+        A, B = np.ones((M, K), np.float32), np.ones((K, N), np.float32)
+        C = opencl_kernel("tiled")(A, B)
+        assert C.dtype == np.float32
+        np.testing.assert_array_equal(C, A @ B)
 
 
 @pytest.mark.parametrize("dialect, step", EVERY_STEP)
@@ -197,21 +174,9 @@ def test_nan_and_inf_pass_through_as_in_numpy(dialect, step):
     np.testing.assert_array_equal(C[np.isinf(expected)], expected[np.isinf(expected)])
 
 
-@both
-def test_other_layouts_are_copied(build):
-    k = build("tiled")
-    A, B = draw(9, 7, 10)
-    wide = np.zeros((18, 30), np.float32)
-    wide[::2, ::3] = A
-    assert not wrong_elements(k(np.asfortranarray(A), B), A, B).any()
-    assert not wrong_elements(k(wide[::2, ::3], B), A, B).any()
-    assert not wrong_elements(k(A, B.T.copy().T), A, B).any()
-
-
 GOOD = np.ones((3, 4), np.float32)
 
 
-@both
 @pytest.mark.parametrize(
     "A, B, error, words",
     [
@@ -229,13 +194,12 @@ GOOD = np.ones((3, 4), np.float32)
         (GOOD, np.ma.masked_array(GOOD.T), TypeError, "such as zeros: B.filled(0)."),
     ],
 )
-def test_bad_operands_are_named(build, A, B, error, words):
+def test_bad_operands_are_named(A, B, error, words):
     with pytest.raises(error) as raised:
-        build("naive")(A, B)
+        operands.validate(A, B)
     assert words in str(raised.value)
 
 
-@both
 @pytest.mark.parametrize(
     "call",
     [
@@ -246,10 +210,10 @@ def test_bad_operands_are_named(build, A, B, error, words):
     ],
     ids=["with C", "with sizes", "A alone", "with a grid"],
 )
-def test_a_call_as_of_a_raw_kernel_is_told_how_it_is_called(build, call):
+def test_a_call_as_of_a_raw_kernel_is_told_how_it_is_called(call):
     with pytest.raises(TypeError, match=r"naive .*Call it as C = k\(A, B\): C is a new array"):
-        call(build("naive"))
-    assert not np.iterable(build("naive"))
+        call(opencl_kernel("naive"))
+    assert not np.iterable(opencl_kernel("naive"))
 
 
 def test_an_array_on_a_device_is_told_how_it_comes_back():
@@ -360,10 +324,17 @@ def test_what_is_built_again_is_not_compiled_again(what):
     assert first is not again and first.function is again.function is not other.function
 
 
-@both
-def test_your_own_kernel_needs_a_launch(build):
-    with pytest.raises(ValueError, match=r"needs like=.*one of naive, coalesced, tiled,"):
-        build(build("tiled").source)
+@pytest.mark.parametrize("build, block", [(cuda_kernel, "block"), (opencl_kernel, "work-group")])
+def test_your_own_kernel_needs_a_launch(build, block):
+    with pytest.raises(ValueError, match=f"needs like=.* whose {block} and grid .*, one of naive, coalesced, tiled,"):
+        build("a kernel\nof two lines")
+
+
+def test_a_device_that_is_named_or_given_is_taken_whatever_the_step_has():
+    first, tiled = devices.opencl_device(), ladder.STEPS["tiled"]
+    assert opencl.device_for(tiled, first) is first and opencl.device_for(tiled, first.name) == first
+    with pytest.raises(devices.DeviceError, match="no such device"):
+        opencl.device_for(tiled, "no such device")
 
 
 @pytest.mark.parametrize("build, name", [(opencl_kernel, "matmul.cl"), (cuda_kernel, "a/tiled.py")])
@@ -386,19 +357,6 @@ def test_a_read_past_the_end_poisons_the_result():
     wild = opencl_kernel(source, like="naive", BM=4, BN=4)
     wild.checked = True
     assert np.isnan(wild(*draw(5, 4, 3))).any()
-
-
-def test_opencl_compiler_errors_name_the_line():
-    source = opencl_kernel("naive").source.replace("float acc = 0.0f;", "float acc = zero;")
-    line = source.splitlines().index("    float acc = zero;") + 1
-    with pytest.raises(KernelError, match=f"line {line}: .*zero.*\n    float acc = zero;"):
-        opencl_kernel(source, like="naive")
-
-
-def test_python_syntax_errors_name_the_line():
-    source = cuda_kernel("naive").source.replace("acc = float32(0)", "acc = float32(0")
-    with pytest.raises(KernelError, match=r"line \d+: .*\n    "):
-        cuda_kernel(source, like="naive")
 
 
 @pytest.mark.parametrize(
@@ -430,41 +388,14 @@ def test_uploads_of_one_kernel_do_not_mix_and_each_keeps_its_grid():
             "def k(A, B, C):\n    pass\n",
             "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it",
         ),
-        ("def build(BM, DEPTH):\n    pass\n", "build takes DEPTH"),
         ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
         ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
-        ("\nfrom numba import cuba\n", "line 2: ImportError"),
         ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: there is no cuda here"),
     ],
 )
 def test_cuda_text_of_another_form_is_named(text, words):
     with pytest.raises(KernelError, match=words):
         cuda_kernel(text, like="naive")
-
-
-@pytest.mark.parametrize("build", [opencl_kernel, cuda_kernel])
-def test_an_empty_text_is_called_empty(build):
-    with pytest.raises(ValueError, match="is empty"):
-        build(" \n", like="naive")
-
-
-@pytest.mark.parametrize(
-    "build, what", [(opencl_kernel, 3), (opencl_kernel, None), (cuda_kernel, 3), (cuda_kernel, None)]
-)
-def test_what_is_no_kernel_is_named(build, what):
-    with pytest.raises(ValueError, match="is no kernel"):
-        build(what, like="naive")
-
-
-@pytest.mark.parametrize("size", [5.5, (1, 2), "8", None])
-def test_what_is_no_size_is_named(size):
-    with pytest.raises(ValueError, match="is no size; give a whole number, or three"):
-        sizes(size)
-    assert sizes(np.int64(8)) == (8, 8, 8)
-
-
-def test_the_guard_is_wide_enough_to_matter():
-    assert 4 * kernel.GUARD >= 64 * 1024
 
 
 @pytest.mark.parametrize("platform, alone", [("Portable Computing Language", True), ("Intel(R) OpenCL", False)])
@@ -485,21 +416,12 @@ def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
     assert held == (["locked", "built", "free"] if alone else ["built"])
 
 
-@pytest.mark.parametrize(
-    "old, new, says",
-    [
-        ("int M, int N", "long M, long N", "takes long as its argument 1, M; it must take int M"),
-        ("float *C", "float C", "as its argument 6, C"),
-        ("{ }", "{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }", "does not compile"),
-    ],
-)
-def test_a_kernel_of_other_arguments_or_that_calls_itself_is_told_what_to_change(old, new, says):
-    if says == "does not compile" and "Portable" in devices.opencl_device().driver:
+def test_a_kernel_that_calls_itself_is_told_to_loop():
+    if "Portable" in devices.opencl_device().driver:
         pytest.skip("PoCL compiles a kernel that calls itself")
-    right = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) { }"
-    assert opencl_kernel(right, like="naive", BM=4, BN=4).own and old in right
-    with pytest.raises(KernelError, match=says) as error:
-        opencl_kernel(right.replace(old, new).replace("__global float C", "float C"), like="naive", BM=4, BN=4)
+    calls = f"__kernel void mine({SIX_OF}) {{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }}"
+    with pytest.raises(KernelError, match="does not compile") as error:
+        opencl_kernel(calls, like="naive", BM=4, BN=4)
     assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
 
 
@@ -576,6 +498,8 @@ SIX_OF = "const int M, const int N, const int K, __global const float *A, __glob
         ("float *A", "double *A", "mine takes double* as its argument 4, A; it must take __global const float *A."),
         ("float *C", "int *C", "mine takes int* as its argument 6, C; it must take __global float *C."),
         ("int M", "float M", "mine takes float as its argument 1, M; it must take int M."),
+        ("int K", "long K", "mine takes long as its argument 3, K; it must take int K."),
+        ("__global float *C", "float C", "as its argument 6, C"),
         ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "8 x 2 x 1 with reqd_work_group_size"),
         ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "mine takes 16,777,216 bytes of local memory"),
         (

@@ -18,7 +18,7 @@ from helpers.clock import measure_ladder
 from helpers.devices import Device
 from helpers.instruments import coalescing, compiler_report, run_ptx, trace, traffic
 from helpers.judge import wrong_elements
-from helpers.launch import KernelError, draw, opencl_kernel
+from helpers.launch import KernelError, draw
 from helpers.launch.dialects import dialects
 from helpers.launch.operands import GUARD
 from helpers.launch.webgpu import compiler_says
@@ -83,17 +83,6 @@ def test_a_mistake_is_quoted_with_its_line():
 
 
 @adapter
-def test_sizes_beyond_the_device_are_refused_before_anything_is_asked():
-    k = webgpu_kernel("naive")
-    limits = k.device.handle.limits
-    side = limits["max-compute-workgroups-per-dimension"] * 32 + 1
-    with pytest.raises(ValueError, match=r"needs 65536 workgroups along one side .*; .* allows 65535"):
-        k.refuse_size(side, 1, 1)
-    with pytest.raises(MemoryError, match=r"more than .* binds at once"):
-        k.refuse_size(limits["max-storage-buffer-binding-size"] // 4, 1, 1)
-
-
-@adapter
 def test_in_software_no_k_is_taken_at_which_loops_may_end():
     """Mesa ends the loops of an invocation after 65,535 rounds together; the greatest K that is taken must be right."""
     if devices.webgpu_device().kind != "GPU in software":
@@ -104,13 +93,6 @@ def test_in_software_no_k_is_taken_at_which_loops_may_end():
             assert not wrong_elements(k(*pair), *pair).any(), (step, sizes)
     with pytest.raises(ValueError, match=r"K = 4097 is more than .*Stay at K <= 4096"):
         webgpu_kernel("tiled")(*draw(1, 1, 4097))
-
-
-@adapter
-@pytest.mark.parametrize("name", ["no such", 3])
-def test_no_such_adapter_is_named(name):
-    with pytest.raises((devices.DeviceError, ValueError), match=r"no such|device=3"):
-        webgpu_kernel("tiled", name)
 
 
 @adapter
@@ -253,7 +235,7 @@ def test_the_bounds_of_a_size_are_exact():
     k.refuse_size(64, 1, 1)
     k.refuse_size(1, 16, 1)
     for too_many in ((65, 1, 1), (1, 17, 1)):
-        with pytest.raises(ValueError, match="needs 3 workgroups"):
+        with pytest.raises(ValueError, match=r"needs 3 workgroups along one side .* allows 2"):
             k.refuse_size(*too_many)
     k.device.handle.limits["max-storage-buffer-binding-size"] = 8 * room
     k.device.handle.limits["max-buffer-size"] = 8 * room
@@ -304,12 +286,6 @@ def test_what_is_placed_is_taken_and_replaced():
     work.launch()
     C = work.download()
     assert not wrong_elements(C, A, B).any() and C.flags.writeable
-    with pytest.raises(ValueError, match="same shape"):
-        k.place(B, over=d_A)
-    with pytest.raises(TypeError, match="float64"):
-        k.place(A.astype(float), over=d_A)
-    with pytest.raises(ValueError, match="A lies on"):
-        k.upload(opencl_kernel("tiled").place(A), B)
     with pytest.raises(devices.DeviceError, match="is no name"):
         webgpu_kernel("tiled", devices.opencl_device())
 

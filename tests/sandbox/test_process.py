@@ -85,7 +85,8 @@ def test_a_child_has_the_surroundings_that_it_is_given(way, tmp_path, monkeypatc
     assert (tmp_path / "job folder" / "out").read_text() == "printed by a child\n"
 
 
-def test_what_goes_wrong_in_a_child_is_its_status_and_its_last_words(way, tmp_path):
+@forks
+def test_what_goes_wrong_in_a_child_is_its_status_and_its_last_words(tmp_path):
     with started(tmp_path / "a", end_at_once) as child:
         assert child.wait(60) == child.returncode == -signal.SIGSEGV
     with started(tmp_path / "b", raise_an_error) as child:

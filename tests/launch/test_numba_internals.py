@@ -10,10 +10,6 @@ from numba.core.errors import TypingError
 from helpers import devices
 from helpers.launch import numba_internals as hooks
 
-compiler = pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
-
 
 @cuda.jit
 def kernel(X):
@@ -39,17 +35,8 @@ def test_numbas_errors_are_complaints_and_others_are_none():
     assert not hooks.is_complaint(ValueError("no")) and not hooks.is_complaint(None)
 
 
-def with_nvidias_compiler(code):
-    """What a process prints in which Numba compiles for GPUs."""
-    environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@compiler
-def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
-    said = with_nvidias_compiler("""
+COMPILED = """
+import sys, types
 from numba import cuda, float32
 from numba.cuda import dispatcher
 from helpers.launch import numba_internals as hooks
@@ -66,31 +53,31 @@ text = hooks.compile_ptx(kernel, (float32[::1],), (8, 0))
 print(".target sm_80" in text, "add" in text, dispatcher.get_current_device is asked)
 lines = hooks.compile_ptx(kernel, (float32[::1],), (8, 0), lines=True)
 print(".loc" in lines and ".loc" not in text)
-""").split()
-    assert said[:3] == ["True"] * 3, "dispatcher.get_current_device no longer decides what is compiled for"
-    assert said[3] == "True", "lineinfo no longer makes the compiler say which line an instruction comes from"
-
-
-@compiler
-def test_a_module_can_have_shared_memory_of_its_own():
-    said = with_nvidias_compiler("""
-import sys, types
-from numba import cuda, float32
-from helpers.launch import numba_internals as hooks
-
 module = sys.modules["mine"] = types.ModuleType("mine")
 module.shared = cuda.shared
 hooks.let_compiler_resolve_shared(module)
 
-def kernel(X):
+def staged(X):
     Xs = module.shared.array(4, float32)
     Xs[0] = X[0]
     cuda.syncthreads()
     X[0] = Xs[0]
 
-print("st.shared" in hooks.compile_ptx(kernel, (float32[::1],), (8, 0)))
-""")
-    assert said.strip() == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
+print("st.shared" in hooks.compile_ptx(staged, (float32[::1],), (8, 0)))
+"""
+
+
+@pytest.mark.skipif(
+    devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+)
+def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
+    environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
+    done = subprocess.run([sys.executable, "-c", COMPILED], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.split()
+    assert said[:3] == ["True"] * 3, "dispatcher.get_current_device no longer decides what is compiled for"
+    assert said[3] == "True", "lineinfo no longer makes the compiler say which line an instruction comes from"
+    assert said[4] == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
 
 
 def test_no_other_file_reaches_inside_numba():

@@ -72,6 +72,7 @@ CUDA = Dialect(
     suffix="py",
     language="python",
     comment="#",
+    begins="@cuda.jit",
     device=only_device,
     build=cuda_kernel,
 )

@@ -97,6 +97,7 @@ OPENCL = Dialect(
     suffix="cl",
     language="c",
     comment="//",
+    begins="__kernel",
     device=device_for,
     build=opencl_kernel,
 )

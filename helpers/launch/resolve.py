@@ -19,7 +19,7 @@ class Dialect:
 
     name      "CUDA" or "OpenCL"
     folder    in helpers/, with one file a step; `suffix`: of these files
-    language  of the files, as Markdown calls it; `comment` begins a comment
+    language  of the files, as Markdown calls it; `comment` begins a comment, `begins` the kernel
     device    (step or None, name or None) -> the `Device` that kernels of that step, or any, run on
     build     (step, ...) -> `Kernel`, as `cuda_kernel` and `opencl_kernel`
     """
@@ -29,6 +29,7 @@ class Dialect:
     suffix: str
     language: str
     comment: str
+    begins: str
     device: Callable[..., Device]
     build: Callable
 

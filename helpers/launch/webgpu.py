@@ -56,6 +56,7 @@ WEBGPU = Dialect(
     suffix="wgsl",
     language="wgsl",
     comment="//",
+    begins="@compute",
     device=device_for,
     build=webgpu_kernel,
 )

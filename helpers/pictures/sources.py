@@ -69,7 +69,7 @@ def show_changes(before: Kernel, after: Kernel) -> None:
     sources = []
     for k in (before, after):
         lines = [line.split(one.comment)[0].strip() for line in k.source.replace(k.step, "STEP").splitlines()]
-        start = next((i for i, line in enumerate(lines) if "@cuda.jit" in line), 0)  # past Python's docstring
+        start = next((i for i, line in enumerate(lines) if one.begins in line), 0)  # past the docstring
         sources.append([line for line in lines[start:] if line])
     changed = (line for line in difflib.ndiff(*sources) if line[0] in "+-")
     print(f"{before.step} -> {after.step} ({after.dialect})", *changed, sep="\n  ")

@@ -11,7 +11,7 @@ import pytest
 from few import few
 from matplotlib.text import Text
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, show_changes, webgpu_kernel, with_part
+from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, webgpu_kernel, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.exercises.questions import ANSWERS
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
@@ -216,11 +216,6 @@ def test_a_shown_number_is_the_one_that_a_verdict_names(shown):
     show(k)
     pairs = [line.split(" | ") for line in shown[0]["text/plain"].splitlines() if " | " in line]
     assert quoted and set(quoted) <= {f"{number.strip()} | {code.strip()}" for number, code in pairs}
-
-
-def test_changes_of_macros_above_a_kernel_are_shown_too(capsys):
-    show_changes(opencl_kernel("register_1d"), opencl_kernel("register_2d"))
-    assert "\n  + #define THREADS_X (BN / TN)\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])

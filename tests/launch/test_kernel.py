@@ -474,7 +474,7 @@ SIX_OF = "const int M, const int N, const int K, __global const float *A, __glob
         ("float *C", "int *C", "mine takes int* as its argument 6, C; it must take __global float *C."),
         ("int M", "float M", "mine takes float as its argument 1, M; it must take int M."),
         ("int K", "long K", "mine takes long as its argument 3, K; it must take int K."),
-        ("__global float *C", "float C", "as its argument 6, C"),
+        ("__global float *C)\n{\n    C[0] = A && B;", "float C)\n{", "as its argument 6, C"),
         ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "8 x 2 x 1 with reqd_work_group_size"),
         ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "mine takes 16,777,216 bytes of local memory"),
         (

@@ -22,6 +22,7 @@ from ._limits import AT_LIMIT, LIMIT, used_by
 from .findings import Finding
 from .job import Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
+from .process import start
 from .progress import ProgressBar
 
 SECONDS = 60  # of computing
@@ -124,7 +125,7 @@ def crash(status: int, said: str) -> Finding:
 def work(folder, environment, job, what, seconds, oclgrind=False):
     """Let a child do the job in that folder. Returns an `Outcome`."""
     (folder / "job").write_bytes(packed(job))
-    with process.start(folder, environment, job.task) as child:
+    with start(folder, environment, job.task) as child:
         stopped = wait_patiently(what, child, seconds)
     log = "" if stopped else read_text(folder / "oclgrind.log")
     done, value, findings = read_answer(folder / "answer")

@@ -174,7 +174,7 @@ def tune(command: Command) -> None:
         print(found, flush=True)
         if found.interrupted:
             raise KeyboardInterrupt
-        if found.not_kept and found.not_kept not in problems:
+        if found.not_kept:
             problems.append(found.not_kept)
     if problems:
         raise OSError("what was found is not kept: " + " ".join(problems))

@@ -43,10 +43,7 @@ def edited(step, *edits):
 
 
 def judged(source, like="naive", shapes=SHAPES):
-    """(right, the first finding's kind, its message, text of its lines) by a check of a kernel of the step's small sizes.
-
-    What building raised is a kind.
-    """
+    """(right, the first finding's kind, its message, text of its lines); what building raised is a kind."""
     try:
         report = check(cuda_kernel(source, like=like, **ladder.STEPS[like].small), shapes)
     except Exception as error:
@@ -339,10 +336,13 @@ class OnGPU(CudaKernel):
     untimed = False
 
 
+ZERO = float32(0)
+
+
 def right(A, B, C):
     row, col = cuda.grid(2)
     if row < C.shape[0] and col < C.shape[1]:
-        acc = float32(0)
+        acc = ZERO
         for k in range(A.shape[1]):
             acc += A[row, k] * B[k, col]
         C[row, col] = acc

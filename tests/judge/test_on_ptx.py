@@ -211,12 +211,6 @@ def test_what_numba_refuses_is_told_with_its_line_and_a_remedy(source, words, li
     assert len(lines) == 1 and lines[0].startswith(line)
 
 
-def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
-    source = naive("big[k] * B[k, col]", before="    big = cuda.local.array(536870912, float32)\n    big[0] = row\n")
-    _, kind, message, _ = judged(source)
-    assert kind == "too much memory" and "2,147,483,648" in message
-
-
 SYNC = "cuda.syncthreads()"
 ODD = (
     ("    @cuda.jit\n    def kernel", "    ODD = THREADS + 1\n\n    @cuda.jit\n    def kernel"),

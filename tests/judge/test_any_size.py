@@ -170,8 +170,8 @@ def test_products_that_go_missing_in_a_long_sum_are_more_than_its_bound():
         assert not examine(HostKernel(np.matmul), [(2, 3, 65_839), (3, 4, 5)])
 
 
-def test_what_has_no_pattern_says_what_was_seen_and_no_cause():
-    [finding] = check(spoiled(np.s_[3, 5]), [(70, 70, 70)]).findings
+def test_what_has_no_pattern_says_what_was_seen_at_the_smallest_shape_and_no_cause():
+    [finding] = check(spoiled(np.s_[3, 5]), [(80, 80, 80), (70, 70, 70)]).findings
     assert finding.message == "wrong at 70 x 70 x 70 (M x N x K), where C[3, 5] is the first wrong element"
 
 

@@ -300,7 +300,7 @@ WRONG = {
         lambda ridge: 6 * round(Decimal(ridge), 1),
         lambda ridge: Decimal("NaN"),
         lambda ridge: 6.000001 * ridge,
-        lambda ridge: round(6 * ridge, 1),
+        lambda ridge: 5.999999 * ridge,
         lambda ridge: min(6 * ridge, 1024),
     ],
     "sectors": [

@@ -8,7 +8,7 @@ import numpy as np
 from ..judge.report import Report
 from ..launch.given import takes
 from ..sandbox import Finding
-from .questions import NOT_YET, Answer, is_stub, told
+from .questions import NOT_YET, Answer, in_digits, is_stub
 
 FEWEST = 3  # launches of which a median says more than one of them does
 COMPILES, RETURNS = 0.9, 1e-5  # seconds of the first launch, and those until a launch returns
@@ -68,31 +68,31 @@ def wrong_timing(given, device):
         what = f"{len(given)} values" if isinstance(given, (list, tuple, np.ndarray)) else f"{given!r:.60}"
         return Finding("error", f"it gives {what}; it should give a number of seconds")
     if not device.took:
-        return Finding("wrong number", f"it gives {told(given)} s, and has launched nothing")
+        return Finding("wrong number", f"it gives {in_digits(given)} s, and has launched nothing")
     if first := device.hurried:
         said = f"launch {first} has not ended when launch {first + 1} is handed over"
         return Finding("no wait", f"{said}; wait for each, so that each has a time of its own")
     if 0 < seconds <= 2 * RETURNS:
         return Finding("no wait", "the clock is read before the launch has ended; wait first")
     everything, timed = device.took, device.took[device.warm or 0 :]
-    if device.warm == 0 and same(seconds, np.median(everything)):
+    if device.warm == 0 and same_time(seconds, np.median(everything)):
         return Finding("cold start", "the first launch compiles, and it is among those that are timed")
     if is_median(seconds, timed[device.warm == 0 :]):  # who times the first launch, too, may leave it out
         few = f"it gives the median of {len(timed)} of its {len(everything)} launches; take {FEWEST} or more"
         return Finding("too few", few) if len(timed) < FEWEST else None
     names = {"the mean": np.mean, "the least": min, "the greatest": max, "the sum": sum}
-    what = [name for name, of in names.items() for some in (timed, everything) if same(seconds, of(some or [0]))]
-    said = f"it gives {told(given)} s{f', {what[0]}' if what else ''}; of its {len(everything)} launches"
+    what = [name for name, of in names.items() for some in (timed, everything) if same_time(seconds, of(some or [0]))]
+    said = f"it gives {in_digits(given)} s{f', {what[0]}' if what else ''}; of its {len(everything)} launches"
     right = np.median(everything[1:] or everything)
-    return Finding("wrong number", f"{said}, without the first, the median is {told(right)} s")
+    return Finding("wrong number", f"{said}, without the first, the median is {in_digits(right)} s")
 
 
 def is_median(seconds, times):
     """Whether these seconds are the median of the times, or, of an even number, either of the two in the middle."""
     middle = sorted(times)[(len(times) - 1) // 2 : len(times) // 2 + 1]
-    return any(same(seconds, one) for one in (*middle, sum(middle) / max(1, len(middle))))
+    return any(same_time(seconds, one) for one in (*middle, sum(middle) / max(1, len(middle))))
 
 
-def same(one, other):
+def same_time(one, other):
     """Whether two numbers of seconds are the same but for rounding."""
     return math.isclose(one, other, rel_tol=1e-6)

@@ -10,7 +10,7 @@ from ..instruments.accesses import grouped
 from ..instruments.loads import refuse_wgsl
 from ..judge.reference import wrong_elements
 from ..judge.report import Report
-from ..judge.trials import products
+from ..judge.trials import launched_there
 from ..launch import Kernel, KernelError, draw
 from ..launch.given import takes
 from ..sandbox import SECONDS, Finding, oclgrind_findings
@@ -33,7 +33,7 @@ def judge_transposed(k: Kernel) -> Report:
     far = FAR if k.dialect == "OpenCL" else []  # Python's whole numbers have no end
     for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS), (far, QUICK_SECONDS)):
         operands = [draw(*shape) for shape in shapes]
-        outcome = products(k, operands, limit, {})
+        outcome = launched_there(k, operands, limit, {})
         wrong = oclgrind_findings(outcome.log, k.source)
         for (A, B), C in zip(operands, outcome.value or (), strict=False):
             if not wrong and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():

@@ -8,7 +8,7 @@ import numpy as np
 from .. import ladder
 from ..judge.reference import wrong_elements
 from ..judge.report import Report
-from ..judge.trials import products
+from ..judge.trials import launched_there
 from ..launch import Kernel, draw
 from ..launch.given import takes
 from ..sandbox import Finding
@@ -32,7 +32,7 @@ def judge_packing(k: Kernel) -> Report:
     A, B = draw(rows, columns, depth)  # all panels are full
     width = k.parameters["VW"]
     first = np.arange(columns) // width * width
-    outcome = products(k, [(A, B)])
+    outcome = launched_there(k, [(A, B)])
     if not outcome.value or wrong_elements(outcome.value[0], A, B[:, first]).any():
         return report
     lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(r"\bBs\s*\[.*[^=!<>]=[^=]", line + " ")]

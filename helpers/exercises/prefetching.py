@@ -9,7 +9,7 @@ from ..instruments import trace
 from ..instruments.traces import Trace
 from ..judge.reference import wrong_elements
 from ..judge.report import Report
-from ..judge.trials import products
+from ..judge.trials import launched_there
 from ..launch import Kernel, cuda_kernel, draw
 from ..launch.given import takes
 from ..launch.kernel import parameters_like
@@ -118,7 +118,7 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     tiles = {"A": asks["A"]["index"] % K // tile, "B": asks["B"]["index"] // N // tile}
     order = {name: [n for n in found.tolist() if n < TILES][:TILES] for name, found in tiles.items()}
     A, B = draw(*shape)
-    outcome = products(k, [(A, B)])
+    outcome = launched_there(k, [(A, B)])
     if not outcome.value or all(found == list(range(TILES)) for found in order.values()):
         return ()
     pairs = list(zip(order["A"], order["B"], strict=False))
@@ -129,8 +129,8 @@ def asks_for_others(k: Kernel, shape: tuple) -> tuple:
     name = next(name for name in "AB" if order[name] != list(range(TILES)))
     twice, missing = len(set(order[name])) < len(order[name]), set(range(TILES)) - set(order[name])
     what = "one K-tile twice, one missing" if twice and missing else "one K-tile twice" if twice else "one missing"
-    told = ", ".join(map(str, order[name]))
-    text = f"it asks for the K-tiles {told} of {name}: {what}. Where does the next tile begin?"
+    asked = ", ".join(map(str, order[name]))
+    text = f"it asks for the K-tiles {asked} of {name}: {what}. Where does the next tile begin?"
     return (Finding("wrong tile", text, lines_of(asks[name][1:])),)
 
 

@@ -95,7 +95,7 @@ def waiting(work, latency, blocks, early):
 
 def one_waits(work, wait):
     """What one block does, in words."""
-    return f"one block waits {told(wait)} of its {told(work + wait)} cycles"
+    return f"one block waits {in_digits(wait)} of its {in_digits(work + wait)} cycles"
 
 
 def room(BM, BN, BK, TM, TN):
@@ -196,7 +196,7 @@ ANSWERS = {
             dice.choice([64, 128]),
             dice.choice([16, 32]),
         ),
-        why=lambda *case: "multiply-adds take {} cycles, requests {}, starts {}".format(*map(told, busy(*case))),
+        why=lambda *case: "multiply-adds take {} cycles, requests {}, starts {}".format(*map(in_digits, busy(*case))),
     ),
     # 08: the share of time in which all blocks of a multiprocessor wait
     "idle": Question(
@@ -366,7 +366,7 @@ def check_answer(name: str, answer: Callable) -> Report:
 def first_wrong(name, answer, question, cases):
     """The first thing wrong with the function called `name` in those cases: a Finding, or None."""
     for case in cases:
-        asked = f"{name}({', '.join(map(told, case))})"
+        asked = f"{name}({', '.join(map(in_digits, case))})"
         if wrong := wrong_number(asked, answer, case, question.right(*case), question.slips):
             if question.why and wrong.kind == "wrong number":
                 return replace(wrong, message=f"{wrong.message}: {question.why(*case)}")
@@ -381,7 +381,7 @@ def wrong_number(asked, answer, case, right, slips=MappingProxyType({})):
     except (Exception, SystemExit) as error:  # a learner's function may fail in any way
         return Finding("error", f"{asked} raises {type(error).__name__}: {error}")
     if given is None:
-        said = Finding("error", f"{asked} returns nothing; it should give {told(right)}")
+        said = Finding("error", f"{asked} returns nothing; it should give {in_digits(right)}")
         return NOT_YET if is_stub(answer) else said
     if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:  # a number of NumPy's
         given = given.item()
@@ -390,21 +390,21 @@ def wrong_number(asked, answer, case, right, slips=MappingProxyType({})):
     if not isinstance(given, numbers.Real):
         said = repr(given) if len(repr(given)) < LONG else f"a {type(given).__name__}"
         return Finding("error", f"{asked} gives {said}; it should give a number")
-    if same(given, right):
+    if same_number(given, right):
         return None
-    slip = next((f". That is {said}" for said, slips_so in slips.items() if same(given, slips_so(*case))), "")
-    return Finding("wrong number", f"{asked} gives {told(given)}, and should give {told(right)}{slip}")
+    slip = next((f". That is {said}" for said, slips_so in slips.items() if same_number(given, slips_so(*case))), "")
+    return Finding("wrong number", f"{asked} gives {in_digits(given)}, and should give {in_digits(right)}{slip}")
 
 
-def same(given, right):
+def same_number(given, right):
     """Whether two numbers are the same but for rounding; the right one is not negative."""
     return right * (1 - 1e-9) <= given <= right * (1 + 1e-9)
 
 
-def told(number):
+def in_digits(number):
     """A number as text, in 12 digits; several in brackets."""
     if isinstance(number, tuple):
-        return f"({', '.join(map(told, number))})"
+        return f"({', '.join(map(in_digits, number))})"
     if isinstance(number, bool):
         return str(number)
     try:

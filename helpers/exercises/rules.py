@@ -16,7 +16,7 @@ from ..judge.checking import check
 from ..judge.on_ptx import try_on_ptx
 from ..judge.other_sizes import at_sizes, wrong_at_other_sizes
 from ..judge.report import Report
-from ..judge.trials import products, trial
+from ..judge.trials import launched_there, trial
 from ..launch import Kernel, KernelError, draw, sizes
 from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
@@ -74,13 +74,13 @@ def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
 
 def checked_once(k: Kernel) -> Report:
     """What a check says of the kernel. A text that has passed in this process, in a cell above, is not tried again."""
-    told_whole = k.dialect != "CUDA" or came_as_text(k.function)
+    whole_text = k.dialect != "CUDA" or came_as_text(k.function)
     key = k.dialect, k.step, k.source, tuple(k.parameters.items()), k.device.name
-    if told_whole and key in PASSED:
+    if whole_text and key in PASSED:
         k.checked = True
         return PASSED[key]
     report = answered(k, check(k))
-    if report and told_whole:
+    if report and whole_text:
         PASSED[key] = report
     return report
 
@@ -97,8 +97,8 @@ def right_with(k: Kernel, report: Report, *others: dict) -> Report:
         down, across = (min(side, 4) for side in there.block)
         for finding in wrong_at(there, ((down + 2) * rows + 1, (across + 2) * columns + 1, 2 * depth + 1)):
             slow = finding.kind == "too slow"
-            told = finding if slow else wrong_at_other_sizes(k.parameters, there.parameters, finding)
-            return replace(report, findings=(told,))
+            said = finding if slow else wrong_at_other_sizes(k.parameters, there.parameters, finding)
+            return replace(report, findings=(said,))
     return report
 
 
@@ -116,7 +116,7 @@ def answered(k: Kernel, report: Report) -> Report:
         return report
     said = report.findings[0].message.rstrip(".")
     found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
-    outcome = products(k, [[1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters))]])
+    outcome = launched_there(k, [[1000 + np.abs(X) for X in draw(*ladder.STEPS[k.step].tile(k.parameters))]])
     if outcome.value and np.nan_to_num(outcome.value[0]).any():
         text = f"{said}, but not with numbers a thousand times as large: an int cuts them off"
         found = Finding("whole numbers", text)

@@ -98,6 +98,6 @@ def not_turned(k: Kernel) -> list[Finding]:
             mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
             if (place[::-1] if name == "A" else place) not in mine:
                 what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
-                told = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
-                return [Finding("not turned", told) if name == "A" else Finding("not in place", told)]
+                said = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
+                return [Finding("not turned" if name == "A" else "not in place", said)]
     return []

@@ -15,7 +15,7 @@ from ..launch.kernel import refuse_shapes
 from ..sandbox import SECONDS, Finding, ProgressBar, in_child, oclgrind_findings
 from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
-from .examine import examine
+from .examine import examine_stages
 from .in_time import limited, still_ran
 from .on_ptx import so_far, try_on_ptx
 from .other_sizes import at_sizes, may_be_outgrown, other_sizes, takes_all_sizes, wrong_at_other_sizes
@@ -44,7 +44,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
     findings = unanswered(k, findings)
     remarks = much_kept(k) if k.own and not findings else ()
-    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), how_judged(k), remarks)
+    bound = "the rounding bound" + f" of {k.inputs} inputs" * (k.inputs != "float32")
+    return Report(str(k), tuple(findings), len(tried), k.source, not_looked_for, largest(tried), bound, remarks)
 
 
 def try_here(k: Contestant, stages: list) -> Trial:
@@ -57,11 +58,6 @@ def try_here(k: Contestant, stages: list) -> Trial:
         *right, shape = begun
         code = str(late).partition("\n")[2].strip()
         return so_far(OutOfTime(still_ran(shape, f", at `{code}`" * bool(code))), right, stages[0])
-
-
-def how_judged(k: Contestant) -> str:
-    """By which bound k is judged: the end of a verdict's sentence."""
-    return f"the rounding bound{f' of {k.inputs} inputs' * (k.inputs != 'float32')}"
 
 
 def try_out(k: Kernel, given: list) -> Trial:
@@ -95,24 +91,21 @@ def on_device(k: Kernel, stages: list) -> list[Finding]:
 
 
 def in_stages(k: Contestant, stages: list, begin: Callable = lambda shape: None) -> list[Finding]:
-    """The findings at the first lists of shapes that show any: at small shapes they are easier to read.
-
-    `begin` is called with every shape before k runs on it.
-    """
+    """What `examine_stages` finds, with a bar of progress. `begin` is called with every shape before k runs on it."""
     with ProgressBar(str(k)) as bar:
 
         def each(shape):
             begin(shape)
             bar.update(time.monotonic() - bar.start, f"| {' x '.join(map(str, shape))}")
 
-        return next(filter(None, (examine(k, shapes, each) for shapes in stages)), [])
+        return examine_stages(k, stages, each)
 
 
 def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     """The findings of an OpenCL kernel on its device; where it is right under Oclgrind at those shapes, nobody's."""
     if not findings or k.dialect != "OpenCL" or not oclgrind_library():
         return findings
-    some, _ = small_enough(k, shapes, QUICK)
+    some, _ = small_enough(k, shapes, QUICK["OpenCL"])
     if not on_device(k, [some]):
         return findings
     there = in_child(k, examine_there, SECONDS, {}, stages=[some])

@@ -41,11 +41,6 @@ class Launch:
         return self.A.shape[1]
 
     @property
-    def products(self) -> int:
-        """The products of all sums."""
-        return self.C.size * self.K
-
-    @property
     def shape(self) -> str:
         """Its sizes as one reads them."""
         return f"{self.C.shape[0]} x {self.C.shape[1]} x {self.K} (M x N x K)"
@@ -73,12 +68,12 @@ class Launch:
 def diagnose(k: Contestant, launches: list[Launch]) -> Finding:
     """What the wrong elements of all launches have in common: the first suspicion that fits. At least one is wrong."""
     # Some look for each wrong element among all of C, or try each part of a sum: in seconds where the product is small.
-    small = [r for r in launches if r.products <= SMALL]
+    small = [r for r in launches if r.C.size * r.K <= SMALL]
     looked_at, suspicions = (small, SUSPICIONS) if bad(small) else (launches, QUICK)
     for suspicion in suspicions:
         if found := more_said(suspicion, k, looked_at):
             return found
-    first = min(bad(launches), key=lambda r: r.products)
+    first = min(bad(launches), key=lambda r: r.C.size * r.K)
     row, col = first.first
     right = len(launches) - len(bad(launches))
     some = f"right at {right} shape{'s' * (right > 1)}, and " if right else ""
@@ -457,7 +452,7 @@ def reread(X, length, ends):
     return np.where(ends & (columns >= length), 0, flat[np.minimum(rows * length + columns, X.size)])
 
 
-def same_along_a_tile(k, launches):
+def alike_along_a_tile(k, launches):
     """Each tile of C has one number in all of a row, or of a column: no index of the sum tells them apart."""
     found = []
     for axis, line, other, name in ((1, "row", "column", "B"), (0, "column", "row", "A")):
@@ -549,12 +544,12 @@ def skips_products(k, X, of_A, of_B):
     kept = [n for n in range(K) if n not in missing]
     if not missing or (of_A != X)[:, kept].any() or (of_B != X)[kept].any():
         return None
-    same = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, K, depth))
+    one_each = len({n % depth for n in missing}) == 1 and len(missing) == len(range(missing[0] % depth, K, depth))
     whole = all(n in missing for m in missing for n in range(m // depth * depth, min(K, (m // depth + 1) * depth)))
     which, advice = "products are missing", "which elements of A and B each round takes"
     if whole:
         which, advice = "whole K-tiles are missing", "which tile each round takes"
-    elif same:
+    elif one_each:
         which, advice = "of each K-tile one product is missing", "the loops over k and where they begin"
     some = ", ".join(map(str, missing[:4])) + (", ..." if len(missing) > 4 else "")
     return Finding("K is cut", f"{which}, those for k = {some} of {K}; look at {advice}")
@@ -616,7 +611,7 @@ SUSPICIONS = (
     counts_twice,
     holds_anothers,
     misreads,
-    same_along_a_tile,
+    alike_along_a_tile,
     wrong_at_the_edge,
     starts_off_zero,
     takes_another_operator,

@@ -23,13 +23,12 @@ from ..sandbox import Finding, Job, in_child, source_line
 from ..sandbox.progress import ProgressBar
 from .argument_order import another_order, may_be_the_order, other_orders, whole_tiles
 from .diagnosis import Launch, diagnose
-from .examine import LONG
 from .in_time import limited, more_said, still_ran
 from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
 from .private_memory import too_much_kept
 from .reference import drawn_for, wrong_elements
 from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block, usual_shapes
-from .stores import overlap
+from .stores import nine_blocks, overlap
 from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
@@ -148,17 +147,15 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, right: list) ->
     level   of LLVM's optimiser
     right   takes each shape at which the kernel did well
     """
-    launches, start, variables = [], time.monotonic(), to_ptx.variables_of(kernel)
+    launches, variables = [], to_ptx.variables_of(kernel)
     with ProgressBar(str(k)) as bar:
         for turn, shape in enumerate(shapes):
-            bar.update(time.monotonic() - start, "| " + " x ".join(map(str, shape)))
+            bar.update(time.monotonic() - bar.start, "| " + " x ".join(map(str, shape)))
             alone = shape[2] == 1 < shape[0]  # many sums of one product: a wrong rounding of the inputs shows there
             A, B = drawn_for(k, shape, 1 if alone else turn)
-            if shape[2] > LONG[k.inputs]:
-                A, B = np.abs(A), np.abs(B)
 
             def run(unset, A=A, B=B):
-                return launched(k, to_ptx.text_of(kernel, level, unset), A, B)
+                return run_ptx(k, to_ptx.text_of(kernel, level, unset), A, B)
 
             try:
                 done = run(variables)
@@ -190,7 +187,7 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, right: list) ->
     return [diagnose(k, launches)] if any(launch.wrong.any() for launch in launches) else []
 
 
-def launched(
+def run_ptx(
     k: Kernel, ptx: str, A: np.ndarray, B: np.ndarray, trace: bool = False, blocks: list | None = None
 ) -> ptx_machine.Run:
     """One run of that code of the kernel, with a C full of NaN; of some blocks, or of all. Raises OutOfTime."""
@@ -290,7 +287,7 @@ def run_in_part(k: Kernel, kernel: object, shapes: list) -> list[Finding]:
     for turn, shape in enumerate(() if TOGETHER.search(text) else shapes):
         across, down = k.grid(*shape[:2])
         A, B = drawn_for(k, shape, turn)
-        run = launched(k, text, A, B, blocks=sorted({0, across * down - 1}))
+        run = run_ptx(k, text, A, B, blocks=sorted({0, across * down - 1}))
         if run.findings:
             return one_a_line(located(k, one, kernel) for one in faults(run))
         stored = run.stores[2] > 0
@@ -331,11 +328,11 @@ def never_set(
     zeros  what came of it with none of them so
     done   what came of it with all of them so
     """
-    if same(zeros, done):
+    if alike(zeros, done):
         return []
     findings = []
     for name in variables:
-        if same(zeros, run((name,))):
+        if alike(zeros, run((name,))):
             continue
         array = name == to_ptx.LOCAL_ARRAY
         lines = mentions(k, r"local\.array") if array else mentioned(k, rf"\b{re.escape(name)}\b")
@@ -346,7 +343,7 @@ def never_set(
     return findings
 
 
-def same(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
+def alike(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
     """Whether two runs left the same bits in C and had findings of the same kinds at the same lines of the source."""
     found, found_too = ({(finding.kind, finding.source) for finding in run.findings} for run in (one, other))
     return one.arrays[2].tobytes() == other.arrays[2].tobytes() and found == found_too
@@ -354,10 +351,10 @@ def same(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
 
 def stores_of(k: Kernel, kernel: object, level: int) -> Iterator[tuple]:
     """((row, column), (block's x, y)) of each store to C, none atomic, at a shape of nine blocks."""
-    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
-    A, B = drawn_for(k, (M := 2 * rows + 1, N := 2 * columns + 1, 2), 0)
+    M, N, K = nine_blocks(k)
+    A, B = drawn_for(k, (M, N, K), 0)
     across, _ = k.grid(M, N)
-    for access in launched(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
+    for access in run_ptx(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
         if access.act == "store" and access.memory == "global":
             into_C = access.array == access.arrays.index("C") if "C" in access.arrays else np.zeros(0, bool)
             for offset, block in zip(access.offsets[into_C].tolist(), access.blocks[into_C].tolist(), strict=True):
@@ -371,7 +368,7 @@ def who_left(k: Kernel, kernel: object, level: int, A: np.ndarray, B: np.ndarray
     A GPU does not wait for threads that have ended; what they should have staged is missing all the same.
     """
     threads, (across, _) = k.block[0] * k.block[1], k.grid(A.shape[0], B.shape[1])
-    for access in launched(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
+    for access in run_ptx(k, to_ptx.text_of(kernel, level), A, B, trace=True).trace:
         blocks, came = np.unique(access.blocks, return_counts=True)
         if access.act == "barrier" and (came < threads).any():
             few = int(np.argmax(came < threads))

@@ -131,12 +131,12 @@ def formulas(k: Kernel) -> tuple[tuple, tuple]:
 
 def whole_at(p: dict, named: tuple, quotients: tuple) -> set[tuple]:
     """Those of the quotients that are whole where the sizes are those of p."""
-    sizes = known(p, named)
+    sizes = values_of(p, named)
     rests = {(a, b): worked_out(f"({a}) - ({a}) // ({b}) * ({b})", sizes) for a, b in quotients}
     return {pair for pair, rest in rests.items() if rest == 0}
 
 
-def known(p: dict, named: tuple) -> dict:
+def values_of(p: dict, named: tuple) -> dict:
     """The value of each parameter and of each of the names that `formulas` gives; None where the text does not tell."""
     sizes = dict(p)
     for name, text in named:

@@ -16,7 +16,7 @@ from ptx_machine.limits import LOCAL
 from ..launch import Kernel
 from ..launch.on_ptx import EXAMPLE
 from ..sandbox import Finding
-from .other_sizes import code_of, formulas, known, worked_out
+from .other_sizes import code_of, formulas, values_of, worked_out
 
 AMD, INTEL = 8_387_584 // 64, 262_144 // 8
 THREADS = Device.MULTIPROCESSOR_COUNT * Device.MAX_THREADS_PER_MULTI_PROCESSOR  # that an A100 holds
@@ -63,7 +63,7 @@ def much_kept(k: Kernel) -> tuple[str, ...]:
 
 def declared(k: Kernel) -> list[tuple[int, int]]:
     """The line, and the bytes, of each private array in OpenCL C whose sides the text tells."""
-    code, sizes, found = code_of(k), known(k.parameters, formulas(k)[0]), []
+    code, sizes, found = code_of(k), values_of(k.parameters, formulas(k)[0]), []
     types = dict(TYPES)
     for kind, width, name in TYPEDEF.findall(code):
         if kind in types:

@@ -48,6 +48,12 @@ def begins(k: Kernel, stored_by: dict) -> str:
     return ""
 
 
+def nine_blocks(k: Kernel) -> tuple[int, int, int]:
+    """The smallest (M, N, K) of three blocks along each side, and two products a sum."""
+    rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    return 2 * rows + 1, 2 * columns + 1, 2
+
+
 def can_be_noted(k: Kernel) -> bool:
     """Whether its tile is small enough for all accesses to be noted."""
     rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
@@ -56,8 +62,7 @@ def can_be_noted(k: Kernel) -> bool:
 
 def overlap_noted(k: Kernel) -> list[Finding]:
     """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    M, N, K = 2 * rows + 1, 2 * columns + 1, 2
+    (rows, columns, depth), (M, N, K) = ladder.STEPS[k.step].tile(k.parameters), nine_blocks(k)
     try:
         accesses, _ = noted_launch(k, *draw(M, N, K), most=MOST_A_PRODUCT * 9 * rows * columns * max(K, depth))
     except KernelError:

@@ -17,14 +17,14 @@ from ..launch import Kernel
 from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, limit_computing, oclgrind_findings
 from ..sandbox.findings import NAN
 from ..sandbox.oclgrind import OCLGRIND
-from .examine import examine
+from .examine import examine, examine_stages
 from .other_sizes import at_sizes
 from .reference import launched
 from .stores import can_be_noted, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles, that
-LIMITS = {"OpenCL": 6_500_000, "WebGPU": 6_500_000}  # Oclgrind does in ten seconds or so,
-QUICK = {"OpenCL": 40_000, "WebGPU": 6_500_000}  # in a second or less, Oclgrind code as it was written,
+LIMIT = 6_500_000  # Oclgrind does in ten seconds or so,
+QUICK = {"OpenCL": 40_000, "WebGPU": LIMIT}  # in a second or less, Oclgrind code as it was written,
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 # Seconds of computing that one launch may take under Oclgrind, and products for which it may take one more.
@@ -150,11 +150,11 @@ def tried(k: Kernel, parts: list[Part]) -> tuple[list, tuple]:
     return found, looked_for
 
 
-def small_enough(k: Kernel, shapes: list, limits: dict = LIMITS) -> tuple[list, int]:
+def small_enough(k: Kernel, shapes: list, most: int = LIMIT) -> tuple[list, int]:
     """The smallest of the shapes, at least one, and how many products they take. A partial tile costs a whole one."""
     cost, chosen, products = products_of(k, shapes), [], 0
     for shape in sorted(cost, key=cost.get):
-        if not chosen or products + cost[shape] <= limits[k.dialect]:
+        if not chosen or products + cost[shape] <= most:
             chosen.append(shape)
             products += cost[shape]
     return chosen, products
@@ -208,8 +208,8 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
 
 
-def products(k: Kernel, operands: list[tuple], *how: object) -> Outcome:
-    """The products C of these (A, B), as a list: the value of a child's `Outcome`. `how`: as for `in_child`."""
+def launched_there(k: Kernel, operands: list[tuple], *how: object) -> Outcome:
+    """C of a launch with each of these (A, B): a list, as the value of an `Outcome`. `how`: as for `in_child`."""
     return in_child(k, launch_each, *how, operands=operands)
 
 
@@ -220,6 +220,5 @@ def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:
 
 
 def examine_there(job: Job, stages: list) -> list[Finding]:
-    """In the child: the findings at the first lists of shapes that show any, as `examine` has them."""
-    k = job.build()
-    return next(filter(None, (examine(k, shapes) for shapes in stages)), [])
+    """In the child: what `examine_stages` finds."""
+    return examine_stages(job.build(), stages)

@@ -64,15 +64,15 @@ def explained(k: Kernel, trial: Trial) -> Trial:
     if not trial.findings:
         return trial
     code, (first, *rest) = without_comments(k.source), trial.findings
-    asked, launched = workgroup_size(code, constants(code, k.parameters)), (*k.block, 1)
-    if asked not in (None, launched):
+    asked, given = workgroup_size(code, constants(code, k.parameters)), (*k.block, 1)
+    if asked not in (None, given):
         there = copy.copy(k)
         start, end = re.search(r"@workgroup_size\s*\((?:[^()]|\([^()]*\))*\)", code).span()
-        there.source = f"{k.source[:start]}@workgroup_size{launched}{k.source[end:]}"
+        there.source = f"{k.source[:start]}@workgroup_size{given}{k.source[end:]}"
         if in_child(there, examine_there, SECONDS / 3, stages=[trial.shapes]).value == []:
             text = (
-                f"its workgroups have {asked} invocations, and the grid of {k.step} is made for {launched}: with "
-                f"@workgroup_size{launched} the kernel is right"
+                f"its workgroups have {asked} invocations, and the grid of {k.step} is made for {given}: with "
+                f"@workgroup_size{given} the kernel is right"
             )
             return trial._replace(findings=[Finding("workgroup size", text, (line_of("@workgroup_size", code),))])
     mine, usual = (
@@ -105,8 +105,8 @@ def endless(loop: Statement) -> Finding | None:
         return Finding("hang", "the loop never ends: it has no condition, no break and no return", (loop.line,))
     names = re.findall(r"(?<![\w.])[A-Za-z_]\w*", condition)
     changed = {name for text in (*texts, updates.strip()) for name in changed_by(text)}
-    told = re.search(r"[<>!]|==", condition) and not re.search(r"\w\s*\(|\[", condition)
-    if not names or not told or changed & set(names):
+    compared = re.search(r"[<>!]|==", condition) and not re.search(r"\w\s*\(|\[", condition)
+    if not names or not compared or changed & set(names):
         return None
     return Finding("hang", f"the loop over {names[0]} never ends: nothing in it changes {names[0]}", (loop.line,))
 
@@ -146,9 +146,9 @@ class Uniformity:
 
     def lines(self) -> set[int]:
         """The lines of the barriers that only some invocations may reach."""
-        known = None
-        while known != (len(self.differs), len(self.loops)):
-            known = len(self.differs), len(self.loops)
+        before = None
+        while before != (len(self.differs), len(self.loops)):
+            before = len(self.differs), len(self.loops)
             self.found = set()
             self.walk(self.function.inside, {}, False, None)
         return self.found

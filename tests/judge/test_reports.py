@@ -1,8 +1,7 @@
 """Kernels after public reports that once got words which mislead."""
 
 import pytest
-from kernels import HEAD, build, cl
-from test_trial import UNDER_OCLGRIND
+from kernels import HEAD, UNDER_OCLGRIND, build, cl
 
 from helpers import check
 from helpers.devices import opencl_device

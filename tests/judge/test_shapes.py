@@ -49,6 +49,7 @@ def test_a_tile_of_one_has_no_size_below_one():
 @pytest.mark.parametrize(
     "k, shapes",
     [
+        (tile_of(4, 4, 4), [(1, 1, 259), (9, 1, 1)]),
         (tile_of(4, 8, 4), [(1, 1, 200), (13, 1, 1)]),
         (TILED, [(1, 1, 50), (25, 1, 1)]),
         (LARGE, [(1, 1, 137), (193, 1, 1)]),

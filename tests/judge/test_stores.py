@@ -67,6 +67,11 @@ def test_overlapping_blocks_are_named_with_where_they_begin(k, begins, x, y, oth
     )
 
 
+def test_blocks_that_come_in_another_order_are_not_blamed_for_that():
+    said = message(TILED, grid(lambda x, y: (2 * (2 - y), 2 - x)))
+    assert said.startswith("blocks (0, 2) and (1, 2) both store C[0, 2]; the blocks begin at the columns 0, 1, 2, and")
+
+
 def test_blocks_that_begin_where_they_should_and_store_too_much_have_no_formula_named():
     stores = [*grid(lambda x, y: (2 * y, 2 * x)), ((0, 2), (0, 0))]
     assert message(TILED, stores) == "blocks (0, 0) and (1, 0) both store C[0, 2]"

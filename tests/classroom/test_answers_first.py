@@ -17,8 +17,8 @@ def test_a_wrong_answer_is_told_what_is_wrong(label, name, case):
     assert_wrong(label, case)
 
 
-def test_each_exercise_has_three_right_answers_and_ten_wrong_ones():
-    """Those that the teacher's pages tell of, which test_teaching tries, are among the ten."""
+def test_each_exercise_has_three_right_answers_and_five_wrong_ones():
+    """Those that the teacher's pages tell of, which test_teaching tries, are among the five."""
     told = Counter(label for label, *_ in TOLD)
     assert set(RIGHT) == set(WRONG)
     assert min(map(len, RIGHT.values())) >= 3 and all(len(WRONG[label]) + told[label] >= 5 for label in WRONG)

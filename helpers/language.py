@@ -6,6 +6,7 @@ that the catalogue lacks.
 """
 
 import functools
+import logging
 import os
 import re
 import textwrap
@@ -125,6 +126,7 @@ def chinese_font() -> str:
     for path in findSystemFonts():  # matplotlib's own list may be older than a font
         if re.search(FONT_FILES, path, re.IGNORECASE):
             fontManager.addfont(path)
+            logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would tell of each bold label
             names = [font.name for font in fontManager.ttflist if font.fname == path]
             return next((name for name in names if name.endswith(" SC")), names[0])
     return ""

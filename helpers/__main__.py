@@ -14,6 +14,7 @@ from pathlib import Path
 from . import devices, files, stopping
 from .devices import DeviceError
 from .doctor import report
+from .language import of_the_user, set_language
 from .names import named, unknown
 
 PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
@@ -74,6 +75,7 @@ def take_steps(command: Command, name: str, nargs: str = "+") -> None:
 def doctor(command: Command) -> int:
     """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready for class."""
     command.add_argument("--json", action="store_true", help="as JSON")
+    set_language(of_the_user())
     return 0 if report(command.given().json) else 1
 
 

@@ -2,15 +2,14 @@
 
 import json
 import os
-import textwrap
 
-from . import devices, files, needs
-from .terminal import print_plainly
+from . import devices, files, language, needs
+from .terminal import columns, padded, print_plainly
 
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), *font(), *cache()]
 
 
 def row(what, found, used, why):
@@ -127,6 +126,14 @@ def blocks():
     return row("block languages", ", ".join(there) or "none", len(there) == len(found), why + add)
 
 
+def font():
+    """What has Chinese characters for pictures, where Chinese was chosen."""
+    if language.NOW[0] != language.ENGLISH:
+        name, add = language.chinese_font(), "sudo apt install fonts-wqy-microhei"
+        remedy = f"without it the labels of pictures stay English; on Debian and Ubuntu: {add}"
+        yield row("Chinese font", name or "none", bool(name), "the labels of pictures" if name else remedy)
+
+
 def cache():
     """The folder for what `tune` finds, if there is something to say about it."""
     try:
@@ -175,18 +182,22 @@ def report(as_json: bool = False) -> bool:
         print(json.dumps(rows, indent=1))
         return not missing(rows)
     print_plainly()
-    width = max(len(r["what"]) for r in rows)
-    for r in rows:
-        print(f"{'✓' if r['used'] else '·'} {r['what']:{width}}  {r['found']}")
-        for line in wrapped(r["why"], " " * (width + 4), " " * (width + 4)):
-            print(line)
-    for line in wrapped(verdict(rows), "· " if missing(rows) else "✓ ", "  "):
-        print(line)
+    print(shown(rows))
     return not missing(rows)
+
+
+def shown(rows: list[dict]) -> str:
+    """The diagnosis as one reads it, in short lines, in the language that was chosen."""
+    width = max(columns(language.said(r["what"])) for r in rows)
+    lines = []
+    for r in rows:
+        what, found, why = (language.said(r[column]) for column in ("what", "found", "why"))
+        lines.append(f"{'✓' if r['used'] else '·'} {padded(what, width)}  {found}")
+        lines += [wrapped(why, " " * (width + 4), " " * (width + 4))] * bool(why)
+    sign = "· " if missing(rows) else "✓ "
+    return "\n".join([*lines, wrapped(language.said(verdict(rows)), sign, "  ")])
 
 
 def wrapped(text, first, others):
     """The text as short lines; `first` and `others` begin the first and the other lines."""
-    return textwrap.wrap(
-        text, 92, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
-    )
+    return language.wrapped(text, 92, initial_indent=first, subsequent_indent=others)

@@ -104,6 +104,7 @@ def table():
             {"step": ("tiled", {"naive"}), "device": (None, {"None", "empty text", "OpenCL's device"})}
             | {"like": (None, MAY_BE_LEFT_OUT), "parameters": (None, MAY_BE_LEFT_OUT), "TILE": (4, NOTHING)},
         ),
+        "set_language": (helpers.set_language, {"language": ("en", NOTHING)}),
         "forget_tuned": (helpers.forget_tuned, {"step": ("tiled", {"None", "naive"})}),
         "dialect": (launch.dialect, {"name": ("CUDA", NOTHING)}),
         "draw": (launch.draw, SIZED),

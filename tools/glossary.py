@@ -117,14 +117,6 @@ def verdicts():
     return re.findall(r"^\| ([^|]+) \|", table.partition("|---|")[2], re.MULTILINE)
 
 
-def verdicts_in(output):
-    """Those of them that the text of an output says: behind a ✓, ✗ or …, or at the beginning of an indented line."""
-    said = "\n".join(re.findall(r"^[✓✗…] .*(?:\n  .*)*", output, re.MULTILINE))
-    return {
-        words for words in verdicts() if re.search(rf"^(?:[✓✗…] .* |  \(?){re.escape(words)}[:.]", said, re.MULTILINE)
-    }
-
-
 def in_order(text, pages):
     """The glossary's text with its rows in the order of first use. `pages`: the notebooks, linked, in order.
 

@@ -3,26 +3,56 @@
     python tools/translate.py               bring po/zh_CN/ in line with the pages, and write those of notebooks/zh_CN/
     python tools/translate.py --update 04   the first of the two, for page 04; show what there is to translate
     python tools/translate.py --check 04    change nothing; say what is missing, wrong or out of date
+    python tools/translate.py --draw 04     run the Chinese page, and store its pictures that depend on no clock
 
 An entry is one markdown cell, without the badges and the links to the glossary, which are made anew in each language.
-All else of a page is copied byte for byte: code, outputs, ids and tags. A cell whose English has changed keeps its old
-translation, and a new one its English, each with a note for the reader, until somebody translates it.
+All else of a page is copied byte for byte: code, outputs, ids and tags. But the set-up cell chooses Chinese, and the
+verdicts among the outputs, and the words for a picture, are in Chinese, as `helpers.language` puts them when the page
+is run. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English has changed
+keeps its old translation, and a new one its English, each with a note, until somebody translates it.
 """
 
 import argparse
 import copy
 import difflib
+import html
+import re
 import sys
 
 import polib
-from glossary import CHINESE, anchors, link_terms, verdicts_in, without_links
-from notebooks import FOLDER, ROOT, as_text, notebook_paths, output_texts, read, with_badges, without_badges
-from translation import NOTE, differences, manners
+from glossary import CHINESE, anchors, link_terms, without_links
+from notebooks import (
+    FOLDER,
+    MACHINES,
+    ROOT,
+    as_text,
+    execute,
+    normalise_outputs,
+    notebook_paths,
+    read,
+    with_badges,
+    without_badges,
+)
+from translation import differences, manners
+
+from helpers import language
+from helpers.classroom.standing import GOES_ON
+from helpers.doctor import shown
+from helpers.judge.report import wrapped
 
 PO = ROOT / "po" / "zh_CN"
 PAGES = FOLDER / "zh_CN"
 HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8"}
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
+# What the set-up cell of a Chinese page has behind its first imports.
+CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和图用中文；去掉这一行就用英文'
+IMPORTS = re.compile(r"import |from |if |    |\)|$")  # a line of them, and of what Colab needs
+VERDICT = re.compile(
+    r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
+)
+OF_A_FILM = re.compile(r'(?<=aria-label=")[^"]*|(?<=<figcaption>)[^<]*|(?<=alt=")[^"]*')  # words in its HTML
+ROW = re.compile(r"^([✓·]) (\S.*?)  +(\S.*)\n((?: {6,}\S.*\n)*)", re.MULTILINE)  # of the doctor's
+PIXELS = re.compile(r"(?<=base64,)[A-Za-z0-9+/=]+")
 NOTES = {EMPTY: "> 译注：这一段还没有译文。", CHANGED: "> 译注：这一段的英文已有改动，译文还是旧的。"}
 
 
@@ -94,7 +124,7 @@ def said(entry):
 
 
 def translated(notebook, po, stem):
-    """The page in Chinese: its markdown cells as `po` has them, with Chinese badges and links; all else is a copy."""
+    """The page in Chinese: its markdown cells as `po` has them, with Chinese badges and links, and its outputs."""
     page = copy.deepcopy(notebook)
     for number, (cell, source) in enumerate(plain(notebook).items()):
         chinese = said(po.find(source))
@@ -102,7 +132,83 @@ def translated(notebook, po, stem):
             chinese = with_badges(chinese, f"zh_CN/{stem}")
         next(each for each in page.cells if each.id == cell).source = chinese
     link_terms(page, CHINESE, only=anchors(notebook))
+    code = [cell for cell in page.cells if cell.cell_type == "code"]
+    for cell in code[:1]:
+        cell.source = with_chinese_chosen(cell.source)
+    for output in (output for cell in code for output in cell.outputs):
+        output_in_chinese(output)
+    if (file := PAGES / f"{stem}.ipynb").exists():
+        take_pictures(page, read(file))
     return page
+
+
+def with_chinese_chosen(source):
+    """The set-up cell's text with the lines that choose Chinese, behind the imports that it begins with."""
+    lines = source.split("\n")
+    end = next((n for n, line in enumerate(lines) if not IMPORTS.match(line)), len(lines))
+    first, rest = "\n".join(lines[:end]).rstrip("\n"), "\n".join(lines[end:])
+    return f"{first}\n{CHOSEN}" + f"\n\n{rest}" * bool(rest)
+
+
+def output_in_chinese(output):
+    """Put verdicts, the doctor's lines and the words for a picture into Chinese, in place, as when the page is run."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        data["text/plain"] = language.in_chinese(data["text/plain"])
+        alt = output.metadata.get("image/png", {})
+        alt.update({name: language.in_chinese(alt[name]) for name in {"alt"} & set(alt)})
+        if "text/html" in data:
+            data["text/html"] = OF_A_FILM.sub(in_chinese_html, data["text/html"])
+    for place, kind in ((output, "text"), (data, "text/plain")):
+        if kind in place:
+            place[kind] = VERDICT.sub(verdict_in_chinese, place[kind])
+    if "class: NumPy" in output.get("text", ""):
+        language.set_language(language.CHINESE)
+        rows = [
+            dict(what=what, found=found, used=sign == "✓", why=" ".join(why.split()))
+            for sign, what, found, why in ROW.findall(output.text)
+        ]
+        output.text = shown(rows) + "\n"
+        language.set_language(language.ENGLISH)
+
+
+def in_chinese_html(found):
+    """Words in HTML in Chinese."""
+    return html.escape(language.in_chinese(html.unescape(found[0])))
+
+
+def take_pictures(page, drawn):
+    """Give the page the pictures of another, in place, where all their words are the same and no clock is asked."""
+    cells = {cell.id: cell for cell in drawn.cells if cell.cell_type == "code"}
+    for cell in page.cells:
+        if cell.id in cells and MACHINES not in cell.metadata.get("tags", []):
+            for one, other in zip(cell.outputs, cells[cell.id].outputs, strict=False):
+                if "image/png" in one.get("data", {}) and words_of(one) == words_of(other):
+                    one.data, one.metadata = other.data, other.metadata
+
+
+def words_of(output):
+    """All of a picture's data but the pixels."""
+    data = output.get("data", {})
+    return {kind: PIXELS.sub("", data[kind]) for kind in data if kind != "image/png"}
+
+
+def draw(path):
+    """Run the Chinese page and store its pictures, where no clock is asked: all else stays as it is stored."""
+    page, run = read(PAGES / path.name), read(PAGES / path.name)
+    execute(run)
+    for cell in run.cells:
+        if cell.cell_type == "code":
+            normalise_outputs(cell)
+    take_pictures(page, run)
+    (PAGES / path.name).write_text(as_text(page), encoding="utf-8")
+
+
+def verdict_in_chinese(found):
+    """A verdict, as VERDICT finds it, in Chinese."""
+    english = found[0].rstrip()
+    lines = language.in_chinese(GOES_ON.sub(" ", english)).split("\n")
+    return "\n".join(map(wrapped, lines)) + found[0][len(english) :]
 
 
 def problems(notebook, po, stem):
@@ -115,26 +221,6 @@ def problems(notebook, po, stem):
         lost = set(anchors(notebook)) - set(anchors(translated(notebook, po, stem)))
         if lost:
             yield f"no place for a link to the glossary at {', '.join(sorted(lost))}: use the term unbolded, too"
-
-
-def said_first(path):
-    """The words of verdicts that no page before this one shows in its outputs."""
-    new, before = set(), set()
-    for page in notebook_paths():
-        shown = {words for cell in read(page).cells for text in output_texts(cell) for words in verdicts_in(text)}
-        if page == path:
-            new = shown
-        elif page < path:
-            before |= shown
-    return new - before
-
-
-def unexplained(path, po):
-    """What no note explains of the verdicts that the page shows first, a line each."""
-    notes = "".join(note for entry in po for note in NOTE.findall(entry.msgstr))
-    for words in sorted(said_first(path)):
-        if f"`{words}`" not in notes:
-            yield f"no note explains the verdict `{words}`, which is on no page before: > 译注：`{words}` …"
 
 
 def name(entry):
@@ -177,7 +263,7 @@ def make(path, only_check):
     """
     notebook, before = read(path), stored(path.stem)
     po = renewed(before, plain(notebook))
-    wrong = [*problems(notebook, po, path.stem), *unexplained(path, po)]
+    wrong = list(problems(notebook, po, path.stem))
     text, file = as_text(translated(notebook, po, path.stem)), PAGES / path.name
     same = {
         f"po/zh_CN/{path.stem}.po": str(po) == str(before),
@@ -199,12 +285,15 @@ def main(arguments=None):
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--update", action="store_true", help="renew the files of translations; show what to translate")
     way.add_argument("--check", action="store_true", help="change nothing; fail if a Chinese page is not whole")
+    way.add_argument("--draw", action="store_true", help="run the Chinese pages; store their pictures, but no times")
     options = parser.parse_args(arguments)
     failed = False
     for path in notebook_paths(options.names):
         if options.update:
             update(path)
             continue
+        if options.draw:
+            draw(path)
         wrong, old = make(path, options.check)
         print(f"{path.name:40} {'FAILED' if wrong else 'in Chinese'}{f', to translate: {len(old)}' * bool(old)}")
         for line in (*wrong, *old):

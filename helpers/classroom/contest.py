@@ -90,7 +90,7 @@ def enter(k: Kernel, name: str, folder: Folder = ".") -> Path:
     path = file_for(name, folder)
     files.try_writing(path)
     if not (report := whether_right(k)):
-        raise NotEntered(f"It does not enter yet.\n{report!r}")
+        raise NotEntered(f"It does not enter yet.\n{report}")
     rung = dialect.build(k.step)
     try:
         ratios = [] if k.untimed else list(compare(k, rung, SHAPE).ratios)

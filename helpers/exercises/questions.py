@@ -434,3 +434,5 @@ class Answer(Report):
 
     def __repr__(self):
         return f"✓ {self.subject} is right."
+
+    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here

@@ -37,6 +37,8 @@ class MissesTheIdea(Report):
         text = f"✗ {self.subject} computes the right C, but misses the idea."
         return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
 
+    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
+
 
 def judged(k: Kernel, report: Report, look: Callable) -> Report:
     """The report; where that says right, with what the look finds.

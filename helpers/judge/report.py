@@ -1,8 +1,9 @@
 """The verdict of a check."""
 
 import re
-import textwrap
 from dataclasses import dataclass
+
+from .. import language
 
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
@@ -50,7 +51,7 @@ class Report:
         return text
 
     def __str__(self):
-        return "\n".join(map(wrapped, repr(self).splitlines()))
+        return "\n".join(map(wrapped, language.said(repr(self)).splitlines()))
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(str(self))
@@ -59,4 +60,4 @@ class Report:
 def wrapped(line: str) -> str:
     """A line of a verdict in lines of WIDTH at most, broken between words: a sentence indented by 4, code by more."""
     below = " " * (13 if re.match(r" +\d+ \| ", line) else 4)
-    return textwrap.fill(line, WIDTH, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+    return language.wrapped(line, WIDTH, subsequent_indent=below)

@@ -16,7 +16,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from PIL import Image
+
+from .. import language
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
@@ -53,9 +56,10 @@ class Picture:
     """A figure and its alternative text."""
 
     def __init__(self, figure: Figure, text: str):
+        in_chosen_language(figure)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
-        self.png, self.text = encoded(Image.open(drawn)), text
+        self.png, self.text = encoded(Image.open(drawn)), language.said(text)
         self.width = round(figure.get_figwidth() * PIXELS)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -64,6 +68,20 @@ class Picture:
 
     def __repr__(self):
         return self.text
+
+
+def in_chosen_language(figure: Figure) -> None:
+    """Put the labels of a figure into the language that was chosen, if a font here has its characters."""
+    if language.NOW[0] == language.ENGLISH or not (font := language.chinese_font()):
+        return
+    for ax in figure.get_axes():
+        for axis in (ax.xaxis, ax.yaxis):
+            names = [label.get_text() for label in axis.get_ticklabels()]
+            if (said := [language.said(name) for name in names]) != names:
+                axis.set_ticks(axis.get_ticklocs(), said)
+    for label in figure.findobj(Text):
+        label.set_text(language.said(label.get_text()))
+        label.set_fontfamily(["sans-serif", font])
 
 
 def encoded(image: Image.Image) -> str:

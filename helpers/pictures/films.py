@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ..instruments import cells, trace
+from ..language import said
 from ..launch import Kernel
 from ..launch.given import Count, takes
 from ..sandbox import ProgressBar
@@ -155,7 +156,7 @@ class Film:
             IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
             for picture, script in zip(pictures, loaded, strict=True)
         ]
-        words = dict(text=escape(self.text), legend=escape(self.legend()))
+        words = dict(text=escape(said(self.text)), legend=escape(said(self.legend())))
         return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
 
     def _repr_mimebundle_(self, include=None, exclude=None):

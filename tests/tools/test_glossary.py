@@ -58,19 +58,6 @@ def test_each_verdict_is_explained():
     assert len(set(glossary.verdicts())) == len(glossary.verdicts())
 
 
-@pytest.mark.parametrize(
-    "output, words",
-    [
-        ("✓ k is right: 6 shapes.\n  (not looked for here: races)", {"is right", "not looked for here"}),
-        ("✗ k is wrong.\n  race: two threads.\n      12 | hang: x", {"is wrong", "race"}),
-        ("… f: not yet. It returns nothing.", {"not yet"}),
-        ("  race: no verdict", set()),
-    ],
-)
-def test_the_verdicts_of_an_output(output, words):
-    assert glossary.verdicts_in(output) == words
-
-
 def test_each_term_stands_once():
     assert len(glossary.terms()) == len(set(glossary.terms().values())) == len(ROWS) > 50
 

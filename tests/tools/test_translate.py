@@ -41,8 +41,11 @@ def test_what_is_not_language_is_the_same_byte_for_byte(path):
     assert len(english.cells) == len(chinese.cells) and english.metadata == chinese.metadata
     for one, other in zip(english.cells, chinese.cells, strict=True):
         assert (one.id, one.cell_type, one.metadata) == (other.id, other.cell_type, other.metadata)
-        if one.cell_type == "code":
-            assert one == other
+    code = [[cell for cell in page.cells if cell.cell_type == "code"] for page in (english, chinese)]
+    sources, outputs = ([[cell[what] for cell in cells] for cells in code] for what in ("source", "outputs"))
+    assert sources[0][1:] == sources[1][1:] and translate.with_chinese_chosen(sources[0][0]) == sources[1][0]
+    for one, other in zip(map(str, outputs[0]), map(str, outputs[1]), strict=True):
+        assert re.findall("[✓✗…] ", one) == re.findall("[✓✗…] ", other)  # what `progress` looks for
     linked = [set(glossary.anchors(page)) for page in (english, chinese)]
     assert linked[0] == linked[1] or translate.untranslated(translate.stored(path.stem))
 
@@ -204,20 +207,6 @@ def test_an_entry_that_no_cell_needs_is_seen(page):
     assert wrong(page) == [f"po/zh_CN/{STEM}.po is out of date; run: make zh"]
 
 
-def test_a_verdict_that_no_earlier_page_shows_needs_a_note(page):
-    notebook = notebooks.read(page / f"{STEM}.ipynb")
-    notebook.cells[1].outputs[0].text = "✗ k is wrong.\n  race: two threads.\n"
-    write(page, notebook)
-    assert [line.partition(",")[0] for line in wrong(page) if "out of date" not in line] == [
-        "no note explains the verdict `is wrong`",
-        "no note explains the verdict `race`",
-    ]
-    po = translate.stored(STEM)
-    po[1].msgstr += "\n\n> 译注：`is wrong` 表示“错误”，`race` 表示数据竞争。"
-    po.save(str(translate.PO / f"{STEM}.po"))
-    assert translate.main([]) == 0
-
-
 @pytest.mark.parametrize(
     "old, new",
     [("**[warp](glossary.md#warp)**", "**warp**"), (notebooks.badges(STEM), "[![x](y)](z)"), ("A *", "A\n*")],
@@ -232,6 +221,54 @@ def test_a_new_output_needs_the_tool_and_no_translator(page):
     edit(page, 1, "6 * 7", "7 * 6")
     assert wrong(page) == [f"notebooks/zh_CN/{STEM}.ipynb is out of date; run: make zh"]
     assert translate.main([]) == 0 and wrong(page) == []
+
+
+# ------------------------------------------------------------------------------------------- outputs in Chinese
+
+PNG, DRAWN = "aGVsbG8=", "d29ybGQ="
+ALT = "Element (1, 3) of C stands where row 1 of A meets column 3 of B."
+FILM = '<figure aria-label="step 1 of 3"><img src="data:image/png;base64,{}" alt="step 2 of 3">of A</figure>'
+
+
+def picture(tags=(), png=PNG, alt=ALT):
+    data = {"image/png": png, "text/plain": alt, "text/html": FILM.format(png)}
+    output = V4.new_output("display_data", data, metadata={"image/png": {"width": 9, "alt": alt}})
+    return V4.new_code_cell("show()", outputs=[output], metadata={"tags": [*tags]}, id="04-p1")
+
+
+def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
+    output = picture().outputs[0]
+    translate.output_in_chinese(output)
+    chinese = "C 的元素 (1, 3) 位于 A 的第 1 行与 B 的第 3 列相交处。"
+    assert output.data["text/plain"] == output.metadata["image/png"]["alt"] == chinese
+    assert output.data["text/html"] == FILM.format(PNG).replace("step 1 of 3", "第 1 步，共 3 步").replace(
+        "step 2 of 3", "第 2 步，共 3 步"
+    )
+    assert output.data["image/png"] == PNG
+
+
+@pytest.mark.parametrize(
+    "drawn, taken",
+    [(picture(png=DRAWN), True), (picture(png=DRAWN, alt="Other words."), False), (picture(["other"], DRAWN), True)],
+)
+def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_its_words_do(drawn, taken):
+    page = V4.new_notebook(cells=[picture()])
+    translate.take_pictures(page, V4.new_notebook(cells=[drawn]))
+    assert page.cells[0].outputs[0].data["image/png"] == (DRAWN if taken else PNG)
+
+
+def test_no_picture_of_a_timed_cell_is_taken():
+    page = V4.new_notebook(cells=[picture([notebooks.MACHINES])])
+    translate.take_pictures(page, V4.new_notebook(cells=[picture([notebooks.MACHINES], DRAWN)]))
+    assert page.cells[0].outputs[0].data["image/png"] == PNG
+
+
+def test_what_the_doctor_said_is_in_chinese():
+    said = "✓ numpy          2.4.6\n✓ NumPy's BLAS   OpenBLAS\n                 the number to beat\n"
+    output = V4.new_output("stream", text=f"{said}· Not ready for class: NumPy. Missing: CUDA.\n")
+    translate.output_in_chinese(output)
+    chinese = "✓ numpy          2.4.6\n✓ NumPy 的 BLAS  OpenBLAS\n                 要超过的数\n"
+    assert output.text.startswith(f"{chinese}· 还不能上课。缺少：")
 
 
 # -------------------------------------------------------------------------- what differs, and what reads badly

@@ -17,7 +17,7 @@ from helpers.devices import Device
 from helpers.launch import Contestant
 from helpers.launch.contestant import Work
 
-TRIALS = 50
+TRIALS = 100
 
 
 class Weather:

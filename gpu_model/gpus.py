@@ -38,8 +38,6 @@ class GPU:
     l2_size          bytes that it holds
     bytes_per_s      of memory
     latency          cycles until a number comes from memory; l2_latency: from the second cache
-    sustained        share of the peak that NVIDIA's own library reached in a product of 4096, which the model does not
-                     use; None where we found no figure
     warps, blocks    that an SM keeps at once
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
@@ -67,7 +65,6 @@ class GPU:
     warps: int
     blocks: int
     shared_bytes: int
-    sustained: float | None = None
     shared_piece: int = 128
     reserved_bytes: int = 1024
     round_cycles: int = 1
@@ -91,10 +88,9 @@ def read_toml(name: str) -> dict:
 
 
 def read_gpus(table: dict) -> dict:
-    """{name: GPU} of that table; a row that is `like` another has its words, but not `sustained`."""
-    for row in table.values():
-        kindred = table[row.pop("like")] if "like" in row else {}
-        row |= {word: value for word, value in kindred.items() if word not in row and word != "sustained"}
+    """{name: GPU} of that table; a row that is `like` another has its words."""
+    for name, row in table.items():
+        table[name] = table.get(row.pop("like", None), {}) | row
     return {name: GPU(name=name, **row) for name, row in table.items()}
 
 
@@ -114,7 +110,7 @@ def gpu(name: str, **figures: float) -> GPU:
     """The GPU of that name, however it is written: "A6000", "rtx a6000", "NVIDIA A100-SXM4-80GB".
 
     `figures`: those of a GPU of one's own that is like it, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`. Its name
-    then says what it was made from. All other figures stay those of that GPU, but for `sustained`, which is not kept.
+    then says what it was made from. All other figures stay those of that GPU.
     Raises ValueError for an unknown name, or figure, and for one that is not above 0.
     """
     kindred = GPUS[full_name(name)]
@@ -126,7 +122,7 @@ def gpu(name: str, **figures: float) -> GPU:
         if not isinstance(value, Real) or not value > 0:
             raise ValueError(f"{figure} is {value!r}; it must be above 0.")
     said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
-    return replace(kindred, **{"name": f"{kindred.name} with {said}", "sustained": None} | figures)
+    return replace(kindred, name=f"{kindred.name} with {said}", **figures)
 
 
 def known(one):

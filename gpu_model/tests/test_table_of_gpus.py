@@ -54,10 +54,10 @@ def test_another_gpu_is_not_taken_for_one_of_the_table(other, near):
         gpu(other)
 
 
-def test_a_gpu_of_ones_own_keeps_no_number_that_was_measured_of_another_card():
+def test_a_gpu_of_ones_own_has_what_is_given_and_else_the_numbers_of_its_kin():
     mine = gpu("4090", sms=24, clock=2.46e9, bytes_per_s=272e9)
     assert mine.name == "RTX 4090 with 24 multiprocessors, 2.46e+09 cycles a second, 2.72e+11 bytes a second"
-    assert (mine.sms, mine.clock, mine.bytes_per_s, mine.sustained) == (24, 2.46e9, 272e9, None)
+    assert (mine.sms, mine.clock, mine.bytes_per_s) == (24, 2.46e9, 272e9)
     assert mine.fma_lanes == GPUS["RTX 4090"].fma_lanes
     for figures, said in (
         ({"cores": 3072}, "'cores' is no figure that can be given; those are sms, clock"),
@@ -115,8 +115,8 @@ def test_peaks_are_those_of_the_data_sheets():
     assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
 
 
-def test_a_card_that_is_like_another_has_its_words_but_what_was_measured_of_the_whole_card():
+def test_a_card_that_is_like_another_has_its_words():
     small, large = GPUS["RTX 4060"], GPUS["RTX 4090"]
     assert (small.fma_lanes, small.latency, small.matrix) == (large.fma_lanes, large.latency, large.matrix)
-    assert small.l2_size < large.l2_size and large.sustained and small.sustained is None
+    assert small.l2_size < large.l2_size
     assert GPUS["RTX 5080"].latency == GPUS["RTX 5090"].latency == 936  # which is like a third

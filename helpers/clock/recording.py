@@ -8,9 +8,8 @@ from .. import ladder
 from ..devices import Device
 from ..judge import check
 from ..launch import DIALECTS, kept, sizes
-from ..launch.dialects import usual
 from ..launch.given import Folder, takes
-from .results import key, made_now, prepare, readable, write_results
+from .results import key, made_now, prepare, readable, used_devices, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
 
@@ -52,8 +51,7 @@ def record(folder: Folder, say: Callable = print) -> Path:
     ValueError where there is nothing to time, both before it measures anything.
     """
     path = prepare(folder)
-    found = {one.name: one.device(None, None) for one in usual()}
-    found = {dialect: device for dialect, device in found.items() if device.kind != "PTX machine"}
+    found = {device.dialect: device for device in used_devices()}
     kinds = {dialect: "GPU" if device.kind == "GPU" else "CPU" for dialect, device in found.items()}
     plans = {dialect: PLANS[kind] for dialect, kind in kinds.items()}
     verdicts = {}

@@ -37,7 +37,7 @@ WARPS, STAGES, SIDE = (1, 2, 4, 8, 16, 32), 16, 4096  # warps of a block; stages
 WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Made:
     """What Triton made of a kernel.
 
@@ -57,22 +57,17 @@ class Made:
 
 
 @dataclass(frozen=True, repr=False)
-class BlockRun(CompiledRun):
-    """What came of running a Triton product: a `CompiledRun`, with these besides.
+class BlockRun(Made, CompiledRun):
+    """What came of running a Triton product: a `CompiledRun`, what `Made` has, and these besides.
 
     numbers  "float32", "tf32" or "float16"
     threads  of a block
     arch     the architecture that it was compiled for
-    and what `Made` has: swizzles, shared_bytes, registers, stack_bytes
     """
 
     numbers: str
     threads: int
     arch: str
-    swizzles: tuple
-    shared_bytes: int
-    registers: int
-    stack_bytes: int
 
     moved = ptx_machine.Run.moved  # in bytes, since not all its elements have four
 
@@ -165,9 +160,7 @@ def predict_triton(
     if "BK" not in constants:
         raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
     rows, columns, _ = side = tuple(constants[name] for name in ("BM", "BN", "BK"))
-    made = replace(
-        made, ptx=ABOUT_LINES.sub("", made.ptx)
-    )  # the lines of the source; those of the PTX take their place
+    made = replace(made, ptx=ABOUT_LINES.sub("", made.ptx))  # of the source; those of the PTX take their place
 
     def one_block(K):
         return launched(made, (1, 1), warps, np.ones((rows, K), kept), np.ones((K, wide), kept))
@@ -189,9 +182,8 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
         raise ValueError(f"numbers={told(numbers)}; they are one of {', '.join(ELEMENT)}.")
     function = function_of(kernel)
     names = [one.name for one in function.params if one.is_constexpr]
-    constants = (
-        constants | {"PRECISION": "tf32" if numbers == "tf32" else "ieee"} if "PRECISION" in names else constants
-    )
+    if "PRECISION" in names:
+        constants = constants | {"PRECISION": "tf32" if numbers == "tf32" else "ieee"}
     if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
         raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
     for name, value in constants.items():
@@ -333,38 +325,27 @@ def about_numbers(C, A, B, numbers):
     return (ptx_machine.Finding("wrong numbers", f"C[{row}, {column}] is outside the bound of {numbers}{times}"),)
 
 
-@dataclass(frozen=True)
-class Row:
-    """What a compiled kernel did, for a line of `side_by_side`.
+class SideBySide:
+    """What compiled kernels did, {name: run}: a table with a line for each.
 
-    instructions   of threads, for each multiply-add
-    global_loads   requests of warps, asynchronous copies among them, and the bytes that one brings to a thread
-    shared_loads   requests of warps, and the bytes that one brings to a thread
-    rounds         of the banks, for loads and stores, and how many of them `conflicts` cost
+    Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
+    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
+    stores, and how many of them conflicts cost.
     """
 
-    name: str
-    instructions: float
-    global_loads: int
-    global_bytes: float
-    shared_loads: int
-    shared_bytes: float
-    rounds: int
-    conflicts: int
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """Rows in the order in which they were given."""
-
-    rows: tuple
+    def __init__(self, runs: Mapping[str, CompiledRun]):
+        self.runs = runs
 
     def __repr__(self):
-        width = max((len(r.name) for r in self.rows), default=0)
+        width = max(map(len, self.runs))
         lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
-        for r in self.rows:
-            loads = f"{r.global_loads:7,} {r.global_bytes:5.3g} {r.shared_loads:7,} {r.shared_bytes:5.3g}"
-            lines.append(f"{r.name:{width}} {r.instructions:12.2f} {loads} {r.rounds:8,} {r.conflicts:9,}")
+        for name, run in self.runs.items():
+            loads = []
+            for memory in ("global", "shared"):
+                many = run.total("instructions", memory, "load")
+                loads.append(f"{many:7,} {run.total('bytes', memory, 'load') / max(1, ptx_machine.WARP * many):5.3g}")
+            did = f"{run.instructions_per_multiply_add:12.2f} {' '.join(loads)}"
+            lines.append(f"{name:{width}} {did} {run.bank_rounds:8,} {run.bank_conflicts:9,}")
         return "\n".join(lines)
 
 
@@ -373,13 +354,4 @@ def side_by_side(runs: Mapping[str, CompiledRun]) -> SideBySide:
     """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
     if not runs:
         raise ValueError("a table needs one run at least, as {name: run}.")
-    return SideBySide(tuple(row(name, run) for name, run in runs.items()))
-
-
-def row(name, run):
-    """The `Row` of one run."""
-    loads = []
-    for memory in ("global", "shared"):
-        many = run.total("instructions", memory, "load")
-        loads += [many, run.total("bytes", memory, "load") / max(1, ptx_machine.WARP * many)]
-    return Row(name, run.instructions_per_multiply_add, *loads, run.bank_rounds, run.bank_conflicts)
+    return SideBySide(runs)

@@ -25,9 +25,8 @@ from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
 from .gpus import known_arch, occupancy
 
-WHOLE_NUMBERS = (
-    r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"  # addresses, counters, their tests
-)
+# Addresses, counters, their tests.
+WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"
 
 
 @dataclass(frozen=True)
@@ -175,27 +174,19 @@ def ptx_of(k: Kernel, arch: str) -> str:
         )
     outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
     if outcome.findings:
-        if lacks_a_part(outcome.findings[0].message):
+        said = outcome.findings[0].message
+        if any(part in said for part in ("libnvvm", "libnvrtc", "No module named 'cuda")):
             raise missing()
-        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
+        raise KernelError(f"{k} does not compile:\n{said}")
     return outcome.value
 
 
-def lacks_a_part(message):
-    """Whether Numba's complaint is that a part of NVIDIA's compiler is not installed."""
-    return any(part in message for part in ("libnvvm", "libnvrtc", "No module named 'cuda"))
-
-
-def ptx(job: Job, capability: tuple[int, int], lines: bool = False) -> str:
-    """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Needs no GPU.
-
-    `lines`: with the line of the source that each instruction comes from.
-    Raises KernelError for a kernel that does not compile, and where NVIDIA's compiler is missing.
-    """
+def ptx(job: Job, capability: tuple[int, int]) -> str:
+    """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
     text = isinstance(job.kernel, str)
     function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
     try:
-        return compile_ptx(plain_function(function), SIGNATURE, capability, lines)
+        return compile_ptx(plain_function(function), SIGNATURE, capability)
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]

@@ -282,13 +282,8 @@ def request(one, width):
     joined = width // 4 if one.memory == "shared" and not wide else 1
     rounds = one.wide if joined == 4 and one.wide else joined * one.pieces
     pieces = one.lines if one.memory == "global" else rounds
-    if (
-        width == 16
-        and not one.text.startswith("ldmatrix")
-        and one.act == "load"
-        and one.memory == "shared"
-        and one.paired == one.instructions
-    ):
+    of_four = width == 16 and (one.memory, one.act) == ("shared", "load") and not one.text.startswith("ldmatrix")
+    if of_four and one.paired == one.instructions:
         pieces /= PAIRED
     return one.memory, round(pieces / one.instructions, 6), round(joined * one.bytes / one.instructions, 6)
 

@@ -77,22 +77,15 @@ def run_ptx(k: Kernel | str, M: Count, N: Count, K: Count, arch: str = "sm_80") 
 
 
 def run_text(
-    ptx: str,
-    block: tuple,
-    grid: tuple,
-    A: np.ndarray,
-    B: np.ndarray,
-    title: str = "a kernel",
-    limit: int | None = None,
-    fill: float = np.nan,
+    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, title: str = "a kernel", limit: int | None = None
 ) -> CompiledRun:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
 
-    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. `fill`: what C holds
-    before. Raises KernelError, with its line, for what the PTX machine does not know.
+    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. Raises KernelError,
+    with its line, for what the PTX machine does not know.
     """
     (M, K), N = A.shape, B.shape[1]
-    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), fill, np.float32), limit)
+    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), np.nan, np.float32), limit)
     findings = run.findings + about_stores(run)
     return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
 

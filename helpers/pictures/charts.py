@@ -62,6 +62,15 @@ def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Ax
     return figure, ax
 
 
+def along_rates(ax: Axes, least: float, most: float) -> None:
+    """Let a bar chart have a logarithmic scale of GFLOP/s, with gridlines behind the bars."""
+    ax.set(xscale="log", xlim=(least, most))
+    plain_ticks(ax.xaxis)
+    ax.grid(axis="x", color=GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times")
+
+
 def hollow(bars: list, predictions: list[Prediction]) -> None:
     """Show that these bars are predicted, in the colours of their limits."""
     for bar, prediction in zip(bars, predictions, strict=True):
@@ -108,14 +117,10 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
         where.append(f"\n{other} " * (other != size) + f"{p.gpu}, predicted (hollow)")
     figure, ax = bar_chart(rows, f"{size} {' and '.join(where)}")
     hollow(ax.patches[len(real) :], predictions)
-    ax.set_xscale("log")
-    ax.set_xlim(min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
-    plain_ticks(ax.xaxis)
-    ax.grid(axis="x", color=GRID, linewidth=0.6)
-    ax.set_axisbelow(True)
+    along_rates(ax, min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
     bars = "measured bars" if predictions else "bars"
     note = f"This machine has no GPU to time CUDA on, so CUDA has no {bars}." if len(real) < len(timings) else ""
-    ax.set_xlabel(f"GFLOP/s, logarithmic: from one gridline to the next is ten times\n{note}".strip())
+    ax.set_xlabel(f"{ax.get_xlabel()}\n{note}".strip())
     listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in real]
     listed += [
         f"{p.kernel.split()[0]} on {p.gpu} {spell_rate(p.gflops)} GFLOP/s predicted, by {p.limit}" for p in predictions
@@ -196,13 +201,8 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     looks = growth_looks(rates)
     for name in fastest:
         colour, marker = looks[name]
-        ax.plot(
-            *zip(*rates[name], strict=True),
-            color=colour,
-            marker=marker,
-            label=name,
-            linestyle="-" if source == "measured now" else ":",
-        )
+        style = "-" if source == "measured now" else ":"
+        ax.plot(*zip(*rates[name], strict=True), color=colour, marker=marker, label=name, linestyle=style)
     ax.set_xscale("log", base=2)
     ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])
     ax.minorticks_off()

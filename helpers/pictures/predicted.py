@@ -6,8 +6,8 @@ from gpu_model.prediction import ON_TOP, REQUESTS
 
 from ..instruments.published import Comparison
 from ..launch.given import takes
-from .charts import bar_chart, hollow
-from .drawing import GRID, INK, PEER, UNITS, Picture, look, plain_ticks
+from .charts import along_rates, bar_chart, hollow
+from .drawing import GRID, INK, PEER, UNITS, Picture, look
 
 COLOURS = {"losses": GRID, "waiting": INK}
 SHADES = ("#1f7f86", "#6fb3b8", "#0e4a50", "#b3d9db")  # of the unit's colour, for REQUESTS
@@ -63,11 +63,6 @@ def published_chart(comparison: Comparison) -> Picture:
         said.append(f"{name} {row.published:,.0f} published, {row.prediction.gflops:,.0f} predicted")
     figure, ax = bar_chart(rows, "Published (grey) and predicted (hollow), 4096 x 4096 x 4096")
     hollow(ax.patches[1::2], [row.prediction for row in comparison.rows])
-    ax.set_xscale("log")
     rates = [length for _, parts, _ in rows for length, _ in parts]
-    ax.set_xlim(min(rates) / 3, max(rates) * 5)
-    plain_ticks(ax.xaxis)
-    ax.grid(axis="x", color=GRID, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times")
+    along_rates(ax, min(rates) / 3, max(rates) * 5)
     return Picture(figure, f"Pairs of bars, GFLOP/s: {'; '.join(said)}.")

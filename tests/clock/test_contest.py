@@ -1,12 +1,13 @@
 """Contests: who is timed when, at which size, and what comes of it. `measure` is a stand-in; nothing runs."""
 
+import re
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from helpers import measure_ladder
+from helpers import cuda_kernel, devices, ladder, measure_ladder
 from helpers.clock import Timing, compare, contest, contests
 from helpers.clock.contests import ladder_kernels, numpy_matmul, usual_size
 from helpers.clock.timing import LONG_ENOUGH
@@ -41,7 +42,7 @@ def test_who_waits_for_a_comparison_sees_whose_turn_it_is(calls, monkeypatch, ca
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     compare(max, min, 8, rounds=1)
     said = capsys.readouterr().err
-    assert "timing in turns: 0 s | max" in said and "timing in turns: 0 s | min" in said
+    assert re.findall(r"timing in turns: \d+ s \| (\w+)", said) == ["min", "max"]
 
 
 def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
@@ -52,6 +53,7 @@ def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
     # Rounds of (a, b): (2, 1), (3, 4), (6, 5), (7, 8) seconds; sorted by ratio, the third is the median round.
     assert result.ratios == (1 / 2, 5 / 6, 8 / 7, 4 / 3) and result.ratio == pytest.approx((5 / 6 + 8 / 7) / 2)
     assert (result.first.seconds, result.second.seconds) == (7, 8)
+    assert ": 0.99 times (0.50 to 1.33)" in repr(result)
 
 
 def test_a_comparison_is_of_1024_a_side_and_of_as_many_rounds_as_an_order_needs(calls):
@@ -67,11 +69,25 @@ def test_no_round_and_no_kernel_is_no_contest(calls):
     assert calls == []
 
 
-def test_the_ladder_is_timed_at_that_size(calls):
-    timings = measure_ladder(steps=["naive"], size=(8, 9, 10), dialects=["OpenCL"])
-    names = ["numpy_matmul", "naive (OpenCL)"]
-    assert calls == [("measure", name, (8, 9, 10)) for name in names]
+def test_numpy_is_timed_and_then_each_rung_up_to_a_step_at_that_size(calls):
+    timings = measure_ladder(upto="tiled", size=(8, 9, 10), dialects=["OpenCL"])
+    rungs = ladder.steps("OpenCL")
+    names = ["numpy_matmul", *(f"{rung} (OpenCL)" for rung in rungs[: rungs.index("tiled") + 1])]
+    assert calls == [("measure", name, (8, 9, 10)) for name in names] and names[1:3] == [
+        "naive (OpenCL)",
+        "coalesced (OpenCL)",
+    ]
     assert [t.step for t in timings] == names
+
+
+def test_what_is_simulated_cannot_be_compared(calls):
+    if not devices.compiling():
+        pytest.skip("CUDA runs on a GPU here")
+    with pytest.raises(
+        ValueError, match=r"^a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels\.$"
+    ):
+        compare(cuda_kernel("naive"), np.matmul, 8)
+    assert calls == []
 
 
 def test_the_usual_size_is_larger_with_a_gpu(calls):

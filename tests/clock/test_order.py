@@ -1,4 +1,4 @@
-"""An order is said only where equal kernels get none: by made-up weather, in which the rules of before are tried, too.
+"""An order is said only where equal kernels get none: by made-up weather.
 
 The weather is that of a machine which others use, as it was seen: the speed wanders, some launches take several times
 as long, and now and then everything is slow for a while. Nothing here waits, or is timed.
@@ -85,16 +85,8 @@ WEATHERS = {"quiet": (0.01, 0.01), "shared": (0.1, 0.1), "crowded": (0.4, 0.4)}
 def test_equal_kernels_get_no_verdict(monkeypatch, weather):
     found = list(trials(monkeypatch, *WEATHERS[weather]))
     assert {one.verdict for one in found} == {"undecided"}
-    # Both rules of before: the median is some per cent off; three rounds agree.
-    by_median = sum(not 0.95 < one.ratio < 1.05 for one in found)
-    by_three = sum(min(one.ratios[:3]) > 1 or max(one.ratios[:3]) < 1 for one in shuffled(found))
-    assert by_three > TRIALS / 6 and (by_median > TRIALS / 6 or weather != "crowded")
-
-
-def shuffled(found):
-    """The comparisons, their rounds in the order of some chance: they are kept sorted."""
-    for number, one in enumerate(found):
-        yield Comparison(one.first, one.second, tuple(random.Random(number).sample(one.ratios, len(one.ratios))))
+    # By the median alone, many of them would get one.
+    assert weather != "crowded" or sum(not 0.95 < one.ratio < 1.05 for one in found) > TRIALS / 6
 
 
 @pytest.mark.parametrize("weather, times", [("quiet", 1.15), ("shared", 2.0)])
@@ -112,10 +104,7 @@ def test_a_kernel_that_is_faster_is_said_to_be_ahead_and_the_other_behind(monkey
         ([0.94] * 9, "behind"),
         ([1.06] * 8 + [1.04], "undecided"),
         ([0.94] * 8 + [0.96], "undecided"),
-        ([2.0] * 8 + [0.5], "undecided"),
-        ([1.0] * 9, "undecided"),
         ([2.0] * 8, "undecided"),  # too few rounds
-        ([1.06] * 10, "ahead"),
     ],
 )
 def test_an_order_is_five_per_cent_in_each_of_nine_rounds(ratios, verdict):

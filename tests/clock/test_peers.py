@@ -5,7 +5,6 @@ tested on a machine that has none of them. (No test here depends on speed.)
 """
 
 import ctypes
-import dataclasses
 import os
 import sys
 from types import SimpleNamespace
@@ -69,7 +68,7 @@ class Loaded:
 THREADS = {}
 
 
-def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
+def cublas_that(calls, status=0):
     """cuBLAS's functions, which note their calls; cublasSgemm multiplies matrices by columns."""
 
     @ctypes.CFUNCTYPE(INT, POINTER, *[INT] * 5, POINTER, POINTER, INT, POINTER, INT, POINTER, POINTER, INT)
@@ -78,7 +77,7 @@ def cublas_that(calls, multiply=lambda A, B: A @ B, status=0):
         assert (FLOAT.from_address(alpha).value, FLOAT.from_address(beta).value) == (1, 0)
         calls.append("sgemm")
         # By columns: each matrix is the transpose of what lies there by rows.
-        matrix(c, n, ldc).T[:] = multiply(matrix(a, k, lda).T, matrix(b, n, ldb).T)
+        matrix(c, n, ldc).T[:] = matrix(a, k, lda).T @ matrix(b, n, ldb).T
         return status
 
     def cublasCreate_v2(handle):
@@ -151,7 +150,7 @@ def test_the_host_comes_first_and_then_the_dialects(monkeypatch):
     assert [k.dialect for k in libraries.peers()] == ["Python", "Python", "Python", "OpenCL", "CUDA"]
 
 
-@pytest.mark.parametrize("name", ["PyTorch", "MKL", "BLIS", "CLBlast", "cuBLAS"])
+@pytest.mark.parametrize("name", libraries.LIBRARIES)
 def test_what_is_here_is_right_and_its_row_says_what_it_is(name):
     k = here(name)
     assert check(k, SHAPES)
@@ -192,15 +191,6 @@ def test_clblast_is_right_on_every_opencl_device(monkeypatch):
         assert k.device.name == candidate.name and check(k, [*SHAPES, (130, 129, 257)]), candidate
 
 
-def test_clblast_is_timed_by_the_wall_on_a_cpu_and_by_events_on_a_gpu(monkeypatch):
-    k, A, B = here("CLBlast"), np.ones((5, 3), np.float32), np.ones((3, 7), np.float32)
-    monkeypatch.setattr(libraries.time, "perf_counter", lambda: 0.0)  # the wall stands still
-    for kind, moves in (("CPU", False), ("GPU", True)):
-        work = k.upload(A, B)
-        work.on.device = dataclasses.replace(k.device, kind=kind)
-        assert (work.launch() > 0) == moves and (work.download() == 3).all()
-
-
 @pytest.mark.parametrize("kind, seconds", [("GPU", 0.006), ("CPU", 4.0)])
 def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, seconds):
     wall = SimpleNamespace(now=0.0, perf_counter=lambda: wall.now)
@@ -223,19 +213,13 @@ def test_clblast_is_timed_from_a_marker_to_the_last_event(monkeypatch, kind, sec
 def test_stand_ins_for_the_hosts_libraries_are_right(monkeypatch):
     plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
     for k, version in zip(libraries.peers([]), ("9.8", "2031.4", "3.1 for zen9"), strict=True):
-        assert check(k, SHAPES) and check(k)
+        assert check(k, SHAPES)
+        with pytest.raises(ValueError, match="the columns of A"):  # it is called like a kernel
+            k(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
         t = measure(k, (5, 7, 3))
         assert (t.dialect, t.step, t.device, t.parameters) == ("Python", k.name, "host", {"version": version})
         assert t.build_seconds == 0
     assert {"mkl": [], "blis": [devices.usable_cores()]} == THREADS  # BLIS must be told
-
-
-def test_a_peer_is_called_like_a_kernel(monkeypatch):
-    plant_host(monkeypatch, lambda A, B, C: np.matmul(A, B, out=C))
-    for k in libraries.peers([]):
-        with pytest.raises(ValueError, match="the columns of A"):
-            k(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
-        assert k(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)).tolist() == [[3, 3], [3, 3]]
 
 
 # ------------------------------------------------------------------------------------------- missing
@@ -255,7 +239,7 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
         assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
 
 
-@pytest.mark.parametrize("system, machine", [("darwin", "arm64"), ("darwin", "x86_64"), ("linux", "aarch64")])
+@pytest.mark.parametrize("system, machine", [("darwin", "x86_64"), ("linux", "aarch64")])
 def test_mkl_is_not_made_for_every_machine(monkeypatch, system, machine):
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(libraries.platform, "machine", lambda: machine)
@@ -333,10 +317,7 @@ def broken(A, B, C):
 
 
 WRONG = {
-    "zeros": (lambda A, B, C: C.fill(0), "wrong numbers"),
-    "nothing stored": (lambda A, B, C: None, "wrong numbers"),
     "the last product is left out": (lambda A, B, C: np.matmul(A[:, :-1], B[:-1], out=C), "wrong numbers"),
-    "float16": (lambda A, B, C: np.copyto(C, A.astype(np.float16) @ B.astype(np.float16)), "wrong numbers"),
     "past the end": (past_the_end, "wrote 1 elements past the end of C"),
 }
 
@@ -370,16 +351,13 @@ def test_cublas_multiplies_by_columns_between_two_events(gpu):
     gpu.plant(cublas_that(gpu.calls))
     k = libraries.peers(["CUDA"])[-1]
     assert gpu.calls == [("mode", 77, 0), "record", "sgemm", "record", "synchronize"]
-    assert check(k, SHAPES) and check(k)
+    assert check(k, SHAPES)
     t = measure(k, (5, 7, 3))
     assert (t.dialect, t.step, t.device, t.parameters) == ("CUDA", "cuBLAS", "a GPU", {"version": "13.4.1"})
     assert t.seconds == pytest.approx(0.002)
 
 
-def test_cublas_that_is_wrong_or_fails_is_missing(gpu):
-    gpu.plant(cublas_that(gpu.calls, multiply=lambda A, B: np.zeros((A.shape[0], B.shape[1]))))
-    assert "wrong numbers" in libraries.find("cuBLAS").remedy
-    libraries.started_cublas.cache_clear()
+def test_cublas_that_fails_is_missing(gpu):
     gpu.plant(cublas_that(gpu.calls, status=13))
     assert libraries.find("cuBLAS").remedy == "is installed but fails: cublasSgemm returned 13"
     libraries.started_cublas.cache_clear()

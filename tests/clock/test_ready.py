@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import compare, ladder, measure
-from helpers.clock import contest, scoreboard, scoreboards, timing, tuning
+from helpers import ladder, measure
+from helpers.clock import timing, tuning
 from helpers.devices import Device
 from helpers.launch import Kernel, contestant, draw
 from helpers.launch.contestant import Contestant, Work
@@ -115,32 +115,9 @@ def test_whatever_is_a_contestant_can_be_made_ready():
 
 
 def test_measure_times_no_building(k):
+    """Contests, scoreboards and searches time by it alone."""
     t = measure(k, SIZES)
     assert len(k.built) == 2 and t.seconds == LAUNCH and t.transfer_seconds == 0 and t.spread == 0
-
-
-def test_a_contest_and_a_comparison_time_no_building(clock, k):
-    other = Counted(clock)
-    for row in contest([k, other], SIZES, rounds=2):
-        assert [(t.seconds, t.transfer_seconds) for t in row] == [(LAUNCH, 0)] * 2
-    assert len(k.built) == len(other.built) == 2
-    one, two = Counted(clock), Counted(clock)
-    assert set(compare(one, two, SIZES).ratios) == {1.0} and len(one.built) == len(two.built) == 2
-
-
-def test_a_scoreboard_times_no_building(monkeypatch, clock, k):
-    monkeypatch.setattr(scoreboards, "ladder_kernels", lambda *_: [Counted(clock), k])
-    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: [])
-    monkeypatch.setattr(scoreboards, "peak", lambda *_: 1.0)
-    board = scoreboard(SIZES, ["OpenCL"], libraries=False, rounds=2)
-    assert len(k.built) == 2 and board.seconds[1] == (LAUNCH, LAUNCH) and board.timings[1].transfer_seconds == 0
-
-
-def test_a_search_times_no_building(clock, monkeypatch):
-    monkeypatch.setattr(tuning, "wrong_for", lambda A, B, inputs: lambda C: np.zeros(1, bool))
-    rate = tuning.rates(lambda a: Counted(clock), SIZES, "float32")
-    [(_, rate, why)], _ = tuning.search([{"a": 1}], rate, 1e9, lambda tried: None)
-    assert rate == pytest.approx(2e-9 * np.prod(SIZES) / LAUNCH) and why == ""
 
 
 def test_what_is_streamed_is_ready_for_each_size_of_block(clock, k):

@@ -1,6 +1,6 @@
 """The search for parameters, and the cache that keeps what it found."""
 
-import errno
+import dataclasses
 import functools
 import os
 import random
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyopencl as cl
 import pytest
 
-from helpers import cuda_kernel, devices, files, forget_tuned, ladder, measure_ladder, opencl_kernel, tune
+from helpers import cuda_kernel, devices, ladder, measure_ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.contests import ROUNDS
 from helpers.clock.tuning import rates, search
@@ -93,18 +93,30 @@ def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
     assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
-def test_a_point_that_failed_without_a_word_is_told():
-    tried = (({"TILE": 4}, None, ""), ({"TILE": 8}, 2.0, ""))
+def test_points_that_failed_are_told_with_the_first_reason():
+    """Beside the rest; one that failed without a word, too."""
+    tried = (({"TILE": 4}, None, ""), ({"TILE": 8}, 2.0, ""), ({"TILE": 2}, None, "too large"))
     found = tuning.Tuning(
         "tiled", "OpenCL", (7, 8, 9), {"TILE": 4}, {"TILE": 4}, tried=tried, legal=5, seconds=1.6, interrupted=True
     )
     assert repr(found).splitlines() == [
-        "tiled (OpenCL), 7 x 8 x 9: 2 of 5 points tried in 2 s, 1 failed, interrupted",
+        "tiled (OpenCL), 7 x 8 x 9: 3 of 5 points tried in 2 s, 2 failed, interrupted",
         "  failed    first with TILE=4: no reason was given",
         "  defaults  TILE=4",
         "  fastest   TILE=8",
         "  It was not compared with the defaults, so these stay.",
     ]
+    none_ran = dataclasses.replace(found, tried=tried[:1:-1], interrupted=False)
+    assert repr(none_ran).splitlines()[1] == "  failed    first with TILE=2: too large"
+    assert repr(none_ran).endswith("\n  No point ran and was right. Nothing was found, and nothing is kept.")
+
+
+def test_where_no_point_is_right_nothing_is_kept(monkeypatch):
+    right = DIALECTS["OpenCL"].source_of("tiled")
+    monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("acc = 0.0f", "acc = 1.0f"))
+    found = tune("tiled", **SMALL)
+    assert {why for *_, why in found.tried} == {"wrong numbers"} and found.best == found.default
+    assert kept.read(kept.path_of(TILED, DEVICE)) == {}, "defaults that failed are nothing to keep"
 
 
 def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
@@ -125,9 +137,8 @@ def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     assert rows[1].parameters == found.best and rows[2].parameters == ladder.STEPS["naive"].defaults_for(DEVICE)
 
 
-@pytest.mark.parametrize("ratios", [(1.9, 0.99, 1.9), (1.04, 1.03)])
-def test_what_was_not_ahead_in_every_round_by_more_than_equal_kernels_are_is_not_kept(rounds, ratios):
-    rounds(*ratios)
+def test_what_was_not_ahead_in_every_round_is_not_kept(rounds):
+    rounds(1.9, 0.99, 1.9)
     found = tune("tiled", **SMALL)
     assert found.best == TILED.defaults_for(DEVICE)
     assert "fastest   TILE=4" in repr(found) and "It was undecided: the defaults stay." in repr(found)
@@ -250,28 +261,14 @@ def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(rounds
     ] == SEEN
 
 
-@pytest.mark.parametrize("step", ["register_1d", "register_2d", "packed"])
-def test_the_defaults_and_their_values_are_in_each_space(step, monkeypatch):
+def test_the_defaults_and_their_values_are_in_each_space(monkeypatch):
     """So a neighbour of the defaults, too, can be tried."""
     given = []
     monkeypatch.setattr(tuning, "search", lambda points, *_: (given.extend(points), ([], False))[1])
-    found = tune(step, size=64)
+    found = tune("register_2d", size=64)
     assert given[0] == found.default and found.legal == len(given) == len(set(map(str, given)))
     beside = [p for p in given if neighbours(p, given[0])]
     assert "BK" in {name for p in beside for name in p if p[name] != given[0][name]}
-
-
-def test_the_budget_ends_the_search():
-    found = tune("register_2d", size=32, seconds=1e-6)
-    assert len(found.tried) == 1 and found.legal > 100
-
-
-def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, monkeypatch):
-    rounds(1.1)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    tune("tiled", **SMALL)
-    assert capsys.readouterr().out == "" and os.listdir() == []
 
 
 @pytest.mark.parametrize(
@@ -293,12 +290,7 @@ def test_it_prints_nothing_and_leaves_nothing_behind(rounds, capsys, tmp_path, m
         (dict(step="tiled", space={"TILE": ()}), "is empty"),
         (dict(step="tiled", space={"TILE": 8}), "a list of whole numbers, 1 or more, for each parameter; TILE has 8"),
         (dict(step="tiled", space={"TILE": (8.5, 16)}), "TILE has"),
-        (dict(step="tiled", seconds="10"), "seconds='10' does not do; give a number above 0"),
-        (dict(step="tiled", seconds=0), "seconds=0 does not do"),
-        (dict(step="tilde"), "unknown step 'tilde'"),
         (dict(step="packed", dialect="CUDA"), "packed is written in OpenCL only"),
-        (dict(step="tiled", dialect="HIP"), "no dialect 'HIP'"),
-        (dict(step="tiled", size=0), "each size must be 1 or more"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -313,48 +305,6 @@ def test_without_a_gpu_there_is_no_speed_to_tune_for():
     with pytest.raises(ValueError, match="without a GPU a CUDA kernel has no speed to tune for"):
         tune("tiled", "CUDA")
     assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["GPU"]
-
-
-def test_the_way_back():
-    for name in ("tiled", "naive"):
-        rung = ladder.STEPS[name]
-        kept.remember(rung, DEVICE, DIALECTS["OpenCL"].source_of(name), dict.fromkeys(rung.space, 4), (48, 48, 48))
-    assert forget_tuned("tiled") == 1 and opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(
-        DEVICE
-    )
-    assert opencl_kernel("naive", parameters="tuned").parameters == {"BM": 4, "BN": 4}
-    assert forget_tuned() == 1 and forget_tuned() == 0
-    with pytest.raises(ValueError, match="unknown step 'registr'"):
-        forget_tuned("registr")
-
-
-@pytest.mark.parametrize("build", [opencl_kernel, cuda_kernel])
-def test_another_word_than_tuned_is_refused(build):
-    with pytest.raises(ValueError, match='the only word here is "tuned"'):
-        build("tiled", parameters="best")
-
-
-def test_the_first_reason_is_told_where_points_fail(rounds, monkeypatch):
-    right = DIALECTS["OpenCL"].source_of("tiled")
-    monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("acc = 0.0f", "acc = 1.0f"))
-    found = tune("tiled", **SMALL)
-    assert len(found.tried) == 3 and "3 of 3 points tried" in repr(found) and ", 3 failed" in repr(found)
-    assert f"failed    first with {ladder.spell(found.tried[0][0])}: wrong numbers" in repr(found)
-    assert repr(found).endswith("\n  No point ran and was right. Nothing was found, and nothing is kept.")
-    assert kept.read(kept.path_of(TILED, DEVICE)) == {}, "defaults that failed are nothing to keep"
-
-
-def test_a_point_that_fails_is_told_beside_a_winner(rounds, monkeypatch):
-    rounds(1.5)
-    search = tuning.search
-
-    def with_a_failure(*given):
-        tried, interrupted = search(*given)
-        return [*tried, ({"TILE": 64}, None, "too large for this driver")], interrupted
-
-    monkeypatch.setattr(tuning, "search", with_a_failure)
-    said = repr(tune("tiled", **SMALL))
-    assert ", 1 failed" in said and "first with TILE=64: too large for this driver" in said and "in turns" in said
 
 
 def test_an_interrupt_in_the_second_contest_is_an_interrupt(rounds, monkeypatch):
@@ -372,29 +322,20 @@ def test_defaults_that_are_the_fastest_stay_without_a_second_contest(rounds, mon
     assert found.best == found.default and repr(found).endswith("\n  fastest   the defaults. They stay.")
 
 
-@pytest.mark.parametrize("problem", ["full", "no folder"])
-def test_what_was_found_is_told_where_it_cannot_be_kept(problem, rounds, monkeypatch, own_cache):
+def test_what_was_found_is_told_where_it_cannot_be_kept(rounds, monkeypatch, own_cache):
     rounds(1.5)
     tuning.warn_once.cache_clear()
-    if problem == "full":
-
-        def no_room(_):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(files.os, "fsync", no_room)
-    else:
-        (own_cache / "file").write_text("")
-        monkeypatch.setenv("HELPERS_CACHE", str(own_cache / "file" / "cache"))
+    (own_cache / "file").write_text("")
+    monkeypatch.setenv("HELPERS_CACHE", str(own_cache / "file" / "cache"))
     with pytest.warns(UserWarning, match="what was found is not kept: ") as said:
         found = [tune("tiled", **SMALL) for _ in range(2)]
     assert sum("not kept" in str(warning.message) for warning in said) == 1
     for one in found:
         assert one.best["TILE"] in (4, 8) and "in turns" in repr(one) and "\n  not kept: " in repr(one)
-    assert not list(own_cache.glob("*.part")) and not list(own_cache.glob("tuned*"))
     assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
 
 
-def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(rounds, monkeypatch, tmp_path):
+def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(rounds, monkeypatch, tmp_path, capsys):
     rounds(1.5)
     right = DIALECTS["OpenCL"].source_of("tiled")
     planted = right.replace("float acc = 0.0f;", "float acc = 0.0f;\n#if TILE == 8\n    no such thing;\n#endif")
@@ -413,3 +354,4 @@ def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(round
         found = threads.submit(tune, "tiled", **SMALL).result()
     assert seen == {before} and (os.getcwd(), sys.stdout) == before
     assert [p["TILE"] for p, rate, _ in found.tried if rate is None] == [8] and os.listdir() == []
+    assert capsys.readouterr().out == ""

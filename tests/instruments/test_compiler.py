@@ -124,17 +124,14 @@ def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
 
 # Made with NVIDIA's own cuda_occupancy.h: architecture, threads, registers, shared bytes -> blocks, limits
 NVIDIA_SAYS = [
-    ("sm_75", 256, 40, 0, 4, {"warps"}),
     ("sm_75", 64, 16, 0, 16, {"blocks", "warps"}),
     ("sm_75", 256, 128, 16384, 2, {"registers"}),
     ("sm_75", 160, 96, 8300, 4, {"registers"}),
     ("sm_75", 64, 85, 0, 10, {"registers"}),  # one more, if a warp's registers came from two quarters
     ("sm_80", 256, 32, 49152, 3, {"shared memory"}),
     ("sm_80", 1024, 65, 0, 0, {"registers"}),
-    ("sm_89", 256, 128, 16384, 2, {"registers"}),
     ("sm_89", 384, 40, 20000, 4, {"registers", "shared memory", "warps"}),
     ("sm_89", 32, 24, 1024, 24, {"blocks"}),
-    ("sm_90", 256, 128, 16384, 2, {"registers"}),
     ("sm_90", 64, 201, 40000, 4, {"registers"}),
     ("sm_90", 96, 200, 0, 2, {"registers"}),
     ("sm_90", 256, 28, 2048, 8, {"registers", "warps"}),

@@ -28,7 +28,6 @@ from helpers.instruments.counts import (
     work,
 )
 from helpers.instruments.gpus import ARCHS
-from helpers.instruments.prediction import predict
 from helpers.instruments.published import COUNTERS
 from helpers.launch import KernelError
 
@@ -137,18 +136,8 @@ def test_a_loop_goes_round_as_often_as_its_multiply_adds_say():
         (2, "LDS R1"), *[(3, "FFMA R2")] * 4, (4, "@P0 BRA"), (2, "LDS R1"), (3, "FFMA R2"), (4, "@P1 BRA"), (5, "STG")
     )
     by_line = {2: 16, 3: 16, 4: 16, 5: 2}
-    assert executions(code, [(0, 6), (6, 9)], [(0, 6), (6, 9), (9, 10)], PTX, by_line, warps=2) == [
-        4,
-        4,
-        4,
-        4,
-        4,
-        4,
-        0,
-        0,
-        0,
-        2,
-    ]
+    found = executions(code, [(0, 6), (6, 9)], [(0, 6), (6, 9), (9, 10)], PTX, by_line, warps=2)
+    assert found == [*[4] * 6, *[0] * 3, 2]
 
 
 def test_what_stands_behind_a_guard_runs_as_often_as_its_line():
@@ -172,24 +161,15 @@ def test_a_loop_goes_round_for_those_that_stay_behind_its_guard_too():
 
 def test_a_loop_without_multiply_adds_goes_round_as_its_loads_say_and_an_outer_one_as_its_own():
     code = listed((2, "LDS R1"), (3, "FFMA R2"), (4, "BRA"), (5, "STG"), (4, "BRA"))
-    assert executions(code, [(0, 3), (0, 5)], [(0, 3), (3, 5)], PTX, {2: 40, 3: 40, 4: 40, 5: 5}, warps=1) == [
-        40,
-        40,
-        40,
-        5,
-        5,
-    ]
+    found = executions(code, [(0, 3), (0, 5)], [(0, 3), (3, 5)], PTX, {2: 40, 3: 40, 4: 40, 5: 5}, warps=1)
+    assert found == [40, 40, 40, 5, 5]
     assert executions(listed((9, "IADD3"), (9, "BRA")), [(0, 2)], [(0, 2)], PTX, {9: 12}, warps=1) == [6, 6]
 
 
 def test_a_round_that_was_left_over_in_an_outer_loop_tells_nothing_of_it():
     code = listed((5, "LDG R1"), *[(3, "FFMA R2")] * 5, (4, "BRA"), (3, "FFMA R2"), (4, "BRA"))
-    assert executions(code, [(1, 7), (0, 9)], [(0, 1), (1, 7), (7, 9)], PTX, {3: 32, 4: 32, 5: 2}, warps=1) == [
-        2,
-        *[6] * 6,
-        2,
-        2,
-    ]
+    found = executions(code, [(1, 7), (0, 9)], [(0, 1), (1, 7), (7, 9)], PTX, {3: 32, 4: 32, 5: 2}, warps=1)
+    assert found == [2, *[6] * 6, 2, 2]
 
 
 def test_a_count_is_so_much_for_each_instruction():
@@ -204,13 +184,6 @@ def test_a_spilled_number_asks_the_first_cache_for_a_line_a_warp():
     code = [("STL [R1], R2", 1), ("@P0 LDL.64 R2, [R1]", 2), ("FFMA R1, R1, R1, R1", 3)]
     asked = work(code, np.array([3.0, 5.0, 1.0]), SimpleNamespace(requests=[])).requests
     assert asked == {("global", 1, 128): 3, ("global", 2, 256): 5}
-
-
-@needs_compiler
-def test_a_patch_that_spills_takes_longer_for_its_loads_and_stores():
-    small, spills = (cuda_kernel("register_2d", BM=128, BN=128, BK=16, TM=n, TN=n) for n in (8, 16))
-    small, spills = (predict(k, "A6000", 4096, 4096, 4096) for k in (small, spills))
-    assert spills.units["loads and stores"] > small.units["loads and stores"]
 
 
 def test_the_ptx_tells_its_own_lines():
@@ -249,9 +222,8 @@ def test_a_kernel_of_ones_own_is_counted_now_and_needs_the_compiler(monkeypatch)
 
 
 @needs_compiler
-@pytest.mark.parametrize("loop", ["if k < A.shape[1]:", "while k < A.shape[1] // 4:"])
-def test_a_kernel_that_does_less_than_half_of_the_product_is_refused(loop):
-    source = cuda_kernel("coalesced").source.replace("while k < A.shape[1]:", loop)
+def test_a_kernel_that_does_less_than_half_of_the_product_is_refused():
+    source = cuda_kernel("coalesced").source.replace("while k < A.shape[1]:", "while k < A.shape[1] * 3 // 8:")
     with pytest.raises(KernelError, match="no product that the model knows"):
         count(cuda_kernel(source, like="coalesced", BM=8, BN=32), "sm_80")
 
@@ -273,10 +245,9 @@ def test_odd_kernels_are_counted_as_their_machine_code_runs():
 
 
 @needs_compiler
-@pytest.mark.parametrize("TILE", [4, 5])
-def test_warps_that_are_not_full_count_as_whole_ones(TILE):
-    counts = count(cuda_kernel("tiled", TILE=TILE), "sm_80")
-    assert counts.tile.fma == TILE  # one warp
+def test_warps_that_are_not_full_count_as_whole_ones():
+    counts = count(cuda_kernel("tiled", TILE=5), "sm_80")
+    assert counts.tile.fma == 5  # one warp
     assert min(counts.tile.requests.values()) > 0 and min(counts.once.requests.values()) > 0
 
 
@@ -360,10 +331,8 @@ MATRICES = """
 
 
 @needs_compiler
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_a_kernel_with_copies_matrices_and_products_is_counted_as_on_paper(arch):
-    ptx, names = ptx_machine.from_cuda(MATRICES, "product")
-    text = ptx.replace(".target sm_80", f".target {arch}")
+def test_a_kernel_with_copies_matrices_and_products_is_counted_as_on_paper():
+    text, names = ptx_machine.from_cuda(MATRICES, "product")
 
     def run(K):
         args = [np.ones((16, K), np.float16), np.ones((8, K), np.float16), np.zeros((16, 8), np.float32), K]
@@ -371,7 +340,7 @@ def test_a_kernel_with_copies_matrices_and_products_is_counted_as_on_paper(arch)
         assert done and (done.arrays[2] == K).all()
         return done
 
-    counts = count_text("product", text, arch, (32, 1), (16, 8, 32), run)
+    counts = count_text("product", text, "sm_80", (32, 1), (16, 8, 32), run)
     assert counts.tile.matrix == {"float16": 16 * 8 * 32} and counts.once.matrix == {}
     assert counts.tile.requests == {
         ("global", 8.0, 512.0): 3.0,  # 8 rows, each of another line
@@ -382,5 +351,5 @@ def test_a_kernel_with_copies_matrices_and_products_is_counted_as_on_paper(arch)
     # Two tiles are on their way at a time: a warp waits for every second one, and computes one tile meanwhile.
     assert counts.shared_bytes == 3072 and sum(counts.trips.values()) == 0.5 and min(counts.trips) > 0.6
     assert from_row(to_row(counts)) == counts
-    half = count_text("product", text.replace("wait_group 1", "wait_group 0"), arch, (32, 1), (16, 8, 32), run)
+    half = count_text("product", text.replace("wait_group 1", "wait_group 0"), "sm_80", (32, 1), (16, 8, 32), run)
     assert sum(half.trips.values()) == 1 and max(half.trips) < 0.3

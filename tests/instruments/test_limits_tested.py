@@ -22,11 +22,17 @@ def test_the_model_agrees_so_often_and_each_miss_is_told():
     lines = repr(found).splitlines()
     assert len(lines) == len(asked) + sum(not one.agrees for one in found.tests)
     assert "      ✗ A6000, prefetched: measured 66%, predicted 77%" in lines
+    missed = {
+        one.what for one in found.tests if "our kernels" in one.question and "limits" in one.question and not one.agrees
+    }
+    assert missed == {
+        "register_1d 64 64 8 16",
+        "register_2d 64 64 16 4 4",  # issue and the load/store unit are busy for 72 % each
+        "matrix_units 128 128 16 64 32 tf32",
+    }
 
 
-@pytest.mark.parametrize(
-    "measured, predicted, same", [(1.1, 1.3, True), (0.9, 0.5, True), (1.1, 0.9, False), (0.99, 1.01, False)]
-)
+@pytest.mark.parametrize("measured, predicted, same", [(1.1, 1.3, True), (0.9, 0.5, True), (1.1, 0.9, False)])
 def test_a_change_is_foretold_where_its_sign_is(measured, predicted, same):
     assert tested_limits.sign("?", "T4", "a change", measured, predicted).agrees is same
 

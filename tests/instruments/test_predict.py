@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from helpers.instruments import (
     predicted_ladder,
     print_requests,
 )
-from helpers.instruments.gpus import ARCHS
 from helpers.instruments.published import LADDERS
 from helpers.launch import KernelError
 
@@ -46,27 +44,24 @@ def out_of_order(rows):
     return sum(wrong), len(pairs)
 
 
-def test_rungs_are_predicted_in_the_order_in_which_they_were_measured():
-    rows = own_code(against_published().rows)
+@pytest.fixture(scope="module")
+def published():
+    return against_published()
+
+
+def test_rungs_are_predicted_in_the_order_in_which_they_were_measured(published):
+    rows = own_code(published.rows)
     assert len(rows) == 78
     assert out_of_order(rows) == (0, 222)
+    at_clock = off([row for row in rows if row.step != "naive"], "at_clock")  # that their naive rung shows
+    assert np.median(at_clock) < 0.08 and at_clock.max() < 0.35
+    # `LOSSES` was chosen by the ladders known before; the H200's and others came after it.
+    unseen = [row for row in rows if not row.ladder.fitted]
+    assert len(unseen) == 37 and np.median(off(unseen)) < 0.08 and off(unseen).max() < 0.2
 
 
-def test_so_are_they_at_the_clock_that_their_naive_rung_shows():
-    rows = [row for row in own_code(against_published().rows) if row.step != "naive"]
-    assert np.median(off(rows, "at_clock")) < 0.08
-    assert off(rows, "at_clock").max() < 0.35
-
-
-def test_ladders_that_had_no_part_in_the_one_number_of_the_model_are_predicted_as_well():
-    """`LOSSES` was chosen by the ladders known before; the H200's and others came after it."""
-    rows = [row for row in own_code(against_published().rows) if not row.ladder.fitted]
-    assert len(rows) == 37
-    assert np.median(off(rows)) < 0.08 and off(rows).max() < 0.2
-
-
-def test_where_the_model_is_further_off_is_known_and_told():
-    far = {(row.ladder.gpu, row.step) for row in against_published().rows if abs(row.ratio - 1) > 1 / 3}
+def test_where_the_model_is_further_off_is_known_and_told(published):
+    far = {(row.ladder.gpu, row.step) for row in published.rows if abs(row.ratio - 1) > 1 / 3}
     assert far == {
         ("A100", "register_2d"),  # of other kernels
         ("A10", "coalesced"),
@@ -75,16 +70,14 @@ def test_where_the_model_is_further_off_is_known_and_told():
         ("T4", "coalesced"),
         ("T4", "register_2d"),
     }
-    assert against_published().error < 0.08
+    assert published.error < 0.08
     assert "2.08         2.08     655  loads and stores" in repr(against_published("T4"))
     with pytest.raises(ValueError, match="no published ladder of 'L4'"):
         against_published("L4")
 
 
-@pytest.mark.parametrize("gpu", GPUS)
-def test_no_prediction_beats_the_data_sheet_or_the_bytes_that_must_move(gpu):
-    gpu = GPUS[gpu]
-    for size in (1, 33, 500, 4096):
+def test_no_prediction_beats_the_data_sheet_or_the_bytes_that_must_move():
+    for gpu, size in itertools.product(GPUS.values(), (33, 4096)):
         for p in predicted_ladder(gpu, size):
             assert 0 < p.gflops * 1e9 <= gpu.flops_per_s
             assert p.seconds * gpu.bytes_per_s >= 12 * size**2
@@ -134,26 +127,6 @@ def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
     )
 
 
-def test_sustained_rates_are_the_library_s_beside_the_ladders():
-    for published in LADDERS:
-        gpu = GPUS[published.gpu]
-        assert (
-            "PCIe" in published.note
-            or not published.library
-            or not gpu.sustained
-            or published.note == "measured again"
-            or gpu.sustained * gpu.flops_per_s / 1e9 == pytest.approx(published.library, rel=0.03)
-        )
-
-
-def test_every_rung_is_counted_for_every_architecture_and_needs_no_compiler(monkeypatch):
-    monkeypatch.setattr("helpers.instruments.counts.count", None)
-    for name in ladder.steps("CUDA"):
-        for gpu in GPUS:
-            assert math.isfinite(predict(name, gpu, 64, 64, 64).seconds)
-    assert {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"} == set(ARCHS)
-
-
 def test_requests_are_told_by_what_they_take_longest_for():
     naive, tiled = (predict(cuda_kernel(step, **SIZES[step]), "A6000", 4096, 4096, 4096) for step in ("naive", "tiled"))
     assert max(naive.requests, key=naive.requests.get) == "lines"
@@ -193,7 +166,7 @@ def on_a6000(k):
     return predict(k, "A6000", 4096, 4096, 4096)
 
 
-def published(step):
+def measured(step):
     return dict(zip(SIZES, LADDERS[0].rates.values(), strict=True))[step]
 
 
@@ -201,7 +174,7 @@ def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():
     naive, coalesced = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("naive", "coalesced"))
     assert max(naive.requests, key=naive.requests.get) == "lines"
     assert max(coalesced.requests, key=coalesced.requests.get) == "lanes"
-    assert coalesced.gflops / naive.gflops == pytest.approx(published("coalesced") / published("naive"), rel=0.35)
+    assert coalesced.gflops / naive.gflops == pytest.approx(measured("coalesced") / measured("naive"), rel=0.35)
 
 
 def test_with_its_loads_joined_register_2d_asks_less_often_and_makes_fewer_round_trips():
@@ -209,7 +182,7 @@ def test_with_its_loads_joined_register_2d_asks_less_often_and_makes_fewer_round
     assert narrow.units["loads and stores"] > 1.3 * wide.units["loads and stores"]
     assert narrow.units["waiting"] > 2 * wide.units["waiting"]
     theirs = {row.step: row.prediction.gflops for row in against_published("A6000").rows[: len(SIZES)]}
-    gain = published("vectorized") / published("register_2d")
+    gain = measured("vectorized") / measured("register_2d")
     assert theirs["vectorized"] / theirs["register_2d"] == pytest.approx(gain, rel=0.1)
 
 
@@ -259,17 +232,10 @@ def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_
     "name, units, known",
     [
         ("NVIDIA RTX A6000", 84, "A6000"),
-        ("Tesla T4", 40, "T4"),
-        ("NVIDIA A100-SXM4-80GB", 108, "A100"),
-        ("NVIDIA GeForce RTX 4090", 128, "RTX 4090"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", 76, None),
-        ("NVIDIA H100 80GB HBM3", 132, "H100"),
         ("NVIDIA H100 PCIe", 114, None),
-        ("NVIDIA L40S", 142, "L40S"),
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", 46, "RTX 3070 Ti Laptop"),
         ("NVIDIA GeForce RTX 4060", 24, "RTX 4060"),
         ("NVIDIA GeForce RTX 4060 Laptop GPU", 24, None),
-        ("NVIDIA GeForce RTX 5070 Ti", 70, None),
         ("NVIDIA A10G", 80, None),
         ("the simulator", 1, None),
     ],

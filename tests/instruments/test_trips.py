@@ -14,6 +14,7 @@ def test_who_asks_for_two_numbers_before_it_needs_one_makes_one_round_trip():
     needs = ("STS [R8], R4", "STS [R8+0x4], R5")
     assert made(*asks, *needs) == {2: 1}
     assert made(asks[0], needs[0], asks[1], needs[1]) == {1: 2}
+    assert made(asks[0], "NOP", asks[1], "FADD R3, R4, R5") == {1: 1}  # it ends with the last that it needs
 
 
 def test_what_runs_between_asking_and_needing_is_told():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from artists import arrows
 
 from helpers.many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from helpers.pictures import film_panels, many, picture_ranks, picture_summa, prediction_chart
@@ -75,3 +76,9 @@ def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(monkeypatch):
     assert [title for _, _, _, title, *_ in drawn] == ["A: along the rows", "B: along the columns", "C: stays"]
     assert drawn[0][-1] == {(0, 0): 0, (0, 1): 1, (0, 2): 2, (1, 0): 3, (1, 1): 4, (1, 2): 5}
     assert "along its row of 3" in picture.text and "along its column of 2" in picture.text
+
+
+def test_on_one_column_of_ranks_only_panels_of_b_move(drawn):
+    picture_summa(2, 1)
+    a, b, _ = drawn[0].axes
+    assert not arrows(a) and len(arrows(b)) == 1

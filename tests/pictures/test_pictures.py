@@ -4,11 +4,9 @@ import base64
 import functools
 import re
 import sys
-from dataclasses import replace
 from html import unescape
 
 import pytest
-from few import few
 from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, webgpu_kernel, with_part
@@ -39,7 +37,7 @@ def board(M):
 
 
 FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
-TRACED = {  # drawn from a run, the same in both dialects
+ALL = {
     "owners": lambda build: pictures.picture_owners(build("naive", BM=4, BN=2), 6, 9),
     "addresses": lambda build: pictures.picture_addresses(build("naive", BM=32, BN=8), 32, 8, 8),
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
@@ -48,8 +46,6 @@ TRACED = {  # drawn from a run, the same in both dialects
     "film of wide loads": lambda build: film(build("vectorized", **FOURS), 8, 12, 8).strip(),
     "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 24),
     "order": lambda build: pictures.picture_order(build("prefetched", **FOURS | dict(BM=16, WM=8, WN=8)), 8, 8, 24),
-}
-ALL = TRACED | {
     "product": lambda _: pictures.picture_product(),
     "banks": lambda _: pictures.picture_banks(64),
     "fragments": lambda _: pictures.picture_fragments(31),
@@ -103,18 +99,6 @@ def test_what_happens_between_asking_and_storing_is_counted():
     assert "K = 24: 3 barriers" in works and "it does 16 reads of a tile. It waits 1 time." in works
 
 
-def test_the_best_of_a_landscape_is_named():
-    assert "the best, 512, at BM = 16 and BN = 32; the lowest of 9, 32." in made("landscape")[0].text
-
-
-def test_a_scoreboard_says_whose_it_is_and_compares_with_the_fastest_library():
-    text = made("scoreboard")[0].text
-    assert text.startswith("8 x 8 x 8 on a device, measured now")
-    assert "tiled (OpenCL) 1.02e-06, 50% of peak, 2.00 x NumPy; NumPy 5.12e-07, 25% of peak; CLBlast (OpenCL)" in text
-    text = made("growth")[0].text
-    assert text.startswith("a device, recorded on 2026-01-01") and "tiled (OpenCL) 1.02e-06 at 8, " in text
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_every_picture_has_an_image_and_a_text(name):
     data, metadata = made(name)[0]._repr_mimebundle_()
@@ -148,9 +132,9 @@ def test_the_pictured_sectors_are_the_exercises(drawn):
     assert f"B: {sectors(1)} sectors" in text
 
 
-@pytest.mark.parametrize("name", few(TRACED, *list(TRACED)[:1]))
-def test_both_dialects_give_the_same_picture(name):
-    one, other = (made(name, build)[0] for build in (cuda_kernel, opencl_kernel))
+def test_both_dialects_give_the_same_picture():
+    """So do all that are drawn from a trace, since that is the same in both."""
+    one, other = (made("owners", build)[0] for build in (cuda_kernel, opencl_kernel))
     assert one.png == other.png and one.text == other.text
 
 
@@ -163,22 +147,6 @@ def test_a_kernel_for_cpus_has_pictures_too(drawn):
         pictures.picture_share(opencl_kernel("naive", **ladder.STEPS["naive"].small), (0, 0))
     addresses = pictures.picture_addresses(k, 8, 16, 8).text
     assert addresses.count("1 sectors, 16 of 32 bytes used") == 3  # a vector of A, of B and of C
-
-
-def test_the_ladders_roofline_has_its_counted_intensities():
-    text = made("ladder_roofline")[0].text
-    p = ladder.STEPS["tiled"].defaults["CPU (PoCL)"]["TILE"]
-    assert f"tiled at {2 * 512 / (4 * (2 * 512 / p + 1)):.3g} flop per byte" in text and "naive at 0.25 flop" in text
-
-
-def test_the_chart_says_that_cuda_was_not_timed():
-    assert "no GPU to time CUDA on" in made("chart")[0].text
-
-
-def test_a_bar_says_that_the_machine_was_busy():
-    quiet = Timing("OpenCL", "tiled", 8, 8, 8, 1e-6, 0.1, "a device", {})
-    for timing, said in ((quiet, "1.02 GFLOP/s. "), (replace(quiet, spread=0.5), "GFLOP/s, ± 25 %: a busy machine")):
-        assert said in pictures.ladder_chart([timing]).text + " "
 
 
 @pytest.fixture
@@ -198,8 +166,7 @@ def test_show_displays_the_source_as_it_runs(shown):
     assert shown[1]["text/plain"].endswith(f"\n\n{k.source.strip()}")
 
 
-@pytest.mark.parametrize("numbers", [True, False])
-@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel, webgpu_kernel])
+@pytest.mark.parametrize("build, numbers", [(cuda_kernel, True), (opencl_kernel, False), (webgpu_kernel, True)])
 def test_the_coloured_source_is_the_same_text_and_breaks_no_line(build, numbers, shown):
     show(build("vectorized"), numbers=numbers)
     html = shown[0]["text/html"]
@@ -216,18 +183,6 @@ def test_a_shown_number_is_the_one_that_a_verdict_names(shown):
     show(k)
     pairs = [line.split(" | ") for line in shown[0]["text/plain"].splitlines() if " | " in line]
     assert quoted and set(quoted) <= {f"{number.strip()} | {code.strip()}" for number, code in pairs}
-
-
-@pytest.mark.parametrize("build, mark", [(cuda_kernel, "#"), (opencl_kernel, "//")])
-def test_the_compute_loop_can_be_replaced(build, mark):
-    k = build("register_2d")
-    gap = with_part(k.dialect, "register_2d", 3, f"\n  {mark} gap\n")
-    start = k.source.index(f"{mark} 3.")
-    assert gap.startswith(k.source[:start].rstrip()) and f"{mark} gap\n" in gap
-    assert gap.endswith(k.source[k.source.index(f"{mark} 4.") :])
-    loop = k.source[start : k.source.rindex("\n", 0, k.source.index(f"{mark} 4."))]
-    indented = " " * (start - k.source.rindex("\n", 0, start) - 1) + loop
-    assert with_part(k.dialect, "register_2d", 3, indented) == k.source
 
 
 @pytest.mark.parametrize("dialect, step", [(d, s) for d in ("CUDA", "OpenCL") for s in ladder.steps(d)])
@@ -256,10 +211,3 @@ def test_a_part_that_there_is_none_of_is_named():
         with_part("CUDA", "tiled", (3, 2), "")
     with pytest.raises(ValueError, match="parts 3 to 5 of tiled do not stand in one block"):
         with_part("OpenCL", "tiled", (3, 5), "")
-
-
-def test_the_chart_of_instructions_says_what_each_is_for():
-    text = repr(made("executed")[0])
-    assert "naive 2.00 (multiply-adds 1.00, loads and stores 0.75, whole numbers 0.12, the rest 0.12)" in text
-    with pytest.raises(ValueError, match="one run at least"):
-        pictures.executed_chart({})

@@ -47,7 +47,9 @@ def kinds():
         for call in ast.walk(ast.parse(file.read_text("utf-8"))):
             name = getattr(getattr(call, "func", None), "id", None) or getattr(getattr(call, "func", None), "attr", "")
             if isinstance(call, ast.Call) and name in ("Finding", "find") and call.args:
-                yield from re.findall(r"^f?['\"](.*)['\"]$", ast.unparse(call.args[0]))
+                first = call.args[0]
+                for kind in (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,):
+                    yield from re.findall(r"^f?['\"](.*)['\"]$", ast.unparse(kind))
 
 
 def test_each_verdict_is_explained():

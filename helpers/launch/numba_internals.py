@@ -42,11 +42,8 @@ def is_jitted(value) -> bool:
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 
 
-def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int], lines: bool = False) -> str:
-    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises.
-
-    `lines`: let the PTX say which line of the source each instruction comes from. The instructions stay the same.
-    """
+def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> str:
+    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises."""
     from numba import cuda
     from numba.cuda import dispatcher
 
@@ -54,7 +51,7 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
     asked = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     try:
-        return cuda.compile_ptx(function, signature, cc=capability, lineinfo=lines)[0]
+        return cuda.compile_ptx(function, signature, cc=capability)[0]
     finally:
         dispatcher.get_current_device = asked
 

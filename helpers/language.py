@@ -83,9 +83,9 @@ def sentence(english: str) -> str | None:
 
 
 def filled(places):
-    """{place: what stands there in Chinese}; None where one that is a text has none. A name of one word stays."""
-    names = {name for name, english in places.items() if name.startswith("name") and english.isidentifier()}
-    chinese = {name: None if name in names else sentence(english) for name, english in places.items()}
+    """{place: what stands there in Chinese}; None where one that is a text has none. A name stays as it is."""
+    code = {name for name, word in places.items() if word == "None" or (name[:4] == "name" and word.isidentifier())}
+    chinese = {name: None if name in code else sentence(english) for name, english in places.items()}
     if any(name.startswith("text") and not chinese[name] for name in places):
         return None
     return {name: chinese[name] or english for name, english in places.items()}

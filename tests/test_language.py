@@ -81,6 +81,7 @@ def test_what_the_catalogue_lacks_stays_english_whole():
         ("writes to an input: thread (0, 1) of block (2, 0) stores to A.", "线程块 (2, 0) 的线程 (0, 1) 写了 A。"),
         ("race: thread (0, 1) of block (2, 0) and others reads x", None),  # half a sentence
         ("error: waiting is used before it is set", "waiting 还没赋值就用了"),  # a learner's name, which is also a word
+        ("wrong number: f(3) gives None, and should give 4.", "f(3) 给出 None，应该是 4。"),  # a word of the doctor's
         (
             "out of bounds: thread (1, 0) of block (0, 0) loads before A (2 times).",
             "线程块 (0, 0) 的线程 (1, 0) 从 A 的开头之前加载（2 次）。",

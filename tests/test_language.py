@@ -18,6 +18,7 @@ from helpers.classroom.standing import GOES_ON, verdicts
 from helpers.exercises.questions import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.judge.report import Report
+from helpers.launch.cuda import STOPPED
 from helpers.launch.refusals import REMEDIES
 from helpers.pictures.charts import bar_chart
 from helpers.pictures.drawing import Picture
@@ -168,8 +169,11 @@ def test_each_sentence_of_a_judge_has_a_chinese_one(path):
     assert not missing, "no Chinese in helpers/zh_CN.toml:\n" + "\n".join(missing)
 
 
-@pytest.mark.parametrize("words", [one[2] for one in REPORTS[:-1]] + [one[1] for one in REMEDIES] + [*LIKELY.values()])
-def test_what_oclgrind_numba_and_a_crash_tell_has_a_chinese_one(words):
+TOLD = [one[2] for one in REPORTS[:-1]] + [one[1] for one in REMEDIES] + [*LIKELY.values(), *STOPPED.values()]
+
+
+@pytest.mark.parametrize("words", TOLD)
+def test_what_oclgrind_numba_a_crash_and_a_gpu_tell_has_a_chinese_one(words):
     text = words.format("2", "3", does="reads", where="global memory")
     assert not FEW_WORDS.search(language.sentence(text) or text)
 

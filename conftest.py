@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
+os.environ.pop("LC_ALL", None)
+os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
 from helpers import devices, needs
 from helpers.clock import limits, timing

@@ -90,7 +90,8 @@ def read_toml(name: str) -> dict:
 def read_gpus(table: dict) -> dict:
     """{name: GPU} of that table; a row that is `like` another has its words."""
     for name, row in table.items():
-        table[name] = table.get(row.pop("like", None), {}) | row
+        kindred = table[row.pop("like")] if "like" in row else {}
+        table[name] = kindred | row
     return {name: GPU(name=name, **row) for name, row in table.items()}
 
 

@@ -152,7 +152,7 @@ def cache_folder() -> Path:
 
 
 def proof() -> Path:
-    """The file that is there once CUDA was proved to work with this driver, these GPUs and what compiles for them."""
+    """The file that is there once CUDA was proved, in seconds, to work with this driver, these GPUs and packages."""
     all_packages = importlib.metadata.distributions()
     packages = {
         f"{p.name} {p.version}" for p in all_packages if re.match("numba|cuda|nvidia|llvmlite", p.name or "", re.I)

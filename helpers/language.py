@@ -124,9 +124,12 @@ def chinese_font() -> str:
         from matplotlib.font_manager import findSystemFonts, fontManager
     except ImportError:  # the doctor says so
         return ""
-    for path in findSystemFonts():  # matplotlib's own list may be older than a font
+    for path in sorted(findSystemFonts()):  # matplotlib's own list may be older than a font
         if re.search(FONT_FILES, path, re.IGNORECASE):
-            fontManager.addfont(path)
+            try:
+                fontManager.addfont(path)
+            except Exception:  # as of some of macOS, which FreeType cannot read: matplotlib leaves those out, too
+                continue
             logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would tell of each bold label
             names = [font.name for font in fontManager.ttflist if font.fname == path]
             return next((name for name in names if name.endswith(" SC")), names[0])

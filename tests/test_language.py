@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from types import SimpleNamespace
 
 import notebooks
 import pytest
@@ -10,6 +11,7 @@ import translate
 import translation
 from glossary import GLOSSARY
 from IPython.lib.pretty import pretty
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -199,6 +201,15 @@ def test_the_labels_of_a_picture_are_chinese_where_a_font_has_the_characters(mon
     english = ["milliseconds at work", "memory", "then 2 ms of losses", "one, two"]
     assert said == (["工作的毫秒数", "内存", "然后损失 2 ms", "one, two"] if font else english)
     assert picture.text == "各单元工作：内存 1 ms，3%"
+
+
+def test_of_several_fonts_the_first_that_can_be_read_is_taken(monkeypatch):
+    paths = ["/z/wqy-microhei.ttc", "/x/msyh.ttc", "/a/PingFang.ttc"]
+    fonts = [SimpleNamespace(fname=path, name=path) for path in paths]
+    manager = SimpleNamespace(addfont=lambda path: 1 / ("PingFang" not in path), ttflist=fonts)  # that one fails
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: paths)
+    monkeypatch.setattr(font_manager, "fontManager", manager)
+    assert language.chinese_font.__wrapped__() == "/x/msyh.ttc"
 
 
 def test_the_doctor_names_a_package_where_chinese_has_no_font(monkeypatch):

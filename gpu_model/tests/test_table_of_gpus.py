@@ -6,6 +6,7 @@ import re
 import pytest
 
 from gpu_model import GPUS, gpu, occupancy
+from gpu_model.gpus import read_gpus
 
 
 @pytest.mark.parametrize(
@@ -120,3 +121,5 @@ def test_a_card_that_is_like_another_has_its_words():
     assert (small.fma_lanes, small.latency, small.matrix) == (large.fma_lanes, large.latency, large.matrix)
     assert small.l2_size < large.l2_size
     assert GPUS["RTX 5080"].latency == GPUS["RTX 5090"].latency == 936  # which is like a third
+    with pytest.raises(KeyError, match="RTX 4095"):
+        read_gpus({"mine": {"like": "RTX 4095"}})

@@ -80,15 +80,15 @@ def column():
 
 SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for each multiply-add, with its words
     "a range whose end is not known": (
-        "04", lambda: tiled(END), "A6000", "and is predicted at {}. A `while` loop",
+        "04", lambda: tiled(END), "A6000", "and is predicted at {} GFLOP/s. A `while` loop",
         lambda tile: tile.instructions, "K - k0))` takes {:.0f} instructions for each multiply-add",
     ),
     "a while loop to the same end": (
-        "04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {}.",
-        lambda tile: tile.instructions, "to the same end takes {:.0f},",
+        "04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {} GFLOP/s.",
+        lambda tile: tile.instructions, "that ends at the same `k` takes {:.0f},",
     ),
     "a tile turned round": (
-        "04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {}.",
+        "04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {} GFLOP/s.",
         lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add",
     ),
     "the bug hunt's": ("04", lambda: mended({}), "A6000", "the model predicts {} GFLOP/s for it"),

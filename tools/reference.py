@@ -181,8 +181,8 @@ def entries():
 
 
 def links(path):
-    """{name: its place on the reference page} of what the notebook at that path imports."""
-    mine = [entries()[name] for name in imported(read(path))]
+    """{name: its place on the reference page} of what the notebook at that path imports, as the English pages do."""
+    mine = [entries()[name] for name in imported(read(path)) if name in entries()]
     return {entry.name: "module-" * inspect.ismodule(entry.value) + entry.path for entry in mine}
 
 

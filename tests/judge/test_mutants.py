@@ -18,6 +18,7 @@ EQUIVALENT = [
     ("r <= rows", "one round more of packed, with no row to store"),
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
     ("k <= K; k += VW", "one vector more of zeros, in column as well"),
+    ("COPIED ? BK / VW : 0", "an array that only a copy of A uses, and there is none"),
     ("whole = M == 1", "a single row is never TM = 2 of them, so whole is 0, and each load has its guard"),
     ("whole = K == 1", "whole is 1 / VW * VW = 0"),
     ("whole = N == 0", "whole is 0"),

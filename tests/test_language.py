@@ -199,7 +199,7 @@ def test_the_labels_of_a_picture_are_chinese_where_a_font_has_the_characters(mon
     picture = Picture(figure, "at work: memory 1 ms, 3%")
     said = [ax.get_xlabel(), ax.get_yticklabels()[0].get_text(), ax.texts[0].get_text(), figure.get_suptitle()]
     english = ["milliseconds at work", "memory", "then 2 ms of losses", "one, two"]
-    assert said == (["工作的毫秒数", "内存", "然后损失 2 ms", "one, two"] if font else english)
+    assert said == (["工作时间（毫秒）", "内存", "然后损失 2 ms", "one, two"] if font else english)
     assert picture.text == "各单元工作：内存 1 ms，3%"
 
 

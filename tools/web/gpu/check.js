@@ -327,7 +327,8 @@ const SUSPICIONS = [
                 ? range(N).map((j) => row * N + j)
                 : range(M * N);
           const from = places.find((of) => launch.near(at, of));
-          if (from !== undefined) example = { shape: launch.shape, place: launch.at(at), from: launch.at(from) };
+          // A zero may be near some right number by chance, and says nothing.
+          if (from !== undefined && C[at] !== 0) example = { shape: launch.shape, place: launch.at(at), from: launch.at(from) };
           return from !== undefined || C[at] === 0;
         }),
       );

@@ -372,20 +372,19 @@ def holds_anothers(k, launches):
 def taken_from(what, r):
     """A wrong element and whose value it holds, such as ((0, 0), (1, 0)), if that explains all; else None.
 
-    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge; () if all that is
-    wrong is zero.
+    `what`: they differ in "row", in "column", or in "place", either. Zeros come from beyond the edge, though a right
+    number may be as near to zero by chance; () if all that is wrong is zero.
     """
     right, bound = r.A.astype(np.float64) @ r.B.astype(np.float64), error_bound(r.A, r.B, r.inputs)
     example = ()
-    for row, col in np.argwhere(r.wrong).tolist():
+    for row, col in np.argwhere(r.wrong & (r.C != 0)).tolist():
         rows = slice(None) if what != "column" else slice(row, row + 1)
         columns = slice(None) if what != "row" else slice(col, col + 1)
         at = np.argwhere(np.abs(r.C[row, col] - right[rows, columns]) <= bound[rows, columns])
-        if len(at):
-            down, across = at[0].tolist()
-            example = example or ((row, col), (down + (rows.start or 0), across + (columns.start or 0)))
-        elif r.C[row, col] != 0:
+        if not len(at):
             return None
+        down, across = at[0].tolist()
+        example = example or ((row, col), (down + (rows.start or 0), across + (columns.start or 0)))
     return example
 
 

@@ -38,6 +38,17 @@ def named(k, shapes=SHAPES):
     return found.kind, found.message
 
 
+def test_a_zero_is_no_number_of_another_row_where_a_right_one_is_near_zero():
+    launches = []
+    for M, N, K in SHAPES:
+        A, B = draw(M, N, K)
+        A[0] = 0
+        C = A @ B
+        C[1::2] = 0
+        launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
+    assert diagnosis.diagnose(Wrong(None), launches).kind == "part is zero"
+
+
 def cut(part):
     return lambda A, B, C: A[:, part(A.shape[1])] @ B[part(A.shape[1])]
 

@@ -103,7 +103,7 @@ def test_the_compiled_code_gets_257_tiles_along_one_side_at_a_time():
         (137, 139, 5),
         (257 * 8 + 1, 3, 2),
         (2, 257 * 16 + 1, 3),
-        (1, 1, 257 * 4 + 1),
+        (4, 6, 257 * 4 + 1),
     ]
 
 

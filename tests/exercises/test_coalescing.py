@@ -46,6 +46,7 @@ def test_wrong_addresses_are_named(old, new, said):
     "old, new, where",
     [
         ("] * B", "] + B", "5 x 7 x 3"),
+        ("+ k] * B", "+ (ushort)k] * B", "1 x 1 x 66000"),
         ("float acc = 0.0f;", "float acc = 0.0f; if (K != 3) return;", "5 x 5 x 7"),  # right where it was looked at
     ],
 )

@@ -155,8 +155,10 @@ def test_where_a_large_product_begins_to_be_wrong(function, shapes, kind, said):
     assert finding.kind == kind and said in finding.message, finding
 
 
-def test_products_that_go_missing_in_a_long_sum_are_more_than_its_bound():
+def test_products_of_a_long_sum_that_are_missing_or_taken_twice_are_more_than_its_bound():
+    from_the_start = np.arange(65_839) % 2**16  # as a number of 16 bits counts
     for _ in range(3):
+        assert examine(HostKernel(lambda A, B: A[:, from_the_start] @ B[from_the_start]), [(4, 6, 65_839)])
         assert examine(HostKernel(lambda A, B: A[:, :65_000] @ B[:65_000]), [(2, 3, 65_839)])
         assert not examine(HostKernel(np.matmul), [(2, 3, 65_839), (3, 4, 5)])
 

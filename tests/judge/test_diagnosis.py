@@ -212,12 +212,12 @@ MADE = {
     "products in float16": (
         lambda A, B, C: (A.astype(np.float16)[:, :, None] * B.astype(np.float16)).astype(np.float32).sum(1),
         "wrong numbers",
-        "C has no more digits than float16 keeps",
+        "of float32's 24 binary digits",
     ),
     "a sum in bfloat16": (
         lambda A, B, C: held(A @ B, "bfloat16"),
         "wrong numbers",
-        "no more digits than float16 keeps",
+        "of float32's 24 binary digits",
     ),
     "some at K = 11": (
         lambda A, B, C: A[:, ::2] @ B[::2] if len(B) == 11 else A @ B,

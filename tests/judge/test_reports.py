@@ -72,7 +72,7 @@ def test_a_tiled_kernel_gets_no_false_cause(old, new, said, not_said):
             "right for whole numbers in A and B, and wrong for fractions",
         ),
         # https://github.com/inducer/pyopencl/issues/254: vectors of half, which Oclgrind cannot multiply
-        (f"    float acc = 0.0f;{HALVES}", "C has no more digits than float16 keeps"),
+        (f"    float acc = 0.0f;{HALVES}", "of float32's 24 binary digits"),
     ],
     ids=["int", "half4"],
 )

@@ -90,6 +90,31 @@ def tile_of(k):
     return ladder.STEPS[k.step].tile(k.parameters) if k.step else (1, 1, 1)
 
 
+# ----------------------------------------------------------------------- which numbers A and B hold: some are special
+
+
+def looks_at_the_numbers(k, launches):
+    """Right at the same shapes for fresh numbers between -1 and 1, and wrong for those of `mixed`."""
+    wrong = bad(launches)
+    for r in wrong:
+        A, B = draw(*r.C.shape, r.K)
+        special = (r.A == 0).any() or (r.B == 0).any()
+        if not special or wrong_elements(launched(k, A, B), A, B, k.inputs).any():
+            return None
+    if all((far(r.A)[:, None] | far(r.B.T))[r.wrong].all() for r in wrong):
+        where, look = "a row or a column is all tiny, or all huge", "limits, and for small numbers that are added"
+    else:
+        where, look = "some are 0, 1, -1 or 2, or equal", "tests of A's and B's numbers"
+    text = f"right where A and B hold any numbers between -1 and 1, and wrong where {where}; look for {look}"
+    return Finding("wrong numbers", text)
+
+
+def far(X):
+    """Which rows of X hold no number near one: those of zeros, and those that `mixed` made tiny or huge."""
+    largest = np.abs(X).max(1)
+    return (largest < 2.0**-6) | (largest > 2.0**6)
+
+
 # --------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
@@ -251,7 +276,7 @@ def rounds_to_fewer_digits(k, launches):
     if all((off(r) <= (r.K + 4) * 2.0**-8 * of).all() for r, of in zip(short, sums, strict=True)):  # as bfloat16 rounds
         share = max((off(r)[of > 0] / of[of > 0]).max(initial=0) for r, of in zip(short, sums, strict=True))
         text = f"C is right to some {int(-np.log2(share))} of float32's 24 binary digits"
-        return Finding("wrong numbers", f"{text}; make tiles, products and sums float32")
+        return Finding("wrong numbers", f"{text}; make tiles, products and sums float32") if share > 2.0**-20 else None
     return None
 
 
@@ -600,6 +625,7 @@ def explains(k, name, X, found):
 
 # In this order: each looks at what the ones before it did not explain.
 SUSPICIONS = (
+    looks_at_the_numbers,
     in_whole_numbers,
     holds_nothing,
     leaves_holes,

@@ -202,6 +202,25 @@ def mine(A, B, C):
 """
 
 
+TINY_OR_HUGE = "wrong where a row or a column is all tiny, or all huge; look for limits"
+ZEROS = "wrong where some are 0, 1, -1 or 2, or equal; look for tests"
+
+
+@pytest.mark.parametrize(
+    "product, said",
+    [
+        (lambda A, B: np.clip(A @ B, -1e6, 1e6), TINY_OR_HUGE),
+        (lambda A, B: A @ B + np.float32(1e-13), TINY_OR_HUGE),
+        (lambda A, B: np.where(np.abs(A) < 1e-8, 0, A) @ B, TINY_OR_HUGE),
+        (lambda A, B: np.where(A == 1, 0, A) @ B, ZEROS),
+        (lambda A, B: A @ np.where((B == 0).cumsum(0) > 0, 0, B), ZEROS),  # a loop that ends at a zero
+    ],
+)
+def test_what_is_wrong_for_some_numbers_is_told_as_that(product, said):
+    [finding] = check(product).findings
+    assert finding.kind == "wrong numbers" and said in finding.message, finding
+
+
 def test_a_kernel_that_looks_at_the_numbers_is_found():
     assert not check(opencl_kernel(OPENCL, like="naive"))
     assert not check(cuda_kernel(CUDA, like="naive", BM=8, BN=4))

@@ -39,14 +39,13 @@ def named(k, shapes=SHAPES):
 
 
 def test_a_zero_is_no_number_of_another_row_where_a_right_one_is_near_zero():
-    launches = []
+    k, launches = Wrong(lambda A, B, C: (A @ B) * (np.arange(len(A)) % 2 == 0)[:, None]), []
     for M, N, K in SHAPES:
         A, B = draw(M, N, K)
         A[0] = 0
-        C = A @ B
-        C[1::2] = 0
+        C = k.upload(A, B, 0).download()
         launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
-    assert diagnosis.diagnose(Wrong(None), launches).kind == "part is zero"
+    assert diagnosis.diagnose(k, launches).kind == "part is zero"
 
 
 def cut(part):

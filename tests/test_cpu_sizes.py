@@ -125,12 +125,13 @@ def test_the_patch_of_register_2d_fits_a_cpus_registers_and_its_tiles_local_memo
 
 @pytest.mark.parametrize("width", [16, 8, 4])
 @pytest.mark.parametrize("units", [1, 2, 3, 16, 64, 128, 500])
-def test_patches_in_a_column_of_a_tile_at_the_shapes_of_page_16(units, width):
-    """Two at its low product, on any number of cores; at the contest's shape more, on up to 128."""
+@pytest.mark.parametrize("kib", [256, 2048])
+def test_patches_in_a_column_of_a_tile_at_the_shapes_of_page_16(kib, units, width):
+    """Two at its low product, or one where B passes the caches; at the contest's shape more, on up to 128 cores."""
 
     def high(*shape):
-        p = fitted(cpu(width, units), *shape)
+        p = fitted(cpu(width, units, kib), *shape)
         return p["BM"] // p["TM"]
 
-    assert high(12, 1024, 256) == 2
+    assert high(12, 1024, 256) == (1 if units * kib < 1024 and width != 8 else 2)  # B has 1024 KiB
     assert units > 128 or high(*SHAPE) > 2

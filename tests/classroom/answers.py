@@ -568,7 +568,13 @@ def panel_step(me, k0, k1, left, top):
     },
     "16.1": {
         "times a truth": {"r + i < rows ? a[i][k] : 0.0f": "a[i][k] * (r + i < rows)"},
-        "the other way round": {"r + i < rows ? a[i][k] : 0.0f": "r + i >= rows ? 0.0f : a[i][k]"},
+        "A copied in narrower pieces": {'all_rows, ": r + i < rows ? a[i][k] : 0.0f;"': '"4 * PANEL", "2 * PANEL"'},
+        "a GPU's kernel, no products beyond K": """
+rung, my_sizes = "prefetched", {}
+my_source = opencl_kernel(rung).source.replace("k < BK; k++", "k < min(BK, K - k0); k++")
+expected = dict(shared_loads=-917_504)
+my_rung = opencl_kernel(my_source, like=rung, **my_sizes)
+""",
         "another rung, and a wrong expectation": """
 my_source = opencl_kernel("tiled").source
 expected = dict(shared_loads=-1)

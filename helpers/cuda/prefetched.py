@@ -8,7 +8,7 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
     """Build the CUDA kernel C = A @ B that brings the next tile while it multiplies this one, a compact patch a warp.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1; wide global loads where K, N are multiples of 4.
-    Launch: block (32 lanes, or WM // TM * (WN // TN); BM // WM * (BN // WN) warps), grid (ceil_div(N, BN), ceil_div(M, BM)).
+    Launch: block (lanes WM // TM * (WN // TN), warps BM // WM * (BN // WN)), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
     THREADS, LANES_Y, LANES_X = BM // TM * (BN // TN), WM // TM, WN // TN
     LANES, ACROSS, WIDE, HALVES = LANES_Y * LANES_X, BN // WN, BM + 4, 2 * BK

@@ -1,11 +1,12 @@
-"""What pages 04 to 06 say of kernels that no cell predicts: each such number in their prose is the model's."""
+"""What pages say in prose that no cell prints: each such number is the model's."""
 
 import notebooks
 import pytest
 from glossary import without_links
 
 from helpers import cuda_kernel, devices, with_part
-from helpers.instruments import counts_of
+from helpers.exercises import asked_early
+from helpers.instruments import GPUS, counts_of, predict
 from helpers.instruments.prediction import predicted
 
 needs_compiler = pytest.mark.skipif(
@@ -111,3 +112,16 @@ def test_a_number_in_prose_is_the_models(what):
     for many, words in zip(counted[::2], counted[1::2], strict=True):
         tile = kept[0].tile
         assert words.format(many(tile) / tile.fma) in prose, tile
+
+
+@needs_compiler
+def test_page_10_works_on_a_tile_for_longer_than_a_number_takes():
+    [path] = notebooks.notebook_paths(["10"])
+    said = "more than 1,400 cycles on a tile. A number takes 700 cycles"
+    assert any(said in without_links(cell.source) for cell in notebooks.read(path).cells)
+    gpu, sizes = GPUS["H100"], dict(BM=128, BN=128, BK=8, TM=8, TN=8)
+    for k in asked_early(**sizes), cuda_kernel("prefetched", WM=64, WN=32, **sizes):
+        p = predict(k, "H100", 4096, 4096, 4096)
+        tiles = -(-p.blocks // gpu.sms) * 4096 // 8  # of all blocks of the busiest multiprocessor
+        assert 1400 < (p.seconds - p.units["waiting"]) * gpu.clock / tiles < 1550
+    assert gpu.latency == 700

@@ -33,6 +33,10 @@ COUNTED = (128, 128, 2)  # for loads: rows and columns that tell tiles apart, an
 LONGEST = 40  # characters of a name
 LARGEST = 100_000  # bytes of an entry
 COUNTS = ("global_loads", "shared_loads")
+OVER_NUMBERS = {  # what is wrong, by whether each wrong element still is what C held
+    True: ("cached", "it keeps what it finds in C, so only its first launch computes"),
+    False: ("wrong numbers", "right where C held NaN before, and wrong where C held numbers"),
+}
 
 
 class NotEntered(ValueError):
@@ -139,14 +143,13 @@ def whether_right(k: Kernel) -> Report:
     shape = SMALL if k.untimed else SHAPE
     A, B = draw(*shape)
     wrong, where = wrong_for(A, B), " x ".join(map(str, shape))
-    finds = {
-        np.nan: Finding("wrong at one size", f"right elsewhere, and wrong at {where} (M x N x K), where it is timed"),
-        7.0: Finding("cached", "it keeps what it finds in C, so only its first launch computes"),
-    }
-    for fill, finding in finds.items():
-        if wrong(launched(k, A, B, fill)).any():
-            return Report(str(k), (finding,), report.shapes, k.source)
-    return report
+    if wrong(launched(k, A, B)).any():
+        found = "wrong at one size", f"right elsewhere, and wrong at {where} (M x N x K), where it is timed"
+    elif (bad := wrong(C := launched(k, A, B, 7.0))).any():
+        found = OVER_NUMBERS[bool((C[bad] == 7.0).all())]
+    else:
+        return report
+    return Report(str(k), (Finding(*found),), report.shapes, k.source)
 
 
 def counts_of(k: Kernel) -> dict[str, int]:

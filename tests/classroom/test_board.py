@@ -177,6 +177,7 @@ def test_no_text_of_an_entry_steers_the_screen(tmp_path, monkeypatch, capsys):
 CHEATS = {
     "wrong": (LOOP, LOOP.replace("+=", "+= 1.001f *"), "is wrong"),
     "cached": (SUM, f"if (C[row * N + col] == C[row * N + col]) return; {SUM}", "cached: it keeps what it finds in C"),
+    "adds": (SUM, SUM.replace("0.0f", "isnan(C[row * N + col]) ? 0.0f : C[row * N + col]"), "where C held numbers"),
     "no guard": ("if (row >= M || col >= N) return;", "", "out of bounds"),
 }
 

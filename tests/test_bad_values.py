@@ -164,7 +164,7 @@ def table():
         "scoreboard": (
             clock.scoreboard,
             timed
-            | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "mine": ((), {"[]"}), "size": (8, {"None"})}
+            | {"libraries": (False, FLAG), "rounds": (1, NOTHING), "size": (8, {"None"})}
             | {"each": (print, CALLED)},
         ),
         "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]", "None"})}),

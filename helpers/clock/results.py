@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # In a checkout, the repository's folder. Where the course is installed, one in the directory where one works.
 RESULTS = CHECKOUT / "results" if (CHECKOUT / "pyproject.toml").exists() else Path("results")
 LARGEST = 10_000_000  # bytes of a file
-STORED = ("dialect", "step", "own", "device", "parameters")  # of a Timing, as a file names them
+STORED = ("dialect", "step", "device", "parameters")  # of a Timing, as a file names them
 PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "wgpu", "torch", "mkl", "intel-opencl-rt")
 
 
@@ -176,7 +176,7 @@ def from_dict(b: dict) -> Scoreboard:
     M, N, K = sizes((b["M"], b["N"], b["K"]))
     timings, seconds = [], [tuple(c["seconds"]) for c in b["contestants"]]
     for c, times in zip(b["contestants"], seconds, strict=True):
-        about = {name: c[name] for name in STORED if name in c}  # older files have no "own"
+        about = {name: c[name] for name in STORED}
         timings.append(Timing(M=M, N=N, K=K, seconds=float(np.median(times)), spread=None, **about))
     probe = 1e9 * b["peak_gflops"], b["peak_of"], b["on_host"]
     return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probe, blas=b["blas"])

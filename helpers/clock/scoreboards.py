@@ -10,7 +10,6 @@ from .. import devices, ladder
 from ..judge.reference import launched, wrong_for
 from ..launch import Contestant, draw, sizes
 from ..launch.given import Rounds, Size, takes
-from ..launch.host import contestant
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
 from .libraries import Missing, peers
 from .limits import peak
@@ -57,9 +56,7 @@ class Scoreboard:
 
     def library(self, i: int) -> int | None:
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
-        libraries = [
-            j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.own and not t.untimed
-        ]
+        libraries = [j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.untimed]
         there = [j for j in libraries if self.silicon(j) == self.silicon(i)]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
 
@@ -98,22 +95,16 @@ def scoreboard(
     rounds: Rounds = 3,
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
-    mine: list | tuple = (),
 ) -> Scoreboard:
-    """Time NumPy, rungs, libraries and kernels of your own in turns, each checked first. Returns a `Scoreboard`.
+    """Time NumPy, rungs and libraries in turns, each checked first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
     devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
-    `mine`: kernels of your own that have passed `check`, or functions of (A, B); the board calls each "your ...".
-    Raises KernelError, before anything is timed, for one of them that has not passed.
     """
     kernels = ladder_kernels(None, size, dialects, steps, parameters)
-    mine = [contestant(k) for k in mine]
-    M, N, K = sizes(usual_size([*kernels, *mine]) if size is None else size)
-    for k in mine:
-        k.refuse(*((1, 1, 1) if k.untimed else (M, N, K)))
+    M, N, K = sizes(usual_size(kernels) if size is None else size)
     found = peers(dialects) if libraries else []
-    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:] + mine
+    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
     wrong = wrong_contestants(contestants, M, N, K)
     contestants = [k for k in contestants if k not in wrong]
     found += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
@@ -126,11 +117,11 @@ def scoreboard(
     places = {probed and probed.name, "host" if on_host else None}
     best = max((1e9 * t.gflops for row in results for t in row if t.gflops and t.device in places), default=0.0)
     timings, seconds = [], []
-    for k, row in zip(contestants, zip(*results, strict=True), strict=True):
+    for row in zip(*results, strict=True):
         times = () if row[0].untimed else tuple(t.seconds for t in row)
         middle = sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2]
         median = float(np.median(times)) if times else None
-        timings.append(dataclasses.replace(middle, seconds=median, own=any(k is one for one in mine)))
+        timings.append(dataclasses.replace(middle, seconds=median))
         seconds.append(times)
     probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
     missing = tuple(k for k in found if isinstance(k, Missing))

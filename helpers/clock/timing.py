@@ -42,7 +42,6 @@ class Timing:
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
     launching        True where `seconds` holds what it takes to ask for a launch: the GPU has no clock of its own
-    own              True for a kernel that a learner put on a scoreboard; `step` is then the rung it is launched like
     """
 
     dialect: str
@@ -57,7 +56,6 @@ class Timing:
     build_seconds: float | None = None
     transfer_seconds: float | None = None
     launching: bool = False
-    own: bool = False
 
     @property
     def untimed(self) -> bool:
@@ -73,8 +71,7 @@ class Timing:
     def label(self) -> str:
         """The name as tables and charts show it."""
         inputs = f", {self.parameters['INPUT']}" if "INPUT" in self.parameters else ""  # less exact, so it is said
-        name = self.step if self.dialect == "Python" else f"{self.step} ({self.dialect}{inputs})"
-        return f"your {name}" if self.own else name
+        return self.step if self.dialect == "Python" else f"{self.step} ({self.dialect}{inputs})"
 
     def row(self) -> dict:
         """The timing as a flat dict, for JSON."""

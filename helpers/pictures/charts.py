@@ -143,7 +143,7 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
     rows = []
     for i in sorted(timed, key=lambda i: board.timings[i].seconds):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
-        ours = t.step in ladder.STEPS or t.own
+        ours = t.step in ladder.STEPS
         words = f"{spell_rate(t.gflops)}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
         if ours and j is not None:
             words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"

@@ -10,10 +10,9 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from helpers import check, devices, ladder, opencl_kernel
+from helpers import devices, ladder, opencl_kernel
 from helpers.clock import (
     Missing,
     Scoreboard,
@@ -31,8 +30,6 @@ from helpers.clock import (
 )
 from helpers.clock.contests import ladder_kernels
 from helpers.clock.results import read_file
-from helpers.launch import HostKernel, KernelError
-from helpers.pictures import scoreboard_chart
 
 
 @pytest.fixture(autouse=True)
@@ -185,35 +182,6 @@ def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
         assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
 
 
-def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
-    rung = opencl_kernel("tiled", TILE=8)
-    mine = opencl_kernel(rung.source, like="tiled", TILE=8)
-    asked = dict(size=16, dialects=["OpenCL"], steps=["tiled"], libraries=False, rounds=1)
-    with pytest.raises(KernelError, match="has not passed a check yet"):
-        scoreboard(**asked, mine=[mine], each=lambda k: pytest.fail("it timed"))
-    assert check(mine, [(5, 6, 7)])
-    board = scoreboard(**asked, mine=[mine, np.matmul])
-    names = ["numpy_matmul", "tiled (OpenCL)", "your tiled (OpenCL)", "your matmul"]
-    assert [t.label for t in board.timings] == names and [t.own for t in board.timings] == [False, False, True, True]
-    assert {board.library(i) for i in range(4)} <= {0, None}  # what is yours is no library
-    assert "your tiled (OpenCL) " in repr(board) and "your matmul" in repr(scoreboard_chart(board))
-    [stored] = read_results(write_results([board], tmp_path).parent)
-    assert [t.label for t in stored.boards[0].timings] == names
-
-
-@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
-def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
-    def refuse(*size):
-        assert size == asked  # none is too large for the PTX machine, which times nothing
-        raise MemoryError("too large")
-
-    mine = HostKernel(np.matmul)
-    mine.device, mine.refuse = device("OpenCL", kind, "a device"), refuse
-    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: pytest.fail("it ran"))
-    with pytest.raises(MemoryError, match="too large"):
-        scoreboard((4, 5, 6), ["OpenCL"], ["tiled"], libraries=False, mine=[mine])
-
-
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
     monkeypatch.setattr(
         scoreboards,
@@ -259,7 +227,6 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
     assert board["contestants"][2] | {"gflops": None} == {
         "dialect": "OpenCL",
         "step": "tiled",
-        "own": False,
         "device": "a device",
         "parameters": {"TILE": 4},
         "gflops": None,

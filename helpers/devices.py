@@ -622,19 +622,18 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     """The OpenCL `Device` kernels run on.
 
     `name`: part of a platform or device name, with a number where several devices are called the same ("H200#1"); by
-    default HELPERS_OPENCL_DEVICE, then pyopencl's own PYOPENCL_CTX, as they are now, then the first candidate that
-    proves itself. `kinds`: those that will do, such as the CPUs only.
+    default HELPERS_OPENCL_DEVICE, as it is now, then the first candidate that proves itself. `kinds`: those that will
+    do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
     refuse_no_name(name)
     refuse_without_proc()
-    name = name or wanted()
-    return proved_device(name, kinds, None if name else os.environ.get("PYOPENCL_CTX") or None)
+    return proved_device(name or wanted(), kinds)
 
 
 @functools.cache
-def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device:
-    """The first device of that name, or of that PYOPENCL_CTX, or of all, that proves itself. Looked for once."""
+def proved_device(name: str | None, kinds: tuple) -> Device:
+    """The first device of that name, or of all, that proves itself. Looked for once."""
     candidates = opencl_candidates()
     if name:
         matching = [c for c in candidates if c.is_called(name)]
@@ -642,29 +641,12 @@ def proved_device(name: str | None, kinds: tuple, context: str | None) -> Device
             listed = ", ".join(f"{c.name} ({c.platform})" for c in candidates) or "none at all"
             raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
         candidates = matching
-    elif context and (chosen := chosen_by_pyopencl(context)) in candidates:
-        candidates = [chosen]
-
     for candidate in candidates:
         if candidate.kind in kinds and candidate.problem is None:
             return candidate.device
     tried = "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
     what = "device" if "GPU" in kinds else "CPU"
     raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
-
-
-def chosen_by_pyopencl(context: str) -> Candidate:
-    """The device that pyopencl's PYOPENCL_CTX names, which may be Oclgrind. Raises DeviceError if there is none."""
-    import pyopencl as cl
-
-    try:
-        chosen = cl.create_some_context(interactive=False).devices[0]
-    except (RuntimeError, ValueError, IndexError, cl.Error) as error:
-        raise DeviceError(
-            f"PYOPENCL_CTX={context!r} names no device: {error}. Unset it; "
-            f"python -m helpers doctor lists what there is."
-        ) from None
-    return next(candidate for candidate in listed_candidates() if candidate.handle == chosen)
 
 
 ADD_PROC = "Mount it, as root: mount -t proc proc /proc"

@@ -1,7 +1,6 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
 import json
-import os
 
 from . import devices, files, language, needs
 from .terminal import columns, padded, print_plainly
@@ -68,18 +67,12 @@ def opencl():
     except devices.DeviceError as error:
         chosen = None
         yield row("OpenCL device", "none that works", False, str(error))
-    named = "HELPERS_OPENCL_DEVICE" if devices.wanted() else "PYOPENCL_CTX" if os.environ.get("PYOPENCL_CTX") else ""
     candidates = devices.opencl_candidates()
-    if named == "PYOPENCL_CTX" and chosen and devices.chosen_by_pyopencl(os.environ[named]) not in candidates:
-        named = ""
-        value = os.environ["PYOPENCL_CTX"]
-        yield row(
-            "PYOPENCL_CTX", value, False, "it names Oclgrind, which is no device to compute on, and is passed over"
-        )
     for candidate in candidates:
         used = candidate.handle == chosen
         why = candidate.problem or "a small kernel ran and was right"
-        why += f"; chosen by {named}" if used and named else "; first of the best kind" if used else ""
+        if used:
+            why += "; chosen by HELPERS_OPENCL_DEVICE" if devices.wanted() else "; first of the best kind"
         yield row(f"OpenCL {candidate.kind}", f"{candidate.name} ({candidate.platform})", used, why)
     if not any(c.kind != "GPU" for c in candidates):
         yield row("OpenCL CPU", "none", False, devices.opencl_remedy())

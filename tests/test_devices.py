@@ -21,7 +21,7 @@ doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the fu
 
 def python(code, **environment):
     """Run code in a fresh process without the choices this one has made; returns (stdout, stderr)."""
-    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE", "PYOPENCL_CTX")
+    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE")
     clean = {k: v for k, v in os.environ.items() if k not in made_here}
     clean.update(environment, PYTHONPATH=devices.python_path())
     done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, timeout=120)
@@ -273,7 +273,6 @@ def played(monkeypatch):
         monkeypatch.setattr(devices, "listed_candidates", lambda: tuple(candidates))
         monkeypatch.setattr(devices, "prove_opencl", lambda handle: None)
         monkeypatch.delenv("HELPERS_OPENCL_DEVICE", raising=False)
-        monkeypatch.delenv("PYOPENCL_CTX", raising=False)
         devices.proved_device.cache_clear()
         return [candidate.handle for candidate in candidates]
 
@@ -357,24 +356,6 @@ def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(devices.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, "", ""))
     assert devices.cuda_problem.__wrapped__() is None and not devices.proof().exists()
-
-
-def test_pyopencls_own_variable_is_honoured_but_never_chooses_oclgrind(monkeypatch):
-    import pyopencl as cl
-
-    monkeypatch.delenv("HELPERS_OPENCL_DEVICE", raising=False)
-    platforms = cl.get_platforms()
-    monkeypatch.setenv("PYOPENCL_CTX", str(len(platforms) - 1))
-    assert devices.opencl_device().handle.platform == platforms[-1]
-    other = devices.Candidate("Oclgrind", "Oclgrind Simulator", "GPU", None)
-    monkeypatch.setattr(devices, "chosen_by_pyopencl", lambda context: other)
-    monkeypatch.setenv("PYOPENCL_CTX", "the tool")
-    assert devices.opencl_device() == devices.opencl_devices()[0]
-    assert [row["found"] for row in doctor.opencl() if "it names Oclgrind" in row["why"]] == ["the tool"]
-    monkeypatch.undo()
-    monkeypatch.setenv("PYOPENCL_CTX", "99")
-    with pytest.raises(devices.DeviceError, match="PYOPENCL_CTX='99' names no device"):
-        devices.chosen_by_pyopencl("99")
 
 
 def test_oclgrind_is_a_tool_and_no_device():

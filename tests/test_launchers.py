@@ -101,7 +101,6 @@ def colab_like(ships, tmp_path, monkeypatch):
         "OCL_ICD_VENDORS",
         "OCL_ICD_FILENAMES",
         "HELPERS_OPENCL_DEVICE",
-        "PYOPENCL_CTX",
         "PYTHONPATH",
         "MPLBACKEND",
     ):
@@ -162,7 +161,7 @@ def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path, apart):
         "from helpers import devices; print(devices.pip_cpu_runtime())\n"
         "print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
     )
-    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE", "PYOPENCL_CTX")
+    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE")
     environment = {name: value for name, value in os.environ.items() if name not in made_here}
     environment["PYTHONPATH"] = os.pathsep.join([*places, devices.python_path()])
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)

@@ -91,7 +91,6 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
-            environment.pop("PYOPENCL_CTX", None)
         done = work(folder, environment, job, f"{k} in a child process", seconds, oclgrind=bool(oclgrind))
         return replace(done, findings=[in_the_source(k, finding) for finding in done.findings])
 

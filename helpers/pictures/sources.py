@@ -20,10 +20,10 @@ PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, 
 
 
 @takes
-def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> None:
+def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
     """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
 
-    numbers=False leaves them out, to copy from. `print(k.source)` is the same text without colours. Wide lines scroll.
+    `print(k.source)` is the same text without numbers and colours, to copy from. Wide lines scroll.
     """
     for k in kernels:
         if inspect.ismodule(k):
@@ -39,7 +39,7 @@ def show(*kernels: Kernel | RocKernel | ModuleType, numbers: bool = True) -> Non
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         first, lines = listing(source)
         width = len(str(first + len(lines) - 1))
-        marks = [f"{number:{width}} | " if numbers else "" for number, _ in enumerate(lines, first)]
+        marks = [f"{number:{width}} | " for number, _ in enumerate(lines, first)]
         text = "\n".join(f"{mark}{line}".rstrip() for mark, line in zip(marks, lines, strict=True))
         html = coloured(marks, lines, language)
         title = f"<p><b>{name}</b> · <code>{place}</code></p>"

@@ -269,7 +269,6 @@ def table():
         "picture_stages": (pictures.picture_stages, {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING)}),
         "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
         "picture_fragments": (pictures.picture_fragments, {"lane": (5, {"0"})}),
-        "picture_product": (pictures.picture_product, SIZED | {"row": (1, {"0"}), "col": (1, {"0"})}),
         "picture_program": (
             pictures.picture_program,
             SIZED
@@ -309,7 +308,7 @@ EXCUSED = {
     "judge": "Report",
     "clock": "Comparison MachineResults Missing Scoreboard Timing Tuning machine_limits",
     "instruments": "GPU GPUS BlockRun CompiledRun CompilerReport LimitsTested Prediction Trace Traffic cells trace",
-    "pictures": "Film Films Picture",
+    "pictures": "Film Films Picture picture_product",
     "many": "INFINIBAND_NDR Plan Run RunFailed Streamed block_product peak_bytes predicted_seconds "
     "rank summa this_machine",
     "classroom": "Board ClassTable EXERCISES NotEntered",
@@ -418,8 +417,7 @@ def minutes():
         "a check under Oclgrind": (lambda: helpers.check(own, [(1000,) * 3]), "Add one of M . N . K <= 2097152"),
         "a check beyond all memory": (lambda: helpers.check(np.matmul, [(10**6,) * 3]), "Choose smaller sizes"),
         "a timing beyond all memory": (lambda: helpers.measure(np.matmul, 10**6), "Choose smaller sizes"),
-        "a picture of a million cells": (lambda: pictures.picture_product(1000, 1000, 1000), "such as 64 x 64"),
-        "a picture of a long row": (lambda: pictures.picture_product(1, 1, 1000, 0, 0), "at 128 a side"),
+        "a picture of a long row": (lambda: pictures.picture_owners(CL, 1, 180), "at 128 a side"),
         "numbers of 32,400 threads": (lambda: pictures.picture_owners(CL, 180, 180), "such as 64 x 64"),
         "a film of 32,400 elements": (lambda: pictures.film(CL, 180, 180, 1).html(), "such as 64 x 64"),
         "a map of 40,000 points": (

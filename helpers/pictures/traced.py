@@ -31,15 +31,10 @@ from .drawing import (
 WAIT = 4  # boxes wide: a wait in picture_order
 
 
-@takes
 @look
-def picture_product(M: Count = 4, N: Count = 5, K: Count = 3, row: int = 1, col: int = 3) -> Picture:
-    """One element of C, and the row of A and the column of B that make it.
-
-    Raises ValueError for a row or column that C has none of.
-    """
-    refuse_outside("row", row, M, "rows of C")
-    refuse_outside("col", col, N, "columns of C")
+def picture_product() -> Picture:
+    """One element of C (4, 5), and the row of A and the column of B that make it."""
+    (M, N, K), (row, col) = (4, 5, 3), (1, 3)
     figure = Figure(figsize=(5.2, 4.4))
     a, b, c = product_axes(figure, M, N, K)
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)

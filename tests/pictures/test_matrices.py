@@ -90,7 +90,7 @@ def test_a_program_its_tiles_and_what_is_masked_of_them(drawn):
 
 
 def test_an_element_its_row_and_its_column(drawn):
-    pictures.picture_product(M=4, N=5, K=3, row=1, col=3)
+    pictures.picture_product()
     a, b, c = drawn[0].axes
     assert cells(a) == matrix(4, 3, {(1, 0): A, (1, 1): A, (1, 2): A})
     assert cells(b) == matrix(3, 5, {(0, 3): B, (1, 3): B, (2, 3): B})
@@ -449,12 +449,11 @@ def test_a_film_without_a_read_says_so(drawn):
 
 
 WRONG = {  # what else is none of an argument's values: tests/test_bad_values.py
-    "row": (lambda: pictures.picture_product(row=4), "row=4 does not fit the 4 rows of C; give .* from 0 to 3"),
-    "col": (lambda: pictures.picture_product(col=-1), "col=-1 does not fit the 5 columns of C; .* from 0 to 4"),
-    "y": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, y=2), "y=2 does not fit the 2 programs down"),
+    "x": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, x=-1), "x=-1 does not fit the 2 programs across"),
+    "y": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, y=2), "y=2 does not fit the 2 programs down; .* 0 to 1"),
     "round": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, round=3), "round=3 does not fit the 3 tiles along K"),
     "width": (lambda: pictures.picture_banks(15), "width=15: the warp stores 16 rows of A; give .* from there on"),
-    "x": (
+    "a thread's x": (
         lambda: pictures.picture_share(kernel("tiled", TILE=4), thread=(4, 0)),
         "thread's x=4 does not fit the 4 threads along x",
     ),

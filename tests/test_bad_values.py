@@ -258,10 +258,7 @@ def table():
         ),
         "picture_addresses": (pictures.picture_addresses, traced),
         "picture_owners": (pictures.picture_owners, {name: right for name, right in traced.items() if name != "K"}),
-        "picture_order": (
-            pictures.picture_order,
-            traced | {"thread": (0, {"0"}), "after": (None, KERNEL | MAY_BE_LEFT_OUT)},
-        ),
+        "picture_order": (pictures.picture_order, traced | {"after": (None, KERNEL | MAY_BE_LEFT_OUT)}),
         "picture_share": (
             pictures.picture_share,
             {"k": (CL, KERNEL), "thread": ((1, 1), NOTHING), "step": (2, {"0"})},

@@ -261,30 +261,29 @@ def owner(k, thread, products):
 
 @takes
 @look
-def picture_order(k: Kernel, M: Count, N: Count, K: Count, thread: int = 0, after: Kernel | None = None) -> Picture:
-    """The order in which one thread of the first block asks for tiles, stores and reads them, and meets barriers.
+def picture_order(k: Kernel, M: Count, N: Count, K: Count, after: Kernel | None = None) -> Picture:
+    """The order in which the first thread asks for tiles, stores and reads them, and meets barriers.
 
     From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no
-    run without a GPU can tell, so each wait is drawn equally wide. `thread`: its number in the block, x first.
-    `after`: another kernel, drawn below to the same scale. Raises ValueError for a thread that there is none of, and
-    for one that reads nothing.
+    run without a GPU can tell, so each wait is drawn equally wide. `after`: another kernel, drawn below to the same
+    scale. Raises ValueError for a kernel whose first thread reads nothing.
     """
     kernels = (k,) if after is None else (k, after)
     figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
     said, wide = [], 0
     for n, one in enumerate(kernels):
-        mine = accesses(one, M, N, K, thread)
+        mine = accesses(one, M, N, K)
         bottom = 1 - (n + 0.96) / len(kernels)
         ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
         x, barriers, meanwhile = draw_order(ax, mine)
         wide = max(wide, x)
-        what = f"thread {thread} of {one.step}" if n == 0 or one.step != k.step else "the same, changed"
+        what = f"thread 0 of {one.step}" if n == 0 or one.step != k.step else "the same, changed"
         title = f"{what}, from left to right; dashed: a barrier ({barriers})"
         figure.text(0.02, bottom + 0.86 / len(kernels), title)
         least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
         waits = meanwhile.count(0)
         between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
-        who = f"Thread {thread} of {one.step}, K = {K}" if n == 0 or one.step != k.step else "Changed"
+        who = f"Thread 0 of {one.step}, K = {K}" if n == 0 or one.step != k.step else "Changed"
         said.append(f"{who}: {between}. It waits {waits} time{'s' * (waits != 1)}.")
     for ax in figure.axes:
         ax.set(xlim=(0, wide), ylim=(3, 0))
@@ -294,13 +293,12 @@ def picture_order(k: Kernel, M: Count, N: Count, K: Count, thread: int = 0, afte
     return Picture(figure, " ".join(said))
 
 
-def accesses(k, M, N, K, thread):
-    """What that thread of the first block does with A, B and their tiles, in order. Raises ValueError for nothing."""
-    refuse_outside("thread", thread, k.block[0] * k.block[1], "threads of a block")
-    mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=thread, part=0)
+def accesses(k, M, N, K):
+    """What the first thread does with A, B and their tiles, in order. Raises ValueError for nothing."""
+    mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=0, part=0)
     mine = mine[mine["array"] != "C"]
     if not len(mine):
-        raise ValueError(f"thread={thread} of {k} reads nothing at {M} x {N} x {K}; choose one that computes.")
+        raise ValueError(f"thread 0 of {k} reads nothing at {M} x {N} x {K}; let it compute first.")
     return mine
 
 

@@ -225,7 +225,7 @@ def laid_out(work):
 
 
 def test_the_order_of_a_threads_work(drawn):
-    pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=5)
+    pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12)
     (ax,) = drawn[0].axes
     # Each of three tiles: load A, store As, load B, store Bs; a barrier; four times As and Bs; a barrier.
     tile = [(0, A), (1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4
@@ -238,7 +238,7 @@ def test_the_order_of_a_threads_work(drawn):
     assert [(y, text) for _, y, text in texts(ax) if text != "waits"] == said
     assert [text for *_, text in texts(ax)].count("waits") == 6
     assert ax.get_xlim() == (0, 36 + 6 * 4) and ax.get_ylim() == (3, 0)
-    said = "thread 5 of tiled, from left to right; dashed: a barrier (5)"
+    said = "thread 0 of tiled, from left to right; dashed: a barrier (5)"
     assert [t.get_text() for t in drawn[0].texts] == [said]
 
 
@@ -254,13 +254,6 @@ def test_a_barrier_before_the_first_access_is_not_between_two(drawn):
     source = kernel("tiled").source.replace("k0 = 0\n", "k0 = 0\n        cuda.syncthreads()\n")
     picture = pictures.picture_order(cuda_kernel(source, like="tiled", TILE=4), 4, 4, 8)
     assert len(lines(drawn[0].axes[0])) == 3 and ": 3 barriers between its accesses" in picture.text
-
-
-def test_the_order_is_that_of_the_thread_asked_for(drawn):
-    pictures.picture_order(kernel("tiled", TILE=4), 3, 4, 4, thread=12)  # the fourth row, where A and C have none
-    (ax,) = drawn[0].axes
-    work = [(1, A), (0, B), (1, B)] + [(2, A), (2, B)] * 4  # it stores a zero in As, and asks for nothing of A
-    assert rectangles(ax) == laid_out(work)[0]
 
 
 def test_an_arrow_spans_what_is_read_between_asking_and_storing(drawn):
@@ -448,6 +441,7 @@ def test_a_film_without_a_read_says_so(drawn):
 # --------------------------------------------------------------------------------------- bad arguments
 
 
+IDLE = "from numba import cuda\n\n@cuda.jit\ndef mine(A, B, C):\n    C[0, 0] = 0\n"
 WRONG = {  # what else is none of an argument's values: tests/test_bad_values.py
     "x": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, x=-1), "x=-1 does not fit the 2 programs across"),
     "y": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, y=2), "y=2 does not fit the 2 programs down; .* 0 to 1"),
@@ -465,13 +459,9 @@ WRONG = {  # what else is none of an argument's values: tests/test_bad_values.py
         lambda: pictures.picture_stages(kernel("coalesced", BM=4, BN=2), thread=(0, 0)),
         "has no tiles As and Bs to read from; take a step that stages both, such as tiled",
     ),
-    "thread": (
-        lambda: pictures.picture_order(kernel("tiled", TILE=4), 4, 4, 12, thread=16),
-        "thread=16 does not fit the 16 threads of a block; .* from 0 to 15",
-    ),
     "an idle thread": (
-        lambda: pictures.picture_order(kernel("naive", BM=4, BN=2), 1, 1, 1, thread=7),
-        "thread=7 of naive .* reads nothing at 1 x 1 x 1; choose one that computes",
+        lambda: pictures.picture_order(cuda_kernel(IDLE, like="naive", BM=4, BN=2), 1, 1, 1),
+        "thread 0 of your kernel .* reads nothing at 1 x 1 x 1; let it compute first",
     ),
 }
 

@@ -2,14 +2,12 @@
 
 It runs with nothing changed but its import: `from helpers import roc` in place of `from numba import roc`. This module
 translates words, and is no second engine: kernels run on the PTX machine (run and tested) and on an NVIDIA GPU
-(compiled in the tests; never run). For an AMD GPU numba-hip may pose as `numba.cuda`
-(written from its sources, never run).
+(compiled in the tests; never run).
 
 Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
 """
 
 import dis
-import importlib.util
 import inspect
 import sys
 import textwrap
@@ -17,18 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from numba import cuda
 
 from .. import devices
 from ..ladder import ceil_div
 from ..launch import KernelError
 from ..launch.numba_internals import let_compiler_resolve_shared, refuse_calls
-
-if not devices.compiling() and importlib.util.find_spec("numba.hip"):
-    from numba import hip
-
-    hip.pose_as_cuda()
-
-from numba import cuda
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
 to_device = cuda.to_device

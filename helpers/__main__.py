@@ -74,9 +74,9 @@ def take_steps(command: Command, name: str, nargs: str = "+") -> None:
 
 def doctor(command: Command) -> int:
     """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready for class."""
-    command.add_argument("--json", action="store_true", help="as JSON")
+    command.given()
     set_language(of_the_user())
-    return 0 if report(command.given().json) else 1
+    return 0 if report() else 1
 
 
 def bench(command: Command) -> None:

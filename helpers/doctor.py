@@ -1,7 +1,5 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
-import json
-
 from . import devices, files, language, needs
 from .terminal import columns, padded, print_plainly
 
@@ -160,20 +158,17 @@ def verdict(rows: list[dict]) -> str:
     return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA on {cuda_on}."
 
 
-def doctor(as_json: bool = False) -> None:
+def doctor() -> None:
     """Print what was found, what was chosen and why, and for each thing missing the command that adds it.
 
     The last line says whether the machine is ready for class.
     """
-    report(as_json)
+    report()
 
 
-def report(as_json: bool = False) -> bool:
+def report() -> bool:
     """Print the diagnosis. Returns whether the machine is ready for class."""
     rows = diagnosis()
-    if as_json:
-        print(json.dumps(rows, indent=1))
-        return not missing(rows)
     print_plainly()
     print(shown(rows))
     return not missing(rows)

@@ -205,18 +205,12 @@ def predict(command: Command) -> None:
     command.add_argument("--memory", dest="bytes_per_s", type=float, help="bytes a second of its memory, such as 504e9")
     command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
     take_steps(command, "--steps")
-    command.add_argument("--published", action="store_true", help="hold the model against measured ladders instead")
     given = command.given()
     gpu = given.gpu and gpu_model.gpu(given.gpu).name
     own = {name: value for name in ("sms", "clock", "bytes_per_s") if (value := getattr(given, name)) is not None}
     own = gpu_model.gpu(gpu or "A100", **own) if own else None
     size, *_ = sizes(given.size)
     steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
-    if given.published:
-        print(instruments.against_published(gpu))
-        if not gpu:
-            print(instruments.limits_tested())
-        return
     predictions = instruments.predicted_ladder(own or gpu or "A100", size, steps)
     print(f"{size} x {size} x {size} on {predictions[0].gpu}, predicted")
     for p in predictions:

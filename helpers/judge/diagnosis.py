@@ -336,16 +336,6 @@ def parts_of(K, depth):
     }
 
 
-def sums_a_remainder(k, launches):
-    """Each wrong C is a sum over the first K % 256, or K % 65,536, products: a counter that starts again."""
-    for bits in (8, 16):
-        if all(r.holds(r.A[:, : r.K % 2**bits], r.B[: r.K % 2**bits]) for r in bad(launches)):
-            K = bad(launches)[-1].K
-            text = f"of K = {K} only the first {K % 2**bits} products are summed, as a number of {bits} bits has it"
-            return Finding("K is cut", text)
-    return None
-
-
 def counts_twice(k, launches):
     """Each wrong C has one product, or one K-tile, of its sums twice."""
     depth = tile_of(k)[2]
@@ -646,4 +636,4 @@ SUSPICIONS = (
     explained_at_one_shape,
 )
 # Those that take no longer than the product itself.
-QUICK = (holds_nothing, leaves_holes, rounds_amiss, transposed, sums_a_remainder, begins_beyond, wrong_at_the_edge)
+QUICK = (holds_nothing, leaves_holes, rounds_amiss, transposed, begins_beyond, wrong_at_the_edge)

@@ -171,7 +171,7 @@ def table():
         "tune": (
             helpers.tune,
             {"step": ("tiled", {"naive"}), "dialect": ("OpenCL", NOTHING), "size": (8, {"None"})}
-            | {"seconds": (1, {"1.5"}), "space": (None, MAY_BE_LEFT_OUT), "again": (False, FLAG)},
+            | {"seconds": (1, {"1.5"}), "again": (False, FLAG)},
         ),
         "read_results": (clock.read_results, {"folder": ("nowhere", FOLDER)}),
         "write_results": (

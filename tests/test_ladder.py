@@ -109,7 +109,7 @@ def test_every_kind_of_device_has_legal_defaults(step, width):
 def test_a_space_has_a_choice_for_every_parameter_and_no_value_in_vain(step):
     cpus = [Device("OpenCL", "a CPU", "CPU", "", 4096, 2 << 20, None, None, width) for width in (16, 8, 4)]
     devices = [device for device in (GPU, *cpus) if device.kind in step.defaults]
-    legal = [p for device in devices for p in ladder.points(step, device)]
+    legal = [p for device in devices for p in ladder.points(step, device, step.space)]
     for name, values in step.space.items():
         assert 1 < len(values) == len(set(values)) and set(values) == {p[name] for p in legal}
     searched = set(step.space) | {"INPUT"} if step.inputs else set(step.space)  # a type is chosen, not searched for

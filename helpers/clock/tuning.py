@@ -104,17 +104,16 @@ def tune(
     dialect: str = "OpenCL",
     size: Size | None = None,
     seconds: Seconds = 60,
-    space: dict | None = None,
     again: bool = False,
 ) -> Tuning:
     """Search for the step's best parameters on this machine, and keep them for `parameters="tuned"`. Returns `Tuning`.
 
     `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
-    it may take. `space`: {parameter: values} in place of the ladder's and the defaults' values. `again`: whether to
-    search although the cache has what an earlier call found for that size; without it, that is returned at once.
+    it may take. `again`: whether to search although the cache has what an earlier call found for that size; without it,
+    that is returned at once.
     Interrupted, it times the fastest so far against the defaults; interrupted again, it keeps these.
-    Raises ValueError for the PTX machine, where there is no time to compare, and for a space with no point that can run
-    here. Where the cache cannot be written, a warning says so once, and the `Tuning` says what was found.
+    Raises ValueError for the PTX machine, where there is no time to compare. Where the cache cannot be written, a
+    warning says so once, and the `Tuning` says what was found.
     """
     one = dialect_called(dialect)
     rung = ladder.step(step, one.name)
@@ -126,12 +125,11 @@ def tune(
         )
     size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
     default, source = rung.fitted(rung.defaults_for(device), device, *size), one.source_of(step)
-    stored = {} if again or space is not None else kept.entry(rung, device, source)
+    stored = {} if again else kept.entry(rung, device, source)
     if stored.get("size") == list(size):
         date = str(stored.get("date", "an unknown day"))
         return Tuning(step, one.name, size, stored["parameters"], default, found_on=date)
-    if space is None:
-        space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
+    space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
     points = [default, *(p for p in ladder.points(rung, device, space) if p != default)]
     one.build(step).refuse(*size)
     build, start = functools.partial(one.build, rung.name), time.perf_counter()

@@ -29,11 +29,12 @@ def other_sizes(k: Kernel) -> tuple[dict, ...]:
     where that is the smaller one. Where the source asks whether two sizes are equal, both answers get their sets. Sizes
     that the source may have as numbers stay, and so does a size of 1, which may well do without a loop. A quotient of
     sizes that is whole here is whole there, too: a source that divides a tile among its threads may count on that.
+    A kernel like `matrix_units` has none: the hardware sets the sizes of its fragments.
     """
     taken = taken_by(k) & larger_than_one(k)
     padded = tuple((key, padding) for key in sorted(taken) if (padding := padding_of(key, k.source)))
     compared = tuple(compared_in(code_of(k), taken))
-    if not taken:
+    if not taken or ladder.STEPS[k.step].inputs:
         return ()
     return most_telling(k.step, k.device, tuple(k.parameters.items()), frozenset(taken), padded, compared, formulas(k))
 
@@ -175,12 +176,8 @@ def most_telling(
         key: sorted({max(2, int(factor * default[key])) for factor in FACTORS} | far) if key in taken else [value]
         for key, value in own.items()
     }
-    try:
-        points = [p for p in ladder.points(step, device, space) if p != own]
-    except ValueError:
-        return ()
     whole = whole_at(own, *divided)
-    points = [p for p in points if whole <= whole_at(p, *divided)]
+    points = [p for p in ladder.points(step, device, space) if p != own and whole <= whole_at(p, *divided)]
     smallest = min((math.prod(step.tile(p)) for p in points), default=0)
     points = [p for p in points if math.prod(step.tile(p)) <= LARGER * smallest]
     points = [(p, shown_by(step, p, own, taken, padded, compared)) for p in points]

@@ -53,13 +53,15 @@ def film(k: Kernel, M: Count, N: Count, K: Count, beside: Kernel | None = None) 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
     after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
-    it returns `Films`. Raises ValueError for sizes that would take minutes.
+    it returns `Films`. Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing.
     """
     if beside is not None:
         return Films(film(k, M, N, K), film(beside, M, N, K))
     run = trace(k, M, N, K)
     mine = run.where(memory="global", block=(0, 0, 0))
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
+    if not len(reads):
+        raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
     when = reads["phase" if run.has_barriers else "round"]
     frames = []
     for step in np.unique(when):
@@ -70,24 +72,19 @@ def film(k: Kernel, M: Count, N: Count, K: Count, beside: Kernel | None = None) 
 
 
 class Film:
-    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
-
-    Without any frame, since nothing is read, one is shown that is empty.
-    """
+    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end."""
 
     def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
         self.title, self.size, self.stored = title, size, stored
-        self.reads_nothing = not frames
-        self.frames = list(zip(accumulate(frames), frames, strict=True)) or [(Counter(), Counter())]  # so far, and now
+        self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
-        self.most = max(total.values(), default=1)
-        self.full = max(self.most, FULL)
+        most = max(total.values())
+        self.full = max(most, FULL)
         often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
         reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in "AB")
-        does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}" if frames else "it reads nothing"
+        does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}"
         self.text = f"{title}, {' x '.join(map(str, size))}: {does}; it stores {len(stored)} elements of C."
-        if frames:
-            self.text += f" The darkest is read {self.most} time{'s' * (self.most > 1)}."
+        self.text += f" The darkest is read {most} time{'s' * (most > 1)}."
 
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
         """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
@@ -119,15 +116,12 @@ class Film:
         figure = Figure(figsize=(width * len(numbers), height))
         for part, number in zip(figure.subfigures(1, len(numbers), squeeze=False)[0], numbers, strict=True):
             self.draw(part, number, top=1 - head / height)
-            step = "no steps" if self.reads_nothing else f"step {number + 1} of {count}"
-            part.text(0.03, 1 - (head - 0.27) / height, step, fontsize=11)
+            part.text(0.03, 1 - (head - 0.27) / height, f"step {number + 1} of {count}", fontsize=11)
         figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 
     def legend(self) -> str:
         """What is shown, and what the number beside a matrix means."""
-        if self.reads_nothing:
-            return f"{self.title}: it reads nothing"
         return f"{self.title}; n ×: how often an element was read so far, at most"
 
     @look
@@ -161,9 +155,7 @@ class Film:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
-        if not self.reads_nothing:  # and there is something to step through
-            data["text/html"] = self.html()
-        return data, metadata
+        return data | {"text/html": self.html()}, metadata
 
     def __repr__(self):
         return self.text

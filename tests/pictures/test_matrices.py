@@ -424,20 +424,6 @@ def test_two_films_to_compare_stand_in_one_row_and_their_strips_in_one_picture()
     assert metadata["image/png"]["width"] == max(one.strip().width for one in alone)
 
 
-def test_a_film_without_a_read_says_so(drawn):
-    run = films.Film("a kernel", (3, 3, 3), [], {(0, 1)})
-    assert repr(run) == "a kernel, 3 x 3 x 3: it reads nothing; it stores 1 elements of C."
-    drawn.clear()
-    run.strip()
-    assert [cells(ax) for ax in drawn[0].axes] == [matrix(3, 3, {}), matrix(3, 3, {}), matrix(3, 3, {(0, 1): C})]
-    assert [t.get_text() for t in (*drawn[0].subfigs[0].texts, *drawn[0].texts)] == [
-        "no steps",
-        "a kernel: it reads nothing",
-    ]
-    data, _ = run._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain"} and data["text/plain"] == repr(run)  # no slider
-
-
 # --------------------------------------------------------------------------------------- bad arguments
 
 
@@ -458,6 +444,10 @@ WRONG = {  # what else is none of an argument's values: tests/test_bad_values.py
     "no tiles": (
         lambda: pictures.picture_stages(kernel("coalesced", BM=4, BN=2), thread=(0, 0)),
         "has no tiles As and Bs to read from; take a step that stages both, such as tiled",
+    ),
+    "a film of nothing": (
+        lambda: film(cuda_kernel(IDLE, like="naive", BM=4, BN=2), 1, 1, 1),
+        "your kernel .* reads nothing at 1 x 1 x 1; let it compute first",
     ),
     "an idle thread": (
         lambda: pictures.picture_order(cuda_kernel(IDLE, like="naive", BM=4, BN=2), 1, 1, 1),

@@ -83,38 +83,6 @@ def erf_inverse(y):
     return x
 
 
-@functools.cache
-def gauss():
-    """Where Gauss's rule of 32 points takes a function between -1 and 1, and with which weights."""
-    return np.polynomial.legendre.leggauss(32)
-
-
-def integral(function, until, pieces):
-    """Of a smooth function of arrays, from 0, by Gauss's rule in so many pieces."""
-    edges = np.linspace(0, until, pieces + 1)
-    (nodes, weights), half = gauss(), np.diff(edges)[:, None] / 2
-    return float((function(edges[:-1, None] + half * (1 + nodes)) * half * weights).sum())
-
-
-def bessel_first(n, x):
-    """J_n(x), by Bessel's integral."""
-    n = int(n)
-    pieces = 4 + int(min(abs(x), 1e5) + abs(n)) // 4
-    return integral(lambda t: np.cos(n * t - x * np.sin(t)), math.pi, pieces) / math.pi
-
-
-def bessel_second(n, x):
-    """Y_n(x), by Schlaefli's integral; its second part is nothing beyond x * sinh(t) = 745 + n * t."""
-    n = int(n)
-    if x <= 0 or n < 0:
-        return -math.inf if x == 0 else math.nan
-    pieces = 4 + int(min(x, 1e5) + n) // 4
-    until = math.asinh((745 + 60 * n) / x)
-    first = integral(lambda t: np.sin(x * np.sin(t) - n * t), math.pi, pieces)
-    grows = lambda t: np.exp(n * t - x * np.sinh(t)) + (-1) ** n * np.exp(-n * t - x * np.sinh(t))  # noqa: E731
-    return (first - integral(grows, until, 40)) / math.pi
-
-
 def quotient_of(x, y):
     """(remainder, three last bits of the quotient, with its sign), as `remquo`."""
     if not (math.isfinite(x) and y) or math.isnan(y):
@@ -158,14 +126,14 @@ FLOATS = {  # of one float: as float64
     "erf": one_by_one(math.erf), "erfc": one_by_one(math.erfc), "erfcinv": one_by_one(erfc_inverse),
     "erfcx": one_by_one(scaled_erfc), "erfinv": one_by_one(erf_inverse), "exp": np.exp,
     "exp10": lambda a: np.float_power(10.0, a), "exp2": np.exp2, "expm1": np.expm1, "fabs": np.abs,
-    "floor": np.floor, "j0": one_by_one(lambda x: bessel_first(0, x)), "j1": one_by_one(lambda x: bessel_first(1, x)),
-    "lgamma": one_by_one(log_gamma), "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "floor": np.floor, "lgamma": one_by_one(log_gamma), "log": np.log, "log10": np.log10, "log1p": np.log1p,
+    "log2": np.log2,
     "logb": lambda a: np.where(np.isfinite(a), np.where(a == 0, -np.inf, np.frexp(a)[1] - 1.0), np.abs(a)),
     "nearbyint": np.rint, "normcdf": one_by_one(lambda x: math.erfc(-x / math.sqrt(2)) / 2),
     "normcdfinv": one_by_one(lambda y: -math.sqrt(2) * erfc_inverse(2 * y)), "rcbrt": lambda a: 1 / np.cbrt(a),
     "rint": np.rint, "round": away, "rsqrt": lambda a: 1 / np.sqrt(a), "sin": np.sin, "sinh": np.sinh,
     "sinpi": sin_pi, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "tgamma": one_by_one(gamma),
-    "trunc": np.trunc, "y0": one_by_one(lambda x: bessel_second(0, x)), "y1": one_by_one(lambda x: bessel_second(1, x)),
+    "trunc": np.trunc,
 }  # fmt: skip
 PAIRS = {  # of two
     "atan2": np.arctan2, "copysign": np.copysign, "fdim": lambda a, b: np.where(a <= b, 0.0, a - b),
@@ -176,7 +144,6 @@ FAST = ("exp", "exp10", "log10", "log2", "log", "tan")  # __nv_fast_cosf and so 
 WITH_WHOLE = {  # of a float and an int, in this order
     "ldexp": np.ldexp, "scalbn": np.ldexp, "powi": lambda a, n: np.power(a, n.astype(np.float64)),
 }  # fmt: skip
-BESSEL = {"jn": one_by_one(bessel_first), "yn": one_by_one(bessel_second)}
 STORED = {  # what they give, last where pointers say
     "frexp": (("{}", "s32"), np.frexp),
     "modf": (("{}", "{}"), lambda a: (np.copysign(np.where(np.isinf(a), 0, a - np.trunc(a)), a), np.trunc(a))),
@@ -273,8 +240,6 @@ def mathematics():
             add(name + end, (kind, kind), (kind,), function)
         for name, function in WITH_WHOLE.items():
             add(name + end, (kind, "s32"), (kind,), function)
-        for name, function in BESSEL.items():
-            add(name + end, ("s32", kind), (kind,), function)
         for name, (gives, function) in STORED.items():
             gives = tuple(one.format(kind) for one in gives)
             by_pointer = len(gives) if name.startswith("sincos") else 1

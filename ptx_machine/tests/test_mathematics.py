@@ -66,15 +66,3 @@ def test_inverses():
             assert math.isclose(math.erf(of("erfinv", y)), y, rel_tol=1e-15)
             assert math.isclose(of("normcdf", of("normcdfinv", y)), y, rel_tol=1e-12)
     assert math.isclose(of("erfcx", 19.9), of("erfcx", 20.1) * 20.1 / 19.9, rel_tol=1e-4)
-
-
-def test_bessels_functions():
-    """Tabulated values (Abramowitz and Stegun, tables 9.1 and 9.2), and the Wronskian J1 Y0 - J0 Y1 = 2 / (pi x)."""
-    assert math.isclose(of("j0", 1.0), 0.7651976865579666, rel_tol=1e-13)
-    assert math.isclose(of("y1", 1.0), -0.7812128213002887, rel_tol=1e-12)
-    for x in (0.01, 0.5, 3.0, 20.0, 150.0):
-        assert math.isclose(of("j1", x) * of("y0", x) - of("j0", x) * of("y1", x), 2 / (math.pi * x), rel_tol=1e-10)
-        for name in ("j", "y"):  # three neighbours
-            whole = of(f"{name}n", 2, x) + of(f"{name}0", x)
-            assert math.isclose(whole, 2 / x * of(f"{name}1", x), rel_tol=1e-8, abs_tol=1e-12)
-    assert of("y0", 0.0) == -math.inf and math.isnan(of("y0", -1.0))

@@ -65,11 +65,11 @@ def counted(done: str) -> Iterator[Callable[[str], None]]:
         yield each
 
 
-def take_steps(command: Command, name: str, nargs: str = "+") -> None:
+def take_steps(command: Command, name: str) -> None:
     """Let the command take names of steps. Where NumPy is missing `doctor` must run all the same."""
     from . import ladder
 
-    command.add_argument(name, nargs=nargs, metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
+    command.add_argument(name, nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
 
 
 def doctor(command: Command) -> int:

@@ -228,10 +228,7 @@ def table():
             pictures.picture_units,
             {"prediction": (PREDICTION, NOTHING), "upto": ("memory", MAY_BE_LEFT_OUT)},
         ),
-        "print_requests": (
-            instruments.print_requests,
-            {"k": (cuda_kernel("tiled"), KERNEL), "arch": ("sm_80", NOTHING)},
-        ),
+        "print_requests": (instruments.print_requests, {"k": (cuda_kernel("tiled"), KERNEL)}),
         "predict_beside": (
             instruments.predict_beside,
             {

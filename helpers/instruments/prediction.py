@@ -47,16 +47,15 @@ def predicted_ladder(gpu: GPU | str, size: Count = 4096, steps: list[str] | None
 
 
 @takes
-def print_requests(k: Kernel, arch: str = "sm_86") -> None:
+def print_requests(k: Kernel) -> None:
     """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
 
-    k     a CUDA kernel
-    arch  for which GPUs it is compiled: sm_86 is the A6000's kind
-    Requests that bring each thread four numbers, 16 bytes, are told apart from those that bring it one.
+    It is compiled for an A6000. Requests that bring each thread four numbers, 16 bytes, are told apart from those that
+    bring it one.
     Where NVIDIA's compiler is missing, and the course has not counted that kernel, it prints what adds it.
     """
     try:
-        tile = counts_of(k, arch).tile
+        tile = counts_of(k, gpu_model.GPUS["A6000"].arch).tile
     except KernelError as error:
         print(f"not counted: {error}")
         return

@@ -19,7 +19,7 @@ PAUSE = 0.1  # seconds between bursts
 NOTHING_NEW = 2  # bursts in a row, after which the next would bring nothing either
 NEW = 0.99  # times the least seconds so far
 SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
-COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB, more than any cache
+COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB in each of two buffers, more than most caches
 
 
 @dataclass(frozen=True)

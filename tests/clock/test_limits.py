@@ -117,7 +117,7 @@ def test_the_bandwidth_is_what_the_copy_reads_and_writes_over_the_fastest_launch
     found = limits.machine_limits()
     copies = [launch for launch in fake.launches if launch.name == "copy"]
     source, target = copies[0].given
-    assert source.size == target.size == 16 * copies[0].items >= 1 << 28  # more than any cache
+    assert source.size == target.size == 16 * copies[0].items >= 1 << 28  # more than most caches
     assert found.bytes_per_s == pytest.approx(BYTES_OF_A_COPY * copies[0].items / 0.125)
     assert {("a device", "flop"): found.flops_per_s, ("a device", "byte"): found.bytes_per_s} == timing.MOST
     assert found.device == "a device" and found.ridge == pytest.approx(found.flops_per_s / found.bytes_per_s)

@@ -18,7 +18,7 @@ import numpy as np
 from .. import files
 from ..clock import compare
 from ..clock.contests import ROUNDS, verdict_on
-from ..clock.results import results_file
+from ..clock.results import called_after
 from ..instruments import traffic
 from ..judge import Report, check
 from ..judge.reference import launched, wrong_for
@@ -47,7 +47,7 @@ class NotEntered(ValueError):
 class Entry:
     """What `enter` writes of a kernel.
 
-    name, machine    texts: whose it is, and where it was timed
+    name, machine    texts: whose it is, and what it was timed on: a model of GPU, or of CPU with its cores
     date             text: when, in UTC
     dialect, like    texts: the rung that it came from, with which it is compared
     source           text: the kernel's
@@ -102,7 +102,7 @@ def enter(k: Kernel, name: str, folder: Folder = ".") -> Path:
         raise NotEntered(f"It does not enter yet.\n{error}") from None
     entry = Entry(
         name=name,
-        machine="no GPU" if k.untimed else results_file(".").stem,
+        machine="no GPU" if k.untimed else called_after(k.device),
         date=time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         dialect=k.dialect,
         like=k.step,
@@ -186,7 +186,7 @@ class Board:
 
 
 def rows_of(entries: list[Entry]) -> list[str]:
-    """The lines of one table, of entries that came from one rung on one machine; the best is first."""
+    """The lines of one table, of entries that came from one rung on one model of machine; the best is first."""
     table = [["place", "name", "times its rung", "range of 9 rounds", "", "global loads", "shared loads"]]
     for entry in sorted(entries, key=lambda entry: -entry.ratio if entry.ratios else math.inf):
         said = ["", "", ""]
@@ -221,8 +221,8 @@ def place(entry: Entry, entries: list[Entry]) -> str:
 def board(folder: Folder) -> Board:
     """The board of the entry-*.json files in a folder and those below; nothing in them runs.
 
-    Only entries that came from the same rung on the same machine are ranked together. Raises FileNotFoundError where
-    there is no such folder.
+    Only entries that came from the same rung, on machines of the same model, are ranked together. Raises
+    FileNotFoundError where there is no such folder.
     """
     folder = Path(folder)
     if not folder.is_dir():

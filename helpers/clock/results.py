@@ -89,12 +89,16 @@ def merged(old: MachineResults | None, boards: list, made: dict, about: dict) ->
 
 def results_file(folder: str | Path) -> Path:
     """The machine's file in that folder, which need not exist: called after the GPU, or the CPU and its cores."""
-    device = main_device()
+    return Path(folder) / f"{called_after(main_device())}.json"
+
+
+def called_after(device: devices.Device) -> str:
+    """What a machine is called where that device runs its kernels: the GPU's name, or the CPU's and its cores."""
     name = device.name
     if device.kind != "GPU":
         cpu = devices.cpu_model()
         name = cpu if cpu.startswith(name) else f"{name} {cpu}"
-    return Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
+    return re.sub("[^A-Za-z0-9]+", "-", name).strip("-")
 
 
 def used_devices() -> list[devices.Device]:

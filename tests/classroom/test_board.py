@@ -12,6 +12,7 @@ from helpers import cuda_kernel, opencl_kernel
 from helpers.__main__ import main
 from helpers.classroom import NotEntered, board, contest, enter
 from helpers.classroom.contest import COUNTS, file_for, shown
+from helpers.clock import results
 from helpers.clock.contests import ROUNDS, verdict_on
 from helpers.judge import Report
 from helpers.launch import KernelError
@@ -249,6 +250,11 @@ def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys
     assert "1.25 to 1.25" in text and "ahead" in text and "not timed" in text and "refused" not in text
     ada = json.loads((tmp_path / "entry-ada-l.json").read_text())
     assert ada["source"] == OWN and ada["counts"] == ada["rung_counts"] == dict(global_loads=256, shared_loads=0)
+
+
+def test_a_kernel_that_a_cpu_runs_is_not_ranked_by_the_gpu_beside_it(tmp_path, monkeypatch, quick):
+    monkeypatch.setattr(results, "main_device", lambda: types.SimpleNamespace(name="Some GPU", kind="GPU"))
+    assert "GPU" not in json.loads(enter(built(OWN), "Ada", tmp_path).read_text())["machine"]
 
 
 def test_ones_next_entry_replaces_the_last_and_nobody_elses(tmp_path, quick):

@@ -170,16 +170,33 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     assert board.missing == (Missing("naive (OpenCL)", "OpenCL", "is wrong at 16 x 16 x 16, and was left out"),)
 
 
-def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
-    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
-    assert devices.numpy_blas() and "forces" not in devices.numpy_blas()
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    if "OpenBLAS" in devices.numpy_blas():
-        assert devices.numpy_blas().endswith("(OPENBLAS_CORETYPE forces it)")
-        from helpers.doctor import diagnosis
+def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
+    rung = opencl_kernel("tiled", TILE=8)
+    mine = opencl_kernel(rung.source, like="tiled", TILE=8)
+    asked = dict(size=16, dialects=["OpenCL"], steps=["tiled"], libraries=False, rounds=1)
+    with pytest.raises(KernelError, match="has not passed a check yet"):
+        scoreboard(**asked, mine=[mine], each=lambda k: pytest.fail("it timed"))
+    assert check(mine, [(5, 6, 7)])
+    board = scoreboard(**asked, mine=[mine, np.matmul])
+    names = ["numpy_matmul", "tiled (OpenCL)", "your tiled (OpenCL)", "your matmul"]
+    assert [t.label for t in board.timings] == names and [t.own for t in board.timings] == [False, False, True, True]
+    assert {board.library(i) for i in range(4)} <= {0, None}  # what is yours is no library
+    assert "your tiled (OpenCL) " in repr(board) and "your matmul" in repr(scoreboard_chart(board))
+    [stored] = read_results(write_results([board], tmp_path).parent)
+    assert [t.label for t in stored.boards[0].timings] == names
 
-        [row] = [row for row in diagnosis() if row["what"] == "NumPy's BLAS"]
-        assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
+
+@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
+def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
+    def refuse(*size):
+        assert size == asked  # none is too large for the PTX machine, which times nothing
+        raise MemoryError("too large")
+
+    mine = HostKernel(np.matmul)
+    mine.device, mine.refuse = device("OpenCL", kind, "a device"), refuse
+    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(MemoryError, match="too large"):
+        scoreboard((4, 5, 6), ["OpenCL"], ["tiled"], libraries=False, mine=[mine])
 
 
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
@@ -325,28 +342,6 @@ def test_a_file_is_called_after_the_gpu_or_after_the_cpu_and_its_cores(found, cp
     assert write_results([made()], tmp_path).name == f"{name}.json"
     [machine] = read_results(tmp_path)
     assert machine.about["cpu"] == cpu and repr(machine).startswith(cpu if "family" in cpu else found[0][2])
-
-
-@pytest.mark.parametrize(
-    "text, model",
-    [
-        ("model name\t: AMD EPYC\ncpu family\t: 26\nmodel\t\t: 17\n\n", "AMD EPYC, family 26, model 17"),
-        ("model name : Intel(R) Xeon(R) Gold 6338\ncpu family : 6\n", "Intel(R) Xeon(R) Gold 6338, family 6"),
-        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "an Arm, implementer 0x41, part 0xd0c"),
-        (None, "an Arm"),
-    ],
-    ids=["a hidden name", "a full name", "Arm", "no Linux"],
-)
-def test_a_cpu_is_called_after_its_model_and_cores(text, model, monkeypatch):
-    def read_text(path, *_, **__):
-        if text is None:
-            raise FileNotFoundError
-        return text
-
-    monkeypatch.setattr(Path, "read_text", read_text)
-    monkeypatch.setattr(devices, "usable_cores", lambda: 2)
-    monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
-    assert devices.cpu_model() == f"{model}, 2 cores"
 
 
 @pytest.mark.parametrize("other", [("PTX machine", "another"), ("CPU", "another", "Oclgrind 21.10")])

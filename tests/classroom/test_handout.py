@@ -59,7 +59,7 @@ def leaks(folder):
         lines = code_of(answer_in(solution, stub), stub)
         if lines and any(all(line in text for line in lines) for text in texts.values()):
             yield label
-    if MENDED[1] in texts["04"]:
+    if MENDED[1] in texts.get("04", ""):
         yield "04.1"
 
 
@@ -78,12 +78,11 @@ def test_no_solution_is_left_anywhere(made):
 
 @pytest.mark.parametrize("label", ["00.1", "04.2", "05.1", "11.2"])
 def test_a_solution_that_was_left_is_seen(made, tmp_path, label):
-    for path in pages_in(made):
-        page = nbformat.read(path, as_version=4)
-        if path.name.startswith(label[:2]):
-            page.cells.append(nbformat.v4.new_markdown_cell(in_pages()[label][1]))
-        nbformat.write(page, tmp_path / path.name)
-    assert label in leaks(tmp_path)
+    [path] = made.glob(f"{label[:2]}_*.ipynb")
+    page = nbformat.read(path, as_version=4)
+    page.cells.append(nbformat.v4.new_markdown_cell(in_pages()[label][1]))
+    nbformat.write(page, tmp_path / path.name)
+    assert list(leaks(tmp_path)) == [label]
 
 
 def test_hints_and_stubs_stay_and_outputs_go(made):
@@ -101,7 +100,7 @@ def test_hints_and_stubs_stay_and_outputs_go(made):
 
 def test_the_chinese_handout_has_the_same_stubs_and_no_solution(tmp_path):
     folder = tmp_path / "h"
-    assert handout.main(["--folder", str(folder), "--language", "zh_CN"]) == 0
+    assert handout.main(["--folder", str(folder), "--language", "zh_CN", "--pages", "00", "02", "04"]) == 0
     assert not list(leaks(folder))
     everything = "".join(text_of(path) for path in pages_in(folder)) + (folder / "README.md").read_text("utf-8")
     assert "解答" not in everything and "solution" not in everything and "../glossary" not in everything
@@ -111,7 +110,7 @@ def test_the_chinese_handout_has_the_same_stubs_and_no_solution(tmp_path):
         assert set(verdicts(path)) == {label for label in EXERCISES if label[:2] == path.name[:2]}
         assert "**Next:**" not in text_of(path)
     wanted = {link for path in pages_in(folder) for link in links(text_of(path))}
-    assert len(wanted) > 10 and all((folder / link).exists() for link in wanted)
+    assert len(wanted) > 3 and all((folder / link).exists() for link in wanted)
     following = [re.findall(r"\*\*下一页：\*\* \[.*\]\((.*)\)", text_of(path)) for path in pages_in(folder)]
     assert following == [*([path.name] for path in pages_in(folder)[1:]), []]
 

@@ -5,6 +5,7 @@ import http.server
 import re
 import threading
 import tomllib
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
@@ -29,6 +30,15 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def served(folder):
+    """Serve the folder's files; yields the address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """(folder, address) of the web edition, built anew without a warning, and served."""
@@ -37,10 +47,8 @@ def site(tmp_path_factory):
     patch.setattr(web, "WEB", home / "web")
     patch.setattr(web, "SOURCES", home / "sources")
     assert web.main() == 0
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home / "web"))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield home / "web", f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with served(home / "web") as address:
+        yield home / "web", address
     patch.undo()
 
 

@@ -27,6 +27,9 @@ A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2
 GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
 
 
+FOURS = dict(BM=8, BN=16, BK=8, TM=4, TN=8)
+
+
 @functools.cache  # so that a kernel's run is watched once
 def kernel(step, **parameters):
     return cuda_kernel(step, **parameters)
@@ -196,7 +199,7 @@ def test_who_stages_and_who_reads_a_tile(drawn):
 
 
 def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
-    pictures.picture_share(kernel("vectorized", BM=8, BN=16, BK=8, TM=4, TN=8), thread=(1, 1), step=3)
+    pictures.picture_share(kernel("vectorized", **FOURS), thread=(1, 1), step=3)
     a, b, _ = drawn[0].axes
     assert cells(a) == matrix(8, 8, {(r, 3): A for r in range(4, 8)})
     assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
@@ -234,7 +237,7 @@ def test_the_order_of_a_threads_work(drawn):
 
 
 def test_two_orders_have_one_scale(drawn):
-    tiled, four = kernel("tiled", TILE=4), kernel("vectorized", BM=8, BN=8, BK=8, TM=4, TN=4)
+    tiled, four = kernel("tiled", TILE=4), kernel("vectorized", **FOURS)
     picture = pictures.picture_order(tiled, 4, 4, 12, after=four)
     assert len(drawn[0].axes) == 2 and len({ax.get_xlim() for ax in drawn[0].axes}) == 1
     assert "Thread 0 of tiled, K = 12" in picture.text and "Thread 0 of vectorized, K = 12" in picture.text

@@ -100,7 +100,7 @@ def test_hints_and_stubs_stay_and_outputs_go(made):
 
 def test_the_chinese_handout_has_the_same_stubs_and_no_solution(tmp_path):
     folder = tmp_path / "h"
-    assert handout.main(["--folder", str(folder), "--language", "zh_CN", "--pages", "00", "02", "04"]) == 0
+    assert handout.main(["--folder", str(folder), "--language", "zh_CN"]) == 0
     assert not list(leaks(folder))
     everything = "".join(text_of(path) for path in pages_in(folder)) + (folder / "README.md").read_text("utf-8")
     assert "解答" not in everything and "solution" not in everything and "../glossary" not in everything
@@ -110,7 +110,7 @@ def test_the_chinese_handout_has_the_same_stubs_and_no_solution(tmp_path):
         assert set(verdicts(path)) == {label for label in EXERCISES if label[:2] == path.name[:2]}
         assert "**Next:**" not in text_of(path)
     wanted = {link for path in pages_in(folder) for link in links(text_of(path))}
-    assert len(wanted) > 3 and all((folder / link).exists() for link in wanted)
+    assert len(wanted) > 10 and all((folder / link).exists() for link in wanted)
     following = [re.findall(r"\*\*下一页：\*\* \[.*\]\((.*)\)", text_of(path)) for path in pages_in(folder)]
     assert following == [*([path.name] for path in pages_in(folder)[1:]), []]
 

@@ -183,6 +183,13 @@ def test_a_chart_is_as_high_as_a_screen_at_most_and_its_names_do_not_meet(drawn)
             assert not any(box.count_overlaps([b for b in boxes if b is not box]) for box in boxes)
 
 
+def test_no_name_is_cut_off(drawn):
+    pictures.ladder_chart([timing("OpenCL", "a function with a name that nobody will read to its end", 2.0)])
+    drawn[0].draw_without_rendering()
+    (ax,) = drawn[0].axes
+    assert ax.get_yticklabels()[0].get_window_extent().x0 > 0 and ax.bbox.width > drawn[0].bbox.width / 4
+
+
 # ------------------------------------------------------------------------------------- scoreboard_chart
 
 

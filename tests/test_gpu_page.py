@@ -500,9 +500,6 @@ def test_the_button_stops_it(opened, bare):
     page.wait_for_selector("[data-gpu=rung] tr[data-state=checking]")
     place.locator(".gpu-go").click()
     assert ended(page, "rung") == ("stopped", words()["status"]["stopped"])
-    place.locator(".gpu-go").click()
-    assert ended(page, "rung")[0] == "done"
-    assert [name for name in STEPS if name in place.locator("table").inner_text()] == ["coalesced", "tiled"]
 
 
 @pytest.mark.parametrize(

@@ -125,30 +125,24 @@ def test_without_mpi_one_line_says_what_adds_it(lacks, monkeypatch, capsys):
     assert many.have("MPI") == (False,) and capsys.readouterr().out == f"{needs.lack('engines')}\n"
 
 
-def test_a_rank_that_fails_ends_all_with_its_own_message():
-    code = "from mpi4py.MPI import COMM_WORLD as c\nif c.rank == 1: raise ValueError('no such panel')\nc.Barrier()"
-    with pytest.raises(RunFailed, match=r"the run on 3 ranks failed(?s:.*)ValueError: no such panel"):
-        mpirun(3, "-c", code, limit=60)
+AS_ONE = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\n{}\nc.Barrier()"
+
+
+@pytest.mark.parametrize(
+    "ranks, code, said",
+    [
+        (3, AS_ONE.format("if c.rank == 1: raise ValueError('no such panel')"), "ValueError: no such panel"),
+        (3, AS_ONE.format("if c.rank == 1: os.kill(os.getpid(), 9)"), "signal 9"),
+        # MPICH's Hydra was reported to lose such a status (pmodels/mpich 7057), and what a rank said.
+        (2, "from mpi4py import MPI; import os; os._exit(3)", "exit status is 3"),
+        (2, "import os; os.dup2(os.open(os.devnull, 1), 2); raise ValueError('no panel')", "\nValueError: no panel"),
+    ],
+    ids=["fails", "is killed", "leaves without a word", "is not heard"],
+)
+def test_a_rank_that_fails_ends_all_with_its_own_message(ranks, code, said):
+    with pytest.raises(RunFailed, match=rf"the run on {ranks} ranks failed(?s:.*){said}"):
+        mpirun(ranks, "-c", code, limit=60)
     assert not left_running()
-
-
-def test_the_error_of_a_rank_is_told_although_mpiexec_lost_what_it_said():
-    code = "import os; os.dup2(os.open(os.devnull, os.O_WRONLY), 2); raise ValueError('no such panel')"
-    with pytest.raises(RunFailed, match=r"^the run on 2 ranks failed(?s:.*)\nValueError: no such panel"):
-        mpirun(2, "-c", code, limit=60)
-
-
-def test_a_rank_that_is_killed_ends_all():
-    code = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\nc.rank == 1 and os.kill(os.getpid(), 9)\nc.Barrier()"
-    with pytest.raises(RunFailed, match=r"the run on 3 ranks failed(?s:.*)signal 9"):
-        mpirun(3, "-c", code, limit=60)
-    assert not left_running()
-
-
-def test_a_rank_that_leaves_without_a_word_is_noticed():
-    """MPICH's Hydra was reported to lose such a status (pmodels/mpich 7057)."""
-    with pytest.raises(RunFailed, match=r"exit status is 3"):
-        mpirun(2, "-c", "from mpi4py import MPI; import os; os._exit(3)", limit=60)
 
 
 def test_a_run_without_end_is_ended():

@@ -44,11 +44,11 @@ SMALL = ("bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipes")
-def test_who_reads_no_more_of_the_output_is_told_nothing(tmp_path):
-    command = f"exec {sys.executable} -m helpers predict | head -1"
+def test_who_reads_none_of_the_output_is_told_nothing(tmp_path):
+    command = f"{sys.executable} -m helpers predict | true"  # which has ended before anything is written
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), PYTHONUNBUFFERED="1")
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("4096 x 4096 x 4096 on A100, predicted\n", "")
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_closed_standard_error_keeps_nothing_from_being_printed(monkeypatch, capsys):

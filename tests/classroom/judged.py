@@ -165,7 +165,7 @@ def every(answers, pages, few):
     ]
 
 
-def tests_of(*pages):
+def of_pages(*pages):
     """Two tests, of the right and of the wrong answers to the exercises of these pages."""
 
     @pytest.mark.parametrize("label, name, answer", every(RIGHT, pages, 0))  # the solution is run in its page

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from answers import RIGHT, WRONG
-from judged import TOLD, tests_of
+from judged import TOLD, of_pages
 
-test_right, test_wrong = tests_of("01", "02", "03")
+test_right, test_wrong = of_pages("01", "02", "03")
 
 
 def test_each_exercise_has_three_right_answers_and_five_wrong_ones():

@@ -1,5 +1,5 @@
 """Exercises on kernels, pages 04, 05, 06."""
 
-from judged import tests_of
+from judged import of_pages
 
-test_right, test_wrong = tests_of("04", "05", "06")
+test_right, test_wrong = of_pages("04", "05", "06")

@@ -69,24 +69,15 @@ def my_naive(A, B, C):
             col += cuda.gridDim.y * cuda.blockDim.y
         row += cuda.gridDim.x * cuda.blockDim.x
 ''',
-        "backwards, with a function of its own": """
-@cuda.jit(device=True)
-def number(block, width, thread):
-    return block * width + thread
-
-
-@cuda.jit
-def my_naive(A, B, C):
-    row = number(cuda.blockIdx.x, cuda.blockDim.x, cuda.threadIdx.x)
-    col = number(cuda.blockIdx.y, cuda.blockDim.y, cuda.threadIdx.y)
-    if row < C.shape[0]:
-        if col < C.shape[1]:
-            acc, k = float32(0), A.shape[1] - 1
-            while k >= 0:
-                acc += A[row, k] * B[k, col]
-                k -= 1
-            C[row, col] = acc
-""",
+        "backwards, with a function of its own": {
+            "@cuda.jit\ndef": "@cuda.jit(device=True)\ndef number(block, width, thread):\n"
+            "    return block * width + thread\n\n\n@cuda.jit\ndef",
+            ROW: "row = number(cuda.blockIdx.x, cuda.blockDim.x, cuda.threadIdx.x)",
+            COL: "col = number(cuda.blockIdx.y, cuda.blockDim.y, cuda.threadIdx.y)",
+            "float32(0), 0": "float32(0), A.shape[1]",
+            "while k < A.shape[1]:": "while k > 0:\n            k -= 1",
+            "            k += 1\n": "",
+        },
     },
     "02.2": {
         "pointers": """
@@ -178,22 +169,11 @@ C[row * N + col] = even + odd;
         "one round more": {"A.shape[1], TPB": "A.shape[1] + TPB, TPB"},  # of zeros: the page says that it is slower
     },
     "04.2": {
-        "if and else": """
-As[ty, tx], c = 0, k0 + tx
-if row < M and c < K:
-    As[ty, tx] = A[row, c]
-if k0 + ty < K and col < N:
-    Bs[ty, tx] = B[k0 + ty, col]
-else:
-    Bs[ty, tx] = 0
-cuda.syncthreads()
-k = 0
-while k < TILE:
-    acc = acc + As[ty, k] * Bs[k, tx]
-    k += 1
-k0 = k0 + TILE
-cuda.syncthreads()
-""",
+        "if and else": {
+            STAGES_B: "if k0 + ty < K and col < N:\n    Bs[ty, tx] = B[k0 + ty, col]\nelse:\n    Bs[ty, tx] = 0\n",
+            "for k in range(TILE):": "k = 0\nwhile k < TILE:",
+            "Bs[k, tx]\n": "Bs[k, tx]\n    k += 1\n",
+        },
         "B first, products backwards": {
             STAGES_A + STAGES_B: STAGES_B + STAGES_A,
             "range(TILE)": "range(TILE - 1, -1, -1)",
@@ -409,18 +389,10 @@ for (int p = 0; p < BN / PANEL; p++)
     "14.3": {
         "one product ahead": {"float32(0)": "A[i, 0] * B[0, j]", "range(A.shape[1])": "range(1, A.shape[1])"},
         "sums in C": {"tmp = float32(0)": "C[i, j] = 0", "tmp +=": "C[i, j] +=", "        C[i, j] = tmp\n": ""},
-        "narrow again in each round, backwards": """
-@cuda.jit
-def mine(A, B, C):
-    i, j = cuda.grid(2)
-    if i >= C.shape[0] or j >= C.shape[1]:
-        return
-    tmp, k = np.float32(0), A.shape[1]
-    while k > 0:
-        k -= 1
-        tmp = np.float32(tmp + A[i, k] * B[k, j])
-    C[i, j] = tmp
-""",
+        "narrow again in each round, backwards": {
+            "tmp += A[i, k] * B[k, j]": "tmp = np.float32(tmp + A[i, k] * B[k, j])",
+            "range(A.shape[1])": "range(A.shape[1] - 1, -1, -1)",
+        },
     },
     "15.1": {
         "B first, and a panel for each k": """

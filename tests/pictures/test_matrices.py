@@ -18,7 +18,7 @@ from artists import arrows, cells, frames, lines, matrix, rectangles, segments, 
 from matplotlib.figure import Figure
 from PIL import Image
 
-from helpers import cuda_kernel, pictures
+from helpers import cuda_kernel, opencl_kernel, pictures
 from helpers.pictures import Picture, drawing, film, films, fragments
 from helpers.sandbox import progress
 from ptx_machine import warpwide
@@ -32,7 +32,7 @@ FOURS = dict(BM=8, BN=16, BK=8, TM=4, TN=8)
 
 @functools.cache  # so that a kernel's run is watched once
 def kernel(step, **parameters):
-    return cuda_kernel(step, **parameters)
+    return opencl_kernel(step, **parameters)
 
 
 def test_a_picture_has_two_pixels_for_each_of_the_page_and_its_words():
@@ -242,7 +242,7 @@ def test_two_orders_have_one_scale(drawn):
 
 
 def test_a_barrier_before_the_first_access_is_not_between_two(drawn):
-    source = kernel("tiled").source.replace("k0 = 0\n", "k0 = 0\n        cuda.syncthreads()\n")
+    source = cuda_kernel("tiled").source.replace("k0 = 0\n", "k0 = 0\n        cuda.syncthreads()\n")
     picture = pictures.picture_order(cuda_kernel(source, like="tiled", TILE=4), 4, 4, 8)
     assert len(lines(drawn[0].axes[0])) == 3 and ": 3 barriers between its accesses" in picture.text
 

@@ -76,7 +76,7 @@ INIT = pictures.Picture.__init__  # as it is when no test has changed it
 
 
 @functools.cache  # so that each is traced and drawn once
-def made(name, build=cuda_kernel):
+def made(name, build=opencl_kernel):
     """The picture of that name, and the figure that it was made from."""
     figures = []
 

@@ -1,5 +1,6 @@
 """A product on Dask's workers: right, with the ladder's kernel, also when a worker dies; and none is left running."""
 
+import contextlib
 import os
 import time
 
@@ -66,8 +67,8 @@ def test_a_file_is_read_block_by_block(client, operands, tmp_path):
 
 
 def dies_once(A, B, died):
-    if not os.path.exists(died):
-        open(died, "w").close()
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(died, os.O_CREAT | os.O_EXCL))
         os.kill(os.getpid(), 9)
     return many.block_product(A, B)
 
@@ -79,17 +80,16 @@ def cores_of_a_task(number):
 def test_when_a_worker_is_killed_the_product_is_right_and_the_next_one_has_a_core_too(client, operands, tmp_path):
     import dask.array as da
 
-    before = set(client.run(os.getpid).values())
+    before = set(client.scheduler_info()["workers"])
     dA, dB = many.from_file(tmp_path / "A.npy", (32, 90)), many.from_file(tmp_path / "B.npy", (90, 32))
     died = str(tmp_path / "died")
     C = da.blockwise(dies_once, "ij", dA, "ik", dB, "kj", concatenate=True, meta=EMPTY, died=died).compute()
     assert os.path.exists(died) and not wrong_elements(C, *operands).any()
     if not hasattr(os, "sched_setaffinity"):
         return  # macOS and Windows keep no process to a core
-    for _ in range(1200):  # until the scheduler knows it; Dask's wait_for_workers breaks when one dies meanwhile
-        workers = client.run(os.getpid, on_error="ignore")
-        if len(workers) == 2 and before != set(workers.values()):
-            break
+    until = time.monotonic() + 120  # Dask's wait_for_workers breaks when one dies meanwhile
+    while len(workers := set(client.scheduler_info()["workers"])) < 2 or workers == before:
+        assert time.monotonic() < until, workers
         time.sleep(0.1)
     tasks = [client.submit(cores_of_a_task, n, workers=[worker], pure=False) for n, worker in enumerate(workers)]
     cores = [task.result() for task in tasks]

@@ -141,16 +141,9 @@ TABLE = {
     ),
     "contest": with_(clock.contest, {"kernels": ([CL], NOTHING)}, size=8, rounds=1),
     "measure_ladder": with_(helpers.measure_ladder, LADDERS | {"upto": (None, {"None", "naive"})}, size=8),
-    "scoreboard": with_(
-        clock.scoreboard, LADDERS | {"mine": ((), {"[]"})}, size=8, libraries=False, rounds=1, each=print
-    ),
+    "scoreboard": with_(clock.scoreboard, LADDERS, size=8, libraries=False, rounds=1, each=print),
     "peers": (clock.peers, {"dialects": (("OpenCL",), {"[]", "None"})}),
-    "tune": with_(
-        helpers.tune,
-        {"step": ("tiled", {"naive"}), "dialect": ("OpenCL", NOTHING), "space": (None, LEFT_OUT)},
-        size=8,
-        seconds=1,
-    ),
+    "tune": with_(helpers.tune, {"step": ("tiled", {"naive"}), "dialect": ("OpenCL", NOTHING)}, size=8, seconds=1),
     "write_results": with_(clock.write_results, {"boards": ([BOARD], {"[]"})}, folder="."),
     "Limits": (partial(Limits, "a device"), {"flops_per_s": (1e9, NUMBER), "bytes_per_s": (1e9, NUMBER)}),
     "compiler_report": (helpers.compiler_report, {"k": ("tiled", {"naive"})} | ARCH),
@@ -162,7 +155,6 @@ TABLE = {
     "gpu_like": (instruments.gpu_like, {"name": ("A100", NOTHING)}),
     "against_published": (instruments.against_published, {"gpu": ("A6000", LEFT_OUT)}),
     "occupancy": with_(instruments.occupancy, ARCH, threads=256, registers=32, shared_bytes=0),
-    "print_requests": with_(instruments.print_requests, ARCH, k=RUNG),
     "predict_beside": with_(instruments.predict_beside, {"rung": ("tiled", {"naive"})} | GPU, mine=RUNG, size=64),
     "executed_chart": (pictures.executed_chart, {"runs": ({}, NOTHING)}),
     "growth_chart": (pictures.growth_chart, {"boards": ([BOARD, BOARD], NOTHING)}),
@@ -175,12 +167,10 @@ TABLE = {
     "prediction_chart": with_(
         pictures.prediction_chart, {"runs": ([RUN], NOTHING)}, flops=1e9, here=NETWORK, size=(64, 64, 64)
     ),
-    "picture_order": with_(pictures.picture_order, {"thread": (0, {"0"})}, k=CL, **SIZED),
     "picture_share": with_(pictures.picture_share, {"thread": ((1, 1), NOTHING), "step": (2, {"0"})}, k=CL),
     "picture_stages": with_(pictures.picture_stages, {"thread": ((1, 1), NOTHING)}, k=CL),
     "picture_banks": (pictures.picture_banks, {"width": (32, NOTHING)}),
     "picture_fragments": (pictures.picture_fragments, {"lane": (5, {"0"})}),
-    "picture_product": with_(pictures.picture_product, {"row": (1, {"0"}), "col": (1, {"0"})}, **SIZED),
     "picture_program": with_(
         pictures.picture_program,
         dict.fromkeys(("BM", "BN", "BK"), (2, NOTHING)) | dict.fromkeys(("x", "y", "round"), (0, {"0"})),

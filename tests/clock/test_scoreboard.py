@@ -170,35 +170,6 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     assert board.missing == (Missing("naive (OpenCL)", "OpenCL", "is wrong at 16 x 16 x 16, and was left out"),)
 
 
-def test_a_learners_kernel_is_on_the_board_once_it_has_passed(tmp_path):
-    rung = opencl_kernel("tiled", TILE=8)
-    mine = opencl_kernel(rung.source, like="tiled", TILE=8)
-    asked = dict(size=16, dialects=["OpenCL"], steps=["tiled"], libraries=False, rounds=1)
-    with pytest.raises(KernelError, match="has not passed a check yet"):
-        scoreboard(**asked, mine=[mine], each=lambda k: pytest.fail("it timed"))
-    assert check(mine, [(5, 6, 7)])
-    board = scoreboard(**asked, mine=[mine, np.matmul])
-    names = ["numpy_matmul", "tiled (OpenCL)", "your tiled (OpenCL)", "your matmul"]
-    assert [t.label for t in board.timings] == names and [t.own for t in board.timings] == [False, False, True, True]
-    assert {board.library(i) for i in range(4)} <= {0, None}  # what is yours is no library
-    assert "your tiled (OpenCL) " in repr(board) and "your matmul" in repr(scoreboard_chart(board))
-    [stored] = read_results(write_results([board], tmp_path).parent)
-    assert [t.label for t in stored.boards[0].timings] == names
-
-
-@pytest.mark.parametrize("kind, asked", [("CPU", (4, 5, 6)), ("PTX machine", (1, 1, 1))])
-def test_what_is_yours_is_asked_first_whether_that_size_does(monkeypatch, kind, asked):
-    def refuse(*size):
-        assert size == asked  # none is too large for the PTX machine, which times nothing
-        raise MemoryError("too large")
-
-    mine = HostKernel(np.matmul)
-    mine.device, mine.refuse = device("OpenCL", kind, "a device"), refuse
-    monkeypatch.setattr(scoreboards, "wrong_contestants", lambda *_: pytest.fail("it ran"))
-    with pytest.raises(MemoryError, match="too large"):
-        scoreboard((4, 5, 6), ["OpenCL"], ["tiled"], libraries=False, mine=[mine])
-
-
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
     monkeypatch.setattr(
         scoreboards,

@@ -88,5 +88,5 @@ constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allo
 	$(COMPILE) --extra cuda12 -o constraints-cuda12.txt
 
 clean:  ## what make and the tests made; the notebooks stay as they are
-	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache .mypy_cache screenshots
+	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -89,7 +89,7 @@ def need(*what: str) -> None:
     Raises Missing, with one line, for all that is not. ValueError: a key that there is not.
     """
     for one in what:
-        if one not in NEEDS:
+        if not isinstance(one, str) or one not in NEEDS:
             raise ValueError(f"need({one!r}): there is no such need; there are {', '.join(map(repr, NEEDS))}.")
     if text := lack(*what):
         raise Missing(text)

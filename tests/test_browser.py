@@ -1,7 +1,7 @@
 """Pages, opened in JupyterLab in headless Chromium as the course's command opens it, read, run, and looked at.
 
 What only a browser shows: the page opens, every picture is drawn, nothing is wider than its column, the
-console holds no error. Full-page pictures go to screenshots/, for a person to look at.
+console holds no error.
 """
 
 import json
@@ -38,7 +38,6 @@ SETTINGS = {
 TOKEN = "course"
 # Not the page's doing: what a browser without a network, or a server without an extension, says.
 NOT_OURS = re.compile(r"favicon|net::ERR_|Failed to load resource|translation|workspaces", re.IGNORECASE)
-SHOTS = notebooks.ROOT / "screenshots"
 
 
 def free_port():
@@ -123,16 +122,23 @@ def wait_for_server(server, address, log):
     raise AssertionError(f"JupyterLab did not start:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="module")
-def browser():
+@contextmanager
+def chromium(flags=FLAGS):
+    """A Chromium that runs; the test is skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine; add it: sudo apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
 
 
 # A folded solution has no prompt on the page, so the numbers of the cells come from the notebook's model.
@@ -183,17 +189,14 @@ def run_all(address, browser, path):
         page.goto(f"{address}/lab/tree/my_pages/{path.name}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
-        page.locator(
-            ".jp-Notebook .jp-MarkdownOutput h1"
-        ).first.click()  # the notebook, not the file list, has the focus
+        page.locator(".jp-Notebook .jp-MarkdownOutput h1").first.click()  # so that not the file list has the focus
         menu(page, "Edit", "Clear Outputs of All Cells")
         page.wait_for_function(f"{COUNTS}.every(count => count === null)")
         menu(page, "Run", "Run All Cells")
         page.wait_for_function(f"{ERRORS}.length || {COUNTS}.every(Number.isInteger)", timeout=300_000)
         page.wait_for_function(f"{IMAGES}.every(image => image[0])")
         counts, errors, images, wide = (page.evaluate(part) for part in (COUNTS, ERRORS, IMAGES, WIDE))
-    finally:  # also of a page that went wrong
-        picture_of_the_page(page, path.stem)
+    finally:
         page.close()
 
     assert errors == []
@@ -202,16 +205,6 @@ def run_all(address, browser, path):
     assert all(width > 0 and height > 0 for _, width, height in images), images
     assert wide == [], "outputs wider than their column"
     assert [line for line in said if not NOT_OURS.search(line)] == []
-
-
-def picture_of_the_page(page, stem):
-    """The whole notebook as one picture: the window is made as tall as the page."""
-    height = page.evaluate("document.querySelector('.jp-WindowedPanel-outer')?.scrollHeight ?? 1000")
-    page.set_viewport_size({"width": 1400, "height": min(int(height) + 120, 16_000)})
-    page.evaluate("document.querySelector('.jp-WindowedPanel-outer')?.scrollTo(0, 0)")
-    page.wait_for_function("!(document.querySelector('.jp-WindowedPanel-outer')?.scrollTop > 0)")
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=str(SHOTS / f"{stem}.png"))
 
 
 # What JupyterLab adds to a notebook's metadata it adds once it knows Python's version and the kernel's name.

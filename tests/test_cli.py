@@ -44,16 +44,18 @@ SMALL = ("bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipes")
-@pytest.mark.parametrize(
-    "words, way, begins, lines",
-    [(SMALL, "2>&-", "16 x 16 x 16, 1 round", 4), (("predict",), "| head -1", "4096 x 4096 x 4096 on A100", 1)],
-)
-def test_a_closed_pipe_keeps_nothing_from_being_printed_and_says_nothing(words, way, begins, lines, tmp_path):
-    command = f"exec {sys.executable} -m helpers {' '.join(map(str, words))} {way}"
+def test_who_reads_none_of_the_output_is_told_nothing(tmp_path):
+    command = f"{sys.executable} -m helpers predict | true"  # which has ended before anything is written
     environment = dict(os.environ, PYTHONPATH=devices.python_path(), PYTHONUNBUFFERED="1")
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert done.stdout.startswith(begins) and len(done.stdout.splitlines()) == lines
-    assert "roken pipe" not in done.stderr and "rror" not in done.stderr
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_closed_standard_error_keeps_nothing_from_being_printed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)  # what Python makes of `2>&-`
+    run(monkeypatch, *SMALL)
+    said = capsys.readouterr().out
+    assert said.startswith("16 x 16 x 16, 1 round") and len(said.splitlines()) == 4
 
 
 def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
@@ -76,19 +78,7 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
     stored = json.loads(file.read_text())
     stored["parameters"] = {"TILE": 2}
     file.write_text(json.dumps(stored))
-    run(
-        monkeypatch,
-        "bench",
-        "--dialect",
-        "opencl",
-        "--size",
-        16,
-        "--steps",
-        "tiled",
-        "--tuned",
-        "--json",
-        tmp_path / "rows",
-    )
+    run(monkeypatch, *SMALL[:-1], "tiled", "--tuned", "--json", tmp_path / "rows")
     assert json.loads((tmp_path / "rows").read_text())[1]["parameters"] == {"TILE": 2}
 
 
@@ -97,22 +87,15 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
         (["bench", "--size", "0"], "1 or more"),
-        (["bench", "--size", "1000000"], "Choose smaller sizes"),
         (["bench", "--json", "no/such/folder/x.json"], "No such file"),
-        (["bench", "--dialect", "openCL2"], "unknown dialect 'openCL2'. Do you mean OpenCL?"),
-        (["bench", "--rounds", "0"], "rounds=0 does not do; give a whole number from 1 to 1000."),
         (["tune", "tilde"], "unknown step 'tilde'. Do you mean tiled?"),
-        (["tune", "tiled", "--seconds", "0"], "seconds=0.0 does not do"),
         (["tune"], "required: STEP"),
-        (["record"], "required: folder"),
         (["benhc"], "unknown command 'benhc'. Do you mean bench? The commands are: doctor, bench, tune, "),
         (["bench", "--sise", "5"], "unknown option '--sise'. Do you mean --size? The options are: --dialect, "),
         (["bench", "peers"], "unknown option 'peers'. Do you mean --peers?"),
-        (["bench", "--steps", "packed", "--dialect", "cuda"], "packed is written in OpenCL only"),
         (["bench", "--save", "/dev/null/x"], "cannot be written"),
-        (["tune", "tiled", "--size", "0"], "1 or more"),
         (["predict", "--gpu", "RTX 4090 Ti"], "unknown GPU 'RTX 4090 Ti'. Do you mean RTX 4090?"),
-        (["predict", "--size", "0"], "1 or more"),
+        (["predict", "--sms", "0"], "sms is 0; it must be above 0"),
         (["record", "/dev/null/x"], "cannot be written"),
         (["progress", "no-such"], "no-such is no folder"),
         (["board", "no-such"], "no-such is no folder"),
@@ -124,24 +107,25 @@ def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
     assert words in f"{exit.value.code}{capsys.readouterr().err}"
 
 
-def test_predict_prints_a_ladder(monkeypatch, capsys):
-    run(monkeypatch, "predict", "--gpu", "A6000", "--size", 4096, "--steps", "naive", "tiled")
-    assert capsys.readouterr().out.splitlines() == [
-        "4096 x 4096 x 4096 on A6000, predicted",
-        "  naive             284 GFLOP/s   483.515 ms  loads and stores",
-        "  tiled           3,001 GFLOP/s    45.804 ms  loads and stores",
-    ]
-    run(monkeypatch, "predict", "--gpu", "RTX 4090", "--sms", 70, "--clock", "2.45e9", "--steps", "naive")
-    assert capsys.readouterr().out.splitlines() == [
-        "4096 x 4096 x 4096 on RTX 4090 with 70 multiprocessors, 2.45e+09 cycles a second, predicted",
-        "  naive             322 GFLOP/s   426.192 ms  loads and stores",
-    ]
-    assert "sms is 0; it must be above 0" in fails(monkeypatch, capsys, "predict", "--sms", 0)[2]
-    run(monkeypatch, "predict", "--gpu", "RTX 4090", "--memory", "504e9", "--steps", "naive")
-    assert "on RTX 4090 with 5.04e+11 bytes a second" in capsys.readouterr().out
-    assert fails(monkeypatch, capsys, "predict", "--gpu", "L5")[2].startswith(
-        "error: unknown GPU 'L5'. The GPUs are: T4, "
-    )
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (
+            ("--gpu", "A6000", "--size", 4096, "--steps", "naive", "tiled"),
+            "4096 x 4096 x 4096 on A6000, predicted\n"
+            "  naive             284 GFLOP/s   483.515 ms  loads and stores\n"
+            "  tiled           3,001 GFLOP/s    45.804 ms  loads and stores\n",
+        ),
+        (
+            ("--gpu", "RTX 4090", "--sms", 70, "--clock", "2.45e9", "--steps", "naive"),
+            "on RTX 4090 with 70 multiprocessors, 2.45e+09 cycles a second, predicted\n",
+        ),
+        (("--gpu", "RTX 4090", "--memory", "504e9", "--steps", "naive"), "on RTX 4090 with 5.04e+11 bytes a second"),
+    ],
+)
+def test_predict_prints_a_ladder(monkeypatch, capsys, arguments, said):
+    run(monkeypatch, "predict", *arguments)
+    assert said in capsys.readouterr().out
 
 
 def test_doctor_prints_narrow_lines(monkeypatch, capsys):

@@ -422,7 +422,7 @@ def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
         run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
 
 
-@pytest.mark.parametrize("lacks", [None, "Triton", "Warp"])
+@pytest.mark.parametrize("lacks", [None, "Warp"])
 def test_where_a_block_language_is_missing_page_18_and_its_judge_are_skipped_by_name(monkeypatch, request, lacks):
     there = {"Triton": "3.9.0", "Warp": "1.19.0"}
     monkeypatch.setattr(devices, "block_languages", lambda: there | {lacks: None} if lacks else there)
@@ -510,3 +510,35 @@ def test_a_kernel_that_another_processor_left_in_pyopencls_cache_is_built_anew(t
     (kept,) = tmp_path.glob("pyopencl/*/*/binary")
     kept.write_bytes(kept.read_bytes()[:200])
     assert python(proof, XDG_CACHE_HOME=str(tmp_path)) == ("None", "")
+
+
+def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    assert devices.numpy_blas() and "forces" not in devices.numpy_blas()
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    if "OpenBLAS" in devices.numpy_blas():
+        assert devices.numpy_blas().endswith("(OPENBLAS_CORETYPE forces it)")
+        row = doctor.blas()
+        assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
+
+
+@pytest.mark.parametrize(
+    "text, model",
+    [
+        ("model name\t: AMD EPYC\ncpu family\t: 26\nmodel\t\t: 17\n\n", "AMD EPYC, family 26, model 17"),
+        ("model name : Intel(R) Xeon(R) Gold 6338\ncpu family : 6\n", "Intel(R) Xeon(R) Gold 6338, family 6"),
+        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "an Arm, implementer 0x41, part 0xd0c"),
+        (None, "an Arm"),
+    ],
+    ids=["a hidden name", "a full name", "Arm", "no Linux"],
+)
+def test_a_cpu_is_called_after_its_model_and_cores(text, model, monkeypatch):
+    def read_text(path, *_, **__):
+        if text is None:
+            raise FileNotFoundError
+        return text
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(devices, "usable_cores", lambda: 2)
+    monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
+    assert devices.cpu_model() == f"{model}, 2 cores"

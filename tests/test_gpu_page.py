@@ -4,24 +4,21 @@ Chromium computes with the processor here (SwiftShader), so any machine will do.
 bare page; those marked `bulk` open the web edition itself.
 """
 
-import functools
-import http.server
 import json
 import re
-import threading
 
 import gpu_page
 import numpy as np
 import pytest
+import test_browser
 import web
 from glossary import GLOSSARY
-from test_browser import CHROMIUM, FLAGS
-from test_web import Quiet, faults, ours, site  # noqa: F401
+from test_web import faults, ours, served, site  # noqa: F401
 
 from helpers import ladder
 
 STEPS = ladder.steps("WebGPU")
-SOFTWARE = [flag for flag in FLAGS if flag != "--disable-gpu"]
+SOFTWARE = [flag for flag in test_browser.FLAGS if flag != "--disable-gpu"]
 SOFTWARE += ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
 BARE = """<!doctype html><html lang="{}"><meta charset="utf-8"><title>bare</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="_static/course.css">
@@ -44,29 +41,30 @@ def bare(tmp_path_factory):
         asks += gpu_page.beside_the_chart(language, "tiled")
         (folder / "exercise.html").write_text(BARE.format(language.replace("_", "-"), asks), encoding="utf-8")
     (home / "empty.html").write_text(BARE.format("en", ""), encoding="utf-8")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=home))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield home, f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with served(home) as address:
+        yield home, address
 
 
 @pytest.fixture(scope="module")
 def chromium(bare):
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine; add it: sudo apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=SOFTWARE)
+    with test_browser.chromium(SOFTWARE) as running:
         page = running.new_page()
         page.goto(bare[1] + "empty.html")
         there = page.evaluate("navigator.gpu?.requestAdapter().then(Boolean)")
         page.close()
         if not there:
-            running.close()
             pytest.skip("this Chromium has no WebGPU in software: SwiftShader")
         yield running
-        running.close()
+
+
+@pytest.fixture
+def blank(chromium, bare):
+    """A page from which the parts' own code can be called."""
+    page = chromium.new_page()
+    page.set_default_timeout(300_000)
+    page.goto(bare[1] + "empty.html")
+    yield page
+    page.close()
 
 
 @pytest.fixture
@@ -97,9 +95,7 @@ def opened(chromium):
 def judged(chromium, bare):
     """A function that checks a kernel in the browser: (step, source, shapes or None) -> the report, a dict.
 
-    `p`: the step's parameters, if not those of a device.
-
-    `exercise`: what the page adds to a contestant that is the answer to an exercise.
+    `p`: the step's parameters, if not those of a device. `exercise`: what the page adds to an answer to an exercise.
     """
     page = chromium.new_page()
     page.set_default_timeout(300_000)
@@ -132,22 +128,14 @@ def judged(chromium, bare):
 # ------------------------------------------------------------------------------------------------ the kernels, judged
 
 # Single numbers, rows and columns, whole tiles, and odd sizes.
-RAGGED = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (131, 2, 3), (64, 64, 64), (128, 128, 128)]
-RAGGED += [tuple(map(int, shape)) for shape in np.random.default_rng(7).integers(1, 150, (13, 3))]
-
-
-@pytest.mark.bulk
-@pytest.mark.parametrize("step", STEPS)
-def test_a_rung_is_right_at_twenty_ragged_shapes(judged, step):
-    report = judged(step, shapes=RAGGED)
-    assert report["right"] and report["shapes"] == 20
+RAGGED = [(1, 1, 1), (1, 150, 3), (150, 1, 3), (1, 1, 150), (131, 2, 3), (64, 64, 64), (128, 128, 128), (99, 93, 146)]
 
 
 @pytest.mark.parametrize("step", ["vectorized", "prefetched"])
 def test_a_rung_is_right_with_the_sizes_of_small_devices(judged, step):
     about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
     assert len(about["choices"]) == 2 and about["choices"][0]["shared_bytes"] <= 16 * 1024
-    assert judged(step, choice=0, shapes=RAGGED[:9])["right"]
+    assert judged(step, choice=0, shapes=RAGGED)["right"]
 
 
 # (what, step, old, new, the verdict's name)
@@ -162,7 +150,6 @@ WRONG = [
     ("k from 1", "coalesced", "k = 0u", "k = 1u", "K is cut"),
     ("next row", "naive", "A[row * K + k]", "A[((row + 1) % M) * K + k]", "wrong row"),
     ("next column", "naive", "B[k * N + col]", "B[k * N + (col + 1) % N]", "wrong column"),
-    ("row length", "naive", "A[row * K + k]", "A[row * N + k]", "wrong index|out of bounds"),
     ("tile turned", "tiled", "acc += As[ty][k] * Bs[k][tx]", "acc += As[ty][k] * Bs[tx][k]", "wrong index"),
     ("starts at one", "naive", "var acc = 0.0;", "var acc = 1.0;", "wrong start"),
     ("adds up", "naive", "A[row * K + k] * B", "A[row * K + k] + B", "wrong operator"),
@@ -173,7 +160,6 @@ WRONG = [
     ("a short tile", "tiled", "array<array<f32, TILE>, TILE>", "array<array<f32, TILE>, TILE - 1>", "wrong row"),
     ("a wait for some", "tiled", "workgroupBarrier();", "if (row < M) { workgroupBarrier(); }", "does not compile"),
     ("no first barrier", "tiled", "        workgroupBarrier();\n\n        // 3.", "\n\n        // 3.", "race"),
-    ("for ever", "naive", "k++", "k += 0u", "hang"),
 ]  # fmt: skip
 
 
@@ -366,53 +352,56 @@ def test_an_exercise_that_nobody_filled_in_is_not_yet_done(answered, name):
     assert finding["kind"] == "not yet"
 
 
-def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(chromium, bare):
-    """The page is held up for 40 ms whenever it asks, uploads or reads: the wall holds that, the stamps do not."""
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
+def of_a_launch(blank, size, before, after):
+    """What `after` returns of `gpu`, `kernel` and `work`, a product of that size, once `before` was done."""
     [about] = [each for each in gpu_page.steps()["steps"] if each["name"] == "naive"]
-    asked = dict(name="naive", source=gpu_page.source("naive"), step=about)
-    clock, seconds, wall = page.evaluate(
+    return blank.evaluate(
         f"""async (one) => {{
             {IMPORTS}
-            for (const name of ["submit", "writeBuffer"]) {{
-                const now = GPUQueue.prototype[name];
-                GPUQueue.prototype[name] = function (...how) {{
-                    for (const until = performance.now() + 40; performance.now() < until; );
-                    return now.apply(this, how);
-                }};
-            }}
-            const gpu = await run.Gpu.open(), kernel = await gpu.build(one), work = await run.Work.on(gpu, 9, 9, 9);
-            work.putAll(judge.draw(81), judge.draw(81));
-            const {{ seconds, wall }} = await work.launch(kernel, 3);
-            return [gpu.clock, seconds, wall];
+            {before}
+            const gpu = await run.Gpu.open(), kernel = await gpu.build(one);
+            const work = await run.Work.on(gpu, {size}, {size}, {size});
+            work.putAll(judge.draw({size**2}), judge.draw({size**2}));
+            {after}
         }}""",
-        asked,
+        dict(name="naive", source=gpu_page.source("naive"), step=about),
     )
-    page.close()
+
+
+def test_what_the_gpus_clock_says_holds_no_launch_and_no_transfer(blank):
+    """The page is held up for 40 ms whenever it asks, uploads or reads: the wall holds that, the stamps do not."""
+    slow = """for (const name of ["submit", "writeBuffer"]) {
+        const now = GPUQueue.prototype[name];
+        GPUQueue.prototype[name] = function (...how) {
+            for (const until = performance.now() + 40; performance.now() < until; );
+            return now.apply(this, how);
+        };
+    }"""
+    after = "const { seconds, wall } = await work.launch(kernel, 3); return [gpu.clock, seconds, wall];"
+    clock, seconds, wall = of_a_launch(blank, 9, slow, after)
     assert clock == "stamps" and wall - seconds >= 0.04
 
 
-def test_launches_are_those_of_the_ladder(chromium, bare):
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
+def test_a_clock_of_the_gpu_that_stands_still_gives_way_to_the_wall(blank):
+    still = "GPUCommandEncoder.prototype.resolveQuerySet = () => {};"
+    assert of_a_launch(blank, 200, still, "await run.launchesFor(work, kernel, 0); return gpu.clock;") == "wall"
+
+
+def test_launches_are_those_of_the_ladder(blank):
     shapes = [(1, 1, 1), (33, 17, 5), (128, 129, 8), (1000, 7, 3)]
     for about in gpu_page.steps()["steps"]:
         step = ladder.STEPS[about["name"]]
         for choice in about["choices"]:
-            groups = page.evaluate(
+            groups = blank.evaluate(
                 f"async ([kernel, shapes]) => {{ {IMPORTS} return shapes.map(([M, N]) => run.grid(kernel, M, N)); }}",
                 [dict(step=about, choice=choice), shapes],
             )
             assert groups == [[*step.grid(choice["parameters"], M, N), 1] for M, N, _ in shapes]
             assert choice["threads"] == np.prod(step.block(choice["parameters"]))
-    page.close()
 
 
-def test_medians_halves_and_what_is_undecided(chromium, bare):
-    page = chromium.new_page()
-    page.goto(bare[1] + "empty.html")
-    found = page.evaluate(
+def test_medians_halves_and_what_is_undecided(blank):
+    found = blank.evaluate(
         """async () => {
             const { figures, beside } = await import('/_static/gpu/contest.js');
             const one = figures([4e-3, 1e-3, 2e-3, 3e-3, 5e-3], 100);
@@ -435,7 +424,6 @@ def test_medians_halves_and_what_is_undecided(chromium, bare):
     assert one["spread"] == pytest.approx((high - low) / median / 2)
     assert found["twice"] == pytest.approx(2) and found["half"] == pytest.approx(1 / 2)
     assert [found[name] for name in ("within", "once", "overlaps", "few")] == [None] * 4
-    page.close()
 
 
 # ------------------------------------------------------------------------------------------ what a reader sees and does
@@ -512,9 +500,6 @@ def test_the_button_stops_it(opened, bare):
     page.wait_for_selector("[data-gpu=rung] tr[data-state=checking]")
     place.locator(".gpu-go").click()
     assert ended(page, "rung") == ("stopped", words()["status"]["stopped"])
-    place.locator(".gpu-go").click()
-    assert ended(page, "rung")[0] == "done"
-    assert [name for name in STEPS if name in place.locator("table").inner_text()] == ["coalesced", "tiled"]
 
 
 @pytest.mark.parametrize(
@@ -581,13 +566,8 @@ def test_a_compiler_that_does_not_end_is_told_as_such(opened, bare):
     assert how == "trouble" and said.startswith("naive did not end within 10 seconds"), said
 
 
-@pytest.mark.parametrize(
-    "before",
-    ["GPUSupportedFeatures.prototype.has = () => false", "GPUCommandEncoder.prototype.resolveQuerySet = () => {}"],
-    ids=["no clock", "a clock that stands still"],
-)
-def test_without_a_clock_of_the_gpu_the_wall_is_the_clock_and_said_to_be(opened, bare, before):
-    page = opened(bare[1] + "bare.html", before=FEW + before)
+def test_without_a_clock_of_the_gpu_the_wall_is_the_clock_and_said_to_be(opened, bare):
+    page = opened(bare[1] + "bare.html", before=f"{FEW} GPUSupportedFeatures.prototype.has = () => false")
     place = ready(page, "rung")
     place.locator(".gpu-go").click()
     how, said = ended(page, "rung")
@@ -613,16 +593,12 @@ def test_a_kernel_is_written_refused_and_kept(opened, bare):
     go.click()
     assert ended(page, "own") == ("done", words()["status"]["none"])
     assert verdict.inner_text() == words()["report"]["not yet"].format(name="naive")
-    wrong = changed("naive", "acc +=", "acc =")
+    wrong = changed("naive", "acc +=", "ac +=")
     text.fill(wrong)
     go.click()
     ended(page, "own")
-    assert verdict.inner_text().startswith("✗ naive is wrong.\n  K is cut: ") and place.locator("table").count() == 0
-    text.fill(changed("naive", "acc +=", "ac +="))
-    go.click()
-    ended(page, "own")
     assert verdict.inner_text().startswith("✗ naive is wrong.\n  does not compile: ")
-    line = 1 + wrong[: wrong.index("acc = A[")].count("\n")
+    line = 1 + wrong[: wrong.index("ac +=")].count("\n")
     assert place.locator(".gpu-numbers .gpu-wrong").inner_text().strip() == str(line)
     verdict.get_by_role("button", name=f"line {line}").click()
     assert page.evaluate("getSelection().toString()").strip().startswith("ac +=")
@@ -632,9 +608,6 @@ def test_a_kernel_is_written_refused_and_kept(opened, bare):
     ready(page, "own")
     assert "ac +=" in text.input_value()
     place.locator(".gpu-again").click()
-    assert text.input_value() == gpu_page.stub("naive")
-    page.reload()
-    ready(page, "own")
     assert text.input_value() == gpu_page.stub("naive")
 
 
@@ -665,7 +638,6 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     assert place.get_by_role("radio").count() == 0, "there is one exercise here"
     text = page.get_by_label(words()["own"]["editor"])
     for source, begin in (
-        (changed("naive", "k = 0u", "k = 1u"), "✗ naive is wrong.\n  K is cut: "),
         (changed("naive", "+= A", "+= 0.0 * A[row] + A"), "✗ naive computes the right C, but misses the idea.\n  too"),
         (gpu_page.source("naive"), "✓ naive is right: "),
     ):
@@ -861,8 +833,8 @@ def test_in_the_book_the_first_page_and_each_rung_lead_there(opened, site, folde
 
 
 @pytest.mark.bulk
-@pytest.mark.parametrize("step", ["tiled", "prefetched"])  # all of them are solved above, at small sizes
-def test_in_the_book_a_rungs_text_solves_its_pages_exercise(opened, site, step):  # noqa: F811
+def test_in_the_book_a_rungs_text_solves_its_pages_exercise(opened, site):  # noqa: F811
+    step = "tiled"  # all of them are solved above, at small sizes
     about = next(each for each in gpu_page.steps()["steps"] if each["name"] == step)
     page = opened(f"{site[1]}{about['page']}.html", before=FOREVER)
     place = ready(page, "own")

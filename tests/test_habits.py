@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from packages import ALONE, PACKAGES
 
 import helpers
@@ -33,43 +32,26 @@ def ruff(folder, *command):
     return said(folder, sys.executable, "-m", "ruff", *command, "--no-cache", ".")
 
 
-@pytest.fixture
-def copy(tmp_path):
-    """A copy of what the tools look at, to plant a breach in."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
-
-
 def test_rooms_import_downwards_only():
     status, text = lint_imports(ROOT)
     assert status == 0, text
 
 
-def test_an_import_upwards_is_seen(copy):
-    file = copy / "helpers" / "sandbox" / "child.py"
-    file.write_text("from ..judge import check\n" + file.read_text())
-    status, text = lint_imports(copy)
-    assert status != 0 and "helpers.sandbox.child -> helpers.judge" in text
-
-
-def test_a_package_beside_helpers_must_stand_by_itself(copy):
+def test_planted_imports_and_a_room_that_has_no_place_are_seen(tmp_path):
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = {"cuda_without_gpu": "from helpers.launch import KernelError", "gpu_model": "import cuda_without_gpu"}
     planted |= {"opencl_trace": "import ptx_machine", "ptx_machine": "import numba"}
     assert set(planted) == set(ALONE)
-    for package, line in planted.items():
-        file = copy / package / "planted.py"
-        file.write_text(f"{line}\n")
-    status, text = lint_imports(copy)
-    assert status != 0 and all(f"{package}.planted -> " in text for package in ALONE)
-
-
-def test_a_room_that_has_no_place_is_seen(copy):
-    (copy / "helpers" / "attic").mkdir()
-    (copy / "helpers" / "attic" / "__init__.py").write_text('"""Where?"""\n')
-    status, text = lint_imports(copy)
-    assert status != 0 and "attic" in text
+    planted["helpers/sandbox"] = "from helpers.judge import check"
+    for folder, line in planted.items():
+        (tmp_path / folder / "planted.py").write_text(f"{line}\n")
+    (tmp_path / "helpers" / "attic").mkdir()
+    (tmp_path / "helpers" / "attic" / "__init__.py").write_text('"""Where?"""\n')
+    status, text = lint_imports(tmp_path)
+    assert status != 0 and "attic" in text and "helpers.sandbox.planted -> helpers.judge" in text
+    assert all(f"{package}.planted -> " in text for package in ALONE)
 
 
 def test_the_code_is_in_one_form():
@@ -78,9 +60,10 @@ def test_the_code_is_in_one_form():
         assert status == 0, text
 
 
-def test_a_breach_of_form_is_seen(copy):
-    (copy / "helpers" / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
-    assert ruff(copy, "check")[0] != 0 and ruff(copy, "format", "--check")[0] != 0
+def test_a_breach_of_form_is_seen(tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
+    assert ruff(tmp_path, "check")[0] != 0 and ruff(tmp_path, "format", "--check")[0] != 0
 
 
 def test_no_function_hides_the_module_it_comes_from():

@@ -32,22 +32,14 @@ def code_of(page):
 
 @pytest.mark.parametrize("what", CALLS)
 def test_a_page_that_needs_it_says_so_in_its_first_cell_and_stands_in_the_table(what):
-    calling = {
-        page.name[:2]
-        for page in (ROOT / "notebooks").glob("[0-9]*.ipynb")
-        if any(re.search(CALLS[what], cell) for cell in code_of(page))
-    }
-    asking = {
-        page.name[:2]
-        for page in (ROOT / "notebooks").glob("[0-9]*.ipynb")
-        if re.search(rf'^need\(.*"{what}"', code_of(page)[0], re.MULTILINE)
-    }
+    code = {page.name[:2]: code_of(page) for page in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
+    calling = {number for number, cells in code.items() if any(re.search(CALLS[what], cell) for cell in cells)}
+    asking = {number for number, cells in code.items() if re.search(rf'^need\(.*"{what}"', cells[0], re.MULTILINE)}
     assert calling == asking == set(needs.NEEDS[what].pages)
 
 
-@pytest.mark.parametrize("readme", ["README.md"])
-def test_the_readme_has_the_same_pages_and_sizes(readme):
-    text = (ROOT / readme).read_text(encoding="utf-8")
+def test_the_readme_has_the_same_pages_and_sizes():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     for need in needs.NEEDS.values():
         [row] = re.findall(rf"^\| .*tools/install.py {need.extra}`.*$", text, re.MULTILINE)
         assert set(need.pages) <= set(re.findall(r"\b\d\d\b", row)) and f"| {need.megabytes} |" in row

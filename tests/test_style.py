@@ -115,15 +115,14 @@ def test_every_room_says_which_question_it_answers():
 
 
 @pytest.mark.parametrize(
-    "docstring", [None, "", "A room.", "A room.\n\nWhat for?", "What is\nit for?", "Which?\nThis."]
+    "docstring, asks",
+    [
+        *((text, False) for text in (None, "", "A room.", "A room.\n\nWhat for?", "What is\nit for?", "Which?\nThis.")),
+        *((text, True) for text in ("What for?", "What for? For this.", "What for? For this.\n\nMore of it.")),
+    ],
 )
-def test_a_docstring_whose_first_line_asks_nothing_is_seen(docstring):
-    assert not asks_a_question(docstring)
-
-
-@pytest.mark.parametrize("docstring", ["What for?", "What for? For this.", "What for? For this.\n\nMore of it."])
-def test_a_docstring_whose_first_line_asks_is_let_through(docstring):
-    assert asks_a_question(docstring)
+def test_a_docstring_asks_in_its_first_line_or_not(docstring, asks):
+    assert asks_a_question(docstring) == asks
 
 
 def test_the_changes_begin_with_the_version_that_pyproject_names():

@@ -62,7 +62,8 @@ def keep_to_one_core(number):
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         for thread in psutil.Process().threads():
-            os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
 
 
 def get_ready(dask_worker: object, blocks: Iterable[tuple[int, int, int]]) -> None:

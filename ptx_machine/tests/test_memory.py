@@ -49,8 +49,9 @@ def test_strong_accesses_race_with_weak_ones_only():
     assert not seen.write(word, touching(1, now=1, kind=STRONG), changes=True)[0].any()
     assert not seen.write(word, touching(40, now=2, kind=STRONG), changes=True)[0].any()
     assert not seen.read(word, touching(70, now=3, kind=STRONG))[0].any()
-    assert seen.read(word, touching(40, now=4))[0].all()  # others have changed it, too
-    assert seen.write(word, touching(1, now=5, kind=STRONG), one)[0].all()  # that one was weak
+    assert not seen.write(word, touching(2, now=4, kind=STRONG), changes=True)[0].any()  # which the 70th has read
+    assert seen.read(word, touching(40, now=5))[0].all()  # others have changed it, too
+    assert seen.write(word, touching(1, now=6, kind=STRONG), one)[0].all()  # that one was weak
 
 
 def test_an_access_must_lie_in_one_array():

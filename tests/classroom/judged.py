@@ -149,14 +149,6 @@ def run(source, namespace, name):
     return eval(compile(ast.Expression(last.value), name, "eval"), namespace)
 
 
-def right_answers(*pages):
-    return every(RIGHT, pages, 0)  # the solution is run in its page
-
-
-def wrong_answers(*pages):
-    return every(WRONG, pages, 1)
-
-
 def every(answers, pages, few):
     """A parameter for each answer to the exercises of these pages; all but a few for each exercise are of the bulk."""
     return [
@@ -173,13 +165,19 @@ def every(answers, pages, few):
     ]
 
 
-def assert_right(label, answer):
-    state, said = verdict(label, answer)
-    assert state == "done", said
+def of_pages(*pages):
+    """Two tests, of the right and of the wrong answers to the exercises of these pages."""
 
+    @pytest.mark.parametrize("label, name, answer", every(RIGHT, pages, 0))  # the solution is run in its page
+    def passes(label, name, answer):
+        state, said = verdict(label, answer)
+        assert state == "done", said
 
-def assert_wrong(label, case):
-    answer, wanted = case
-    state, said = verdict(label, answer)
-    assert state in ("tried", "not yet") and wanted in re.sub(r"\s+", " ", said), (state, said)
-    assert ("not yet" in wanted) == (state == "not yet"), said
+    @pytest.mark.parametrize("label, name, case", every(WRONG, pages, 1))
+    def is_told(label, name, case):
+        answer, wanted = case
+        state, said = verdict(label, answer)
+        assert state in ("tried", "not yet") and wanted in re.sub(r"\s+", " ", said), (state, said)
+        assert ("not yet" in wanted) == (state == "not yet"), said
+
+    return passes, is_told

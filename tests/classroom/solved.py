@@ -1,5 +1,7 @@
 """The stubs and solutions of all exercises, as they are in the course's own pages."""
 
+import functools
+
 import notebooks
 
 from helpers.classroom import EXERCISES
@@ -7,6 +9,7 @@ from helpers.classroom import EXERCISES
 TITLE = "# @title A solution"
 
 
+@functools.cache
 def in_pages():
     """{label: (the stub's cell, the solution's cell)} as text, for exercises with a solution in a cell."""
     found, labels = {}, {cell: label for label, cell in EXERCISES.items()}

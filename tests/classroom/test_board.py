@@ -193,13 +193,25 @@ def test_a_wrong_kernel_does_not_enter(tmp_path, monkeypatch, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_kernel_that_is_wrong_only_where_it_is_timed_does_not_enter(tmp_path, monkeypatch):
+@pytest.fixture
+def quick(monkeypatch):
+    """Small products, a check that finds nothing, and a clock that needs none."""
+    compared = []
+
+    def compare(mine, rung, shape):
+        compared.append((mine.own, rung.own, rung.step, shape))
+        return types.SimpleNamespace(ratios=(1.25,) * ROUNDS)
+
     def check(k):
         k.checked = True
         return Report(str(k), (), 1)
 
-    monkeypatch.setattr(contest, "SHAPE", (64, 64, 64))
-    monkeypatch.setattr(contest, "check", check)
+    for name, small in dict(SHAPE=(64, 64, 64), COUNTED=(8, 8, 2), compare=compare, check=check).items():
+        monkeypatch.setattr(contest, name, small)
+    return compared
+
+
+def test_a_kernel_that_is_wrong_only_where_it_is_timed_does_not_enter(tmp_path, quick):
     with pytest.raises(NotEntered, match="wrong at 64 x 64 x 64"):
         enter(built(COALESCED.replace("k < K; k++", "k < (M == 64 ? 60 : K); k++")), "Eve", tmp_path)
     assert not list(tmp_path.iterdir())
@@ -221,21 +233,6 @@ def test_only_a_kernel_of_ones_own_enters(tmp_path):
     with pytest.raises(NotEntered, match=r"rounds A and B to tf32\. The board compares products in float32"):
         enter(cuda_kernel(k.source + "# mine\n", like="matrix_units"), "Ada", tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Small products, and a clock that needs none."""
-    monkeypatch.setattr(contest, "SHAPE", (64, 64, 64))
-    monkeypatch.setattr(contest, "COUNTED", (8, 8, 2))
-    compared = []
-
-    def compare(mine, rung, shape):
-        compared.append((mine.own, rung.own, rung.step, shape))
-        return types.SimpleNamespace(ratios=(1.25,) * ROUNDS)
-
-    monkeypatch.setattr(contest, "compare", compare)
-    return compared
 
 
 def test_a_right_kernel_enters_and_is_on_the_board(tmp_path, monkeypatch, capsys, quick):

@@ -59,7 +59,7 @@ def leaks(folder):
         lines = code_of(answer_in(solution, stub), stub)
         if lines and any(all(line in text for line in lines) for text in texts.values()):
             yield label
-    if MENDED[1] in texts["04"]:
+    if MENDED[1] in texts.get("04", ""):
         yield "04.1"
 
 
@@ -78,12 +78,11 @@ def test_no_solution_is_left_anywhere(made):
 
 @pytest.mark.parametrize("label", ["00.1", "04.2", "05.1", "11.2"])
 def test_a_solution_that_was_left_is_seen(made, tmp_path, label):
-    for path in pages_in(made):
-        page = nbformat.read(path, as_version=4)
-        if path.name.startswith(label[:2]):
-            page.cells.append(nbformat.v4.new_markdown_cell(in_pages()[label][1]))
-        nbformat.write(page, tmp_path / path.name)
-    assert label in leaks(tmp_path)
+    [path] = made.glob(f"{label[:2]}_*.ipynb")
+    page = nbformat.read(path, as_version=4)
+    page.cells.append(nbformat.v4.new_markdown_cell(in_pages()[label][1]))
+    nbformat.write(page, tmp_path / path.name)
+    assert list(leaks(tmp_path)) == [label]
 
 
 def test_hints_and_stubs_stay_and_outputs_go(made):

@@ -260,12 +260,6 @@ def test_a_page_is_read_in_any_encoding_of_json(tmp_path, encoding):
     assert verdicts(tmp_path / "00.ipynb") == {"00.1": ("tried", "größer als 王小明")}
 
 
-def test_a_page_in_another_encoding_has_a_row_that_says_so(tmp_path):
-    (tmp_path / "00.ipynb").write_text(page_of("# größer"), encoding="latin-1")
-    [row] = progress(tmp_path).rows
-    assert row.state == "unreadable" and row.verdict.startswith("it is no text in UTF-8, UTF-16 or UTF-32")
-
-
 @pytest.mark.parametrize("name", ["00_start_here.ipynb.txt", "00.IPYNB", "00 (1).ipynb", "00.Ipynb.json", "mine.ipynb"])
 def test_a_page_under_any_name_has_a_row(tmp_path, name):
     (tmp_path / "ada").mkdir()

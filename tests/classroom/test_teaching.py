@@ -1,5 +1,6 @@
 """What a teacher reads is true: minutes add up, each wrong answer gets its verdict, exercises.md is as it is made."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ def page(number):
     return (TEACHING / f"{PAGES[number].stem}.md").read_text(encoding="utf-8")
 
 
+@functools.cache
 def sections(path):
     cells = [cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown"]
     return [heading for source in cells for heading in re.findall(r"^## (.*)", source, re.MULTILINE)]
@@ -69,6 +71,7 @@ WRITING = ("Your turn", "A bug hunt", "Now you: make the swap")  # sections in w
 TIMETABLES = PATHS.findall((TEACHING / "README.md").read_text(encoding="utf-8"))
 
 
+@functools.cache
 def cells_to_run(number):
     """{section: code cells that one runs there}: all but the set-up cell."""
     found, section = {}, None

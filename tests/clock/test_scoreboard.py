@@ -170,18 +170,6 @@ def test_a_contestant_that_is_wrong_is_left_out_and_named(monkeypatch):
     assert board.missing == (Missing("naive (OpenCL)", "OpenCL", "is wrong at 16 x 16 x 16, and was left out"),)
 
 
-def test_the_blas_is_named_and_one_that_was_forced_is_said(monkeypatch):
-    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
-    assert devices.numpy_blas() and "forces" not in devices.numpy_blas()
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    if "OpenBLAS" in devices.numpy_blas():
-        assert devices.numpy_blas().endswith("(OPENBLAS_CORETYPE forces it)")
-        from helpers.doctor import diagnosis
-
-        [row] = [row for row in diagnosis() if row["what"] == "NumPy's BLAS"]
-        assert not row["used"] and "unset OPENBLAS_CORETYPE" in row["why"]
-
-
 def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch):
     monkeypatch.setattr(
         scoreboards,
@@ -325,28 +313,6 @@ def test_a_file_is_called_after_the_gpu_or_after_the_cpu_and_its_cores(found, cp
     assert write_results([made()], tmp_path).name == f"{name}.json"
     [machine] = read_results(tmp_path)
     assert machine.about["cpu"] == cpu and repr(machine).startswith(cpu if "family" in cpu else found[0][2])
-
-
-@pytest.mark.parametrize(
-    "text, model",
-    [
-        ("model name\t: AMD EPYC\ncpu family\t: 26\nmodel\t\t: 17\n\n", "AMD EPYC, family 26, model 17"),
-        ("model name : Intel(R) Xeon(R) Gold 6338\ncpu family : 6\n", "Intel(R) Xeon(R) Gold 6338, family 6"),
-        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "an Arm, implementer 0x41, part 0xd0c"),
-        (None, "an Arm"),
-    ],
-    ids=["a hidden name", "a full name", "Arm", "no Linux"],
-)
-def test_a_cpu_is_called_after_its_model_and_cores(text, model, monkeypatch):
-    def read_text(path, *_, **__):
-        if text is None:
-            raise FileNotFoundError
-        return text
-
-    monkeypatch.setattr(Path, "read_text", read_text)
-    monkeypatch.setattr(devices, "usable_cores", lambda: 2)
-    monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
-    assert devices.cpu_model() == f"{model}, 2 cores"
 
 
 @pytest.mark.parametrize("other", [("PTX machine", "another"), ("CPU", "another", "Oclgrind 21.10")])

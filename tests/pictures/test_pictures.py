@@ -43,7 +43,6 @@ ALL = {
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
     "stages": lambda build: pictures.picture_stages(build("tiled", TILE=4), thread=(2, 1)),
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
-    "film of wide loads": lambda build: film(build("vectorized", **FOURS), 8, 12, 8).strip(),
     "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 24),
     "order": lambda build: pictures.picture_order(build("prefetched", **FOURS | dict(BM=16, WM=8, WN=8)), 8, 8, 24),
     "product": lambda _: pictures.picture_product(),
@@ -77,7 +76,7 @@ INIT = pictures.Picture.__init__  # as it is when no test has changed it
 
 
 @functools.cache  # so that each is traced and drawn once
-def made(name, build=cuda_kernel):
+def made(name, build=opencl_kernel):
     """The picture of that name, and the figure that it was made from."""
     figures = []
 

@@ -192,6 +192,7 @@ print(type(outcome.value).__name__, outcome.findings)
 """
 
 
+@pytest.mark.parametrize("way", [pytest.param(way, marks=[pytest.mark.bulk] * (way != WAYS[0])) for way in WAYS])
 def test_a_script_without_a_guard_runs_once_beside_files_called_like_modules(way, tmp_path):
     """As in https://github.com/nipype/pydra/issues/876, and many questions about `if __name__ == "__main__"`."""
     beside = tmp_path / "my files, 我的"

@@ -3,7 +3,6 @@
 import copy
 import io
 import sys
-import types
 
 import nbformat
 import notebooks
@@ -85,17 +84,13 @@ def test_nbval_does_not_see_it(outputs):
 
 
 def test_a_stored_page_does_not_hold_it(outputs):
-    notebook = nbformat.v4.new_notebook(cells=[outputs])
-    cell = notebook.cells[0]
-    notebooks.normalise_outputs(cell)
-    assert [output.output_type for output in cell.outputs] == ["stream", "execute_result"]
-    assert cell.outputs[0].text == "before\nmeanwhile\nafter\n"
+    notebooks.normalise_outputs(outputs)
+    assert [output.output_type for output in outputs.outputs] == ["stream", "execute_result"]
+    assert outputs.outputs[0].text == "before\nmeanwhile\nafter\n"
 
 
-def test_a_kernel_of_jupyter_is_told_from_a_terminals(monkeypatch):
+@pytest.mark.parametrize("shell, is_one", [("ZMQInteractiveShell", True), ("TerminalInteractiveShell", False)])
+def test_a_kernel_of_jupyter_is_told_from_a_terminals(monkeypatch, shell, is_one):
     assert not progress.in_a_notebook()
-    shell = type("ZMQInteractiveShell", (), {})()
-    monkeypatch.setattr(progress, "get_ipython", lambda: shell, raising=False)
-    assert progress.in_a_notebook()
-    monkeypatch.setattr(progress, "get_ipython", lambda: types.SimpleNamespace(), raising=False)
-    assert not progress.in_a_notebook()
+    monkeypatch.setattr(progress, "get_ipython", type(shell, (), {}), raising=False)
+    assert progress.in_a_notebook() == is_one

@@ -94,16 +94,17 @@ def test_a_python_that_is_promised_is_taken(version, empty, monkeypatch):
     install.refuse_what_cannot_work()
 
 
-def test_no_venv_in_this_python(empty, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(install.Failed, match="sudo apt install python3-venv"):
-        install.refuse_what_cannot_work()
-
-
-def test_no_builds_for_intels_macs(empty, monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
+@pytest.mark.parametrize(
+    "place, name, answer, said",
+    [
+        (importlib.util, "find_spec", lambda name: None, "sudo apt install python3-venv"),
+        (sys, "platform", "darwin", "Intel's Macs"),
+    ],
+)
+def test_a_machine_on_which_it_cannot_work_is_told(empty, monkeypatch, place, name, answer, said):
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    with pytest.raises(install.Failed, match="Intel's Macs"):
+    monkeypatch.setattr(place, name, answer)
+    with pytest.raises(install.Failed, match=said):
         install.refuse_what_cannot_work()
 
 
@@ -267,13 +268,6 @@ def test_a_broken_venv_is_made_anew_with_lab(version, pip, fault, empty, ran, mo
     assert f".venv {fault}: it is made anew." in capsys.readouterr().out
     assert ran[0][1:3] == ["-m", "venv"] and not (empty / ".venv" / "kept").exists()
     assert ran[-1][-1].endswith("[lab,many]")
-
-
-def test_a_venv_without_a_python_is_made_anew(empty, ran, capsys):
-    (empty / ".venv").mkdir()
-    assert install.make_venv()
-    assert ".venv has no Python that starts: it is made anew." in capsys.readouterr().out
-    assert ran[0][1:3] == ["-m", "venv"]
 
 
 @pytest.mark.parametrize("caller", [(3, 10, 13), (3, 13, 0)])

@@ -248,19 +248,18 @@ def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
 
 
 @pytest.mark.parametrize(
-    "drawn, taken",
-    [(picture(png=DRAWN), True), (picture(png=DRAWN, alt="Other words."), False), (picture(["other"], DRAWN), True)],
+    "tags, drawn, taken",
+    [
+        ([], picture(png=DRAWN), True),
+        ([], picture(png=DRAWN, alt="Other words."), False),
+        ([], picture(["other"], DRAWN), True),
+        ([notebooks.MACHINES], picture([notebooks.MACHINES], DRAWN), False),
+    ],
 )
-def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_its_words_do(drawn, taken):
-    page = V4.new_notebook(cells=[picture()])
+def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_its_words_do_but_of_no_timed_cell(tags, drawn, taken):
+    page = V4.new_notebook(cells=[picture(tags)])
     translate.take_pictures(page, V4.new_notebook(cells=[drawn]))
     assert page.cells[0].outputs[0].data["image/png"] == (DRAWN if taken else PNG)
-
-
-def test_no_picture_of_a_timed_cell_is_taken():
-    page = V4.new_notebook(cells=[picture([notebooks.MACHINES])])
-    translate.take_pictures(page, V4.new_notebook(cells=[picture([notebooks.MACHINES], DRAWN)]))
-    assert page.cells[0].outputs[0].data["image/png"] == PNG
 
 
 def test_what_the_doctor_said_is_in_chinese():

@@ -463,6 +463,8 @@ class Blocks:
         else:
             if len(passing) > 1 or lanes.size < self.staying:
                 self.look_for_missing(passing)
+            if lanes.size == self.staying:
+                self.notes.forget_loads()
             self.passed[lanes] = now
             if self.launch.program.orders:
                 for block in np.unique(self.block_of[lanes]):
@@ -1079,7 +1081,9 @@ class Blocks:
         def among(before):
             return np.isin(before & THREAD, self.threads[lanes])
 
-        return Touching(self.threads[rows] | now << TIME, (self.passed[rows] + 1) << TIME, kind, ordered, among)
+        by_barriers = self.warps_know is None and not self.launch.program.orders
+        stamps, bounds = self.threads[rows] | now << TIME, (self.passed[rows] + 1) << TIME
+        return Touching(stamps, bounds, kind, None if by_barriers else ordered, among)
 
     def know_by_warp(self, before, lanes):
         """Where lanes know of earlier accesses by a barrier of their warp; bool."""

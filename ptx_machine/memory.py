@@ -17,6 +17,7 @@ THREAD = (1 << 30) - 1  # the bits of a stamp, see `Notes`
 OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
 SEVERAL_THREADS = THREAD | SEVERAL
 KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
+MOST_PUT_OFF = 1 << 21  # words of loads that are not noted yet: 50 MB
 ALIKE = 16  # stores of several threads to one word that are remembered
 WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
 NO_NUMBER = 0x7FFFFFFF  # as float32: what nobody has set
@@ -97,14 +98,19 @@ class Notes:
 
     Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
 
-    cells  the words' values, unsigned
-    slots  numbers of a block's threads
-    near   whether only threads of one block touch the same words
+    Who reads matters only to those who store there before the next barrier. So what only barriers order, loads of words
+    that threads of one block touch, is put off until somebody stores to one of these words: mostly for ever.
+
+    cells    the words' values, unsigned
+    slots    numbers of a block's threads
+    near     whether only threads of one block touch the same words
+    put_off  [(words, `Touching`)], loads that are not noted yet; `awaiting`, bool, the words of these
     """
 
     def __init__(self, cells, slots, near):
         self.cells, self.slots, self.near, self.copies = cells, slots, near, False
         self.writers, self.readers = np.zeros((2, cells.size), np.int64)
+        self.put_off, self.awaiting = [], np.zeros(cells.size, bool)
         self.alike = {}  # {time: threads}, the last of those when several stored the same to one word
 
     def unordered(self, before, by):
@@ -119,8 +125,9 @@ class Notes:
         if self.copies:
             open_ |= before >= ON_ITS_WAY
         if np.count_nonzero(open_):
-            some = np.flatnonzero(open_ & (before < ON_ITS_WAY))
-            open_[some] = ~by.ordered(before[some], some)
+            if by.ordered:
+                some = np.flatnonzero(open_ & (before < ON_ITS_WAY))
+                open_[some] = ~by.ordered(before[some], some)
             for when, threads in self.alike.items():  # it is none of their business who of them was the last
                 open_ &= (before >> TIME != when) | ~np.isin(by.stamps & THREAD, threads)
         return open_
@@ -170,20 +177,44 @@ class Notes:
 
     def read(self, words, by):
         """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
-        last, before = self.writers[words], self.readers[words]
-        others = self.unordered(before, by)
-        stamps = np.where(others, self.both(before, by.stamps), by.stamps) if np.count_nonzero(others) else by.stamps
-        self.note(self.readers, words, stamps)
+        if by.ordered or not self.near:
+            self.note_load(words, by)
+        else:
+            self.put_off.append((words, by))
+            self.awaiting[words] = True
+            if len(self.put_off) * words.size > MOST_PUT_OFF:
+                self.note_loads()
+        last = self.writers[words]
         race = self.unordered(last, by)
         if np.count_nonzero(race):
             race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
         return race, last, last == 0
+
+    def note_loads(self):
+        """Note the loads that were put off."""
+        for words, by in self.put_off:
+            self.note_load(words, by)
+        self.forget_loads()
+
+    def note_load(self, words, by):
+        """Note a load, for those who store there later."""
+        before = self.readers[words]
+        others, stamps = self.unordered(before, by), by.stamps
+        if np.count_nonzero(others):
+            stamps = np.where(others, self.both(before, stamps), stamps)
+        self.note(self.readers, words, stamps)
+
+    def forget_loads(self):
+        """Forget the loads that were put off: all threads have passed a barrier since, and nothing races with them."""
+        self.put_off, self.awaiting[:] = [], False
 
     def write(self, words, by, values=None, copied=False, changes=False):
         """Note stores of `values`, copies that are on their way from now on, or atomics, that change what they read.
 
         Returns (race, last): where they race, and with which stamps.
         """
+        if self.awaiting[words].any():
+            self.note_loads()
         last, readers = self.writers[words], self.readers[words]
         race = self.unordered(last, by)
         if np.count_nonzero(race):
@@ -228,7 +259,8 @@ class Touching:
 
     stamps, bounds  of each: see `Notes`; what came before `bounds` came before its block's last barrier
     kind            WEAK, VOLATILE, STRONG or IN_BLOCK
-    ordered         asked for earlier stamps and their rows: where something but a block's barrier orders them
+    ordered         asked for earlier stamps and their rows: where something but a block's barrier orders them; None
+                    where nothing can
     among           asked for earlier stamps: where that thread takes part now
     """
 

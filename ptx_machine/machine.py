@@ -91,7 +91,7 @@ class Blocks:
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
-        self.steps, self.counted = [None] * len(self.operations), (None, 0)
+        self.steps, self.counted, self.touched = [None] * len(self.operations), (None, 0), None
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
             self.arrived = {}
@@ -470,6 +470,7 @@ class Blocks:
                 for block in np.unique(self.block_of[lanes]):
                     self.launch.order.together(int(self.blocks[block]))
         self.rounds[lanes] += 1
+        self.touched = None
         self.pass_by(passing)
         return True
 
@@ -1030,9 +1031,9 @@ class Blocks:
             )
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
         multiple = op.width & -op.width  # a copy may read any number of bytes
-        crooked = address % np.uint64(multiple) != 0
+        crooked = address & np.uint64(multiple - 1)
         if np.count_nonzero(crooked):
-            text = f"{self.who(lanes[np.argmax(crooked)])} moves {op.width} bytes at no multiple of {multiple}"
+            text = f"{self.who(lanes[np.argmax(crooked > 0)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
     def spaces_of(self, address):
@@ -1059,7 +1060,10 @@ class Blocks:
     def touching(self, op, number, lanes, many):
         """Lanes that touch `many` words each, now, for `Notes`."""
         now = self.launch.tick(number)
-        rows = np.repeat(lanes, many) if many > 1 else lanes
+        if self.touched is None or self.touched[0] is not lanes or self.touched[1] != many:
+            rows = np.repeat(lanes, many) if many > 1 else lanes
+            self.touched = lanes, many, rows, self.threads[rows], (self.passed[rows] + 1) << TIME
+        *_, rows, threads, bounds = self.touched
         kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
@@ -1082,8 +1086,7 @@ class Blocks:
             return np.isin(before & THREAD, self.threads[lanes])
 
         by_barriers = self.warps_know is None and not self.launch.program.orders
-        stamps, bounds = self.threads[rows] | now << TIME, (self.passed[rows] + 1) << TIME
-        return Touching(stamps, bounds, kind, None if by_barriers else ordered, among)
+        return Touching(threads | now << TIME, bounds, kind, None if by_barriers else ordered, among)
 
     def know_by_warp(self, before, lanes):
         """Where lanes know of earlier accesses by a barrier of their warp; bool."""

@@ -265,7 +265,7 @@ class Touching:
     """
 
     def __init__(self, stamps, bounds, kind, ordered, among):
-        self.stamps, self.bounds, self.kind = stamps | (kind << KIND), bounds, kind
+        self.stamps, self.bounds, self.kind = stamps | kind << KIND if kind else stamps, bounds, kind
         self.ordered, self.among = ordered, among
 
 

@@ -5,6 +5,7 @@ of the source to arrays, watched, and as a GPU would get it, at more shapes. In 
 NaN or -1 in place of the zero that Numba lays there, which no GPU promises.
 """
 
+import functools
 import re
 import sys
 import time
@@ -147,7 +148,8 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, right: list) ->
     level   of LLVM's optimiser
     right   takes each shape at which the kernel did well
     """
-    launches, variables = [], to_ptx.variables_of(kernel)
+    launches, variables = [], tuple(to_ptx.variables_of(kernel))
+    text_of = functools.cache(functools.partial(to_ptx.text_of, kernel, level))
     with ProgressBar(str(k)) as bar:
         for turn, shape in enumerate(shapes):
             bar.update(time.monotonic() - bar.start, "| " + " x ".join(map(str, shape)))
@@ -155,7 +157,7 @@ def run_all(k: Kernel, kernel: object, level: int, shapes: list, right: list) ->
             A, B = drawn_for(k, shape, 1 if alone else turn)
 
             def run(unset, A=A, B=B):
-                return run_ptx(k, to_ptx.text_of(kernel, level, unset), A, B)
+                return run_ptx(k, text_of(unset), A, B)
 
             try:
                 done = run(variables)

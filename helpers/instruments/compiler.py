@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,7 +24,11 @@ from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.given import takes
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
+from ..sandbox.job import packed, portable
 from .gpus import known_arch, occupancy
+
+KEPT = 16  # PTX texts, and listings; a report, a prediction and a run of the same kernel follow each other
+recent = {}  # what was compiled, as bytes -> its PTX, the latest last
 
 # Addresses, counters, their tests.
 WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"
@@ -136,6 +141,12 @@ def assembled(k: Kernel | str, code: str, arch: str, lines: bool = False) -> tup
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         raise missing()
+    return assembled_by(ptxas, nvdisasm, str(k), code, arch, lines)
+
+
+@lru_cache(maxsize=KEPT)
+def assembled_by(ptxas, nvdisasm, k, code, arch, lines):
+    """The same, by these tools."""
     with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
         text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         text.write_text(code)
@@ -172,6 +183,16 @@ def ptx_of(k: Kernel, arch: str) -> str:
         raise KernelError(
             f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
         )
+    key = packed((portable(k), k.step, k.parameters, arch))
+    text = recent.pop(key, None) or compiled(k, capability)
+    while len(recent) >= KEPT:
+        del recent[next(iter(recent))]
+    recent[key] = text
+    return text
+
+
+def compiled(k, capability):
+    """The same, compiled now."""
     outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
     if outcome.findings:
         said = outcome.findings[0].message

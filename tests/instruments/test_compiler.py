@@ -105,6 +105,24 @@ def test_a_kernel_that_does_not_compile_is_told_so():
         compiler_report(cuda_kernel(wide, like="tiled", TILE=16))
 
 
+@needs_compiler
+def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
+    k = cuda_kernel("naive", BM=4, BN=4)
+    text, asked = compiler.ptx_of(k, "sm_80"), []
+    monkeypatch.setattr(compiler, "compiled", lambda *asked_for: asked.append(asked_for) or "another")
+    monkeypatch.setattr(compiler, "recent", dict(compiler.recent))
+    assert compiler.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
+    other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
+    for one, arch in (
+        (cuda_kernel("tiled", TILE=4), "sm_80"),
+        (cuda_kernel("tiled", TILE=8), "sm_80"),
+        (k, "sm_90"),
+        (other, "sm_80"),
+    ):
+        assert compiler.ptx_of(one, arch) == "another"
+    assert len(asked) == 4
+
+
 def test_what_cannot_be_reported_is_refused():
     with pytest.raises(ValueError, match=r"sm_75 \(T4\), sm_80 \(A100\)"):
         compiler_report("naive", "sm_12")

@@ -8,9 +8,8 @@ from ptx_machine.memory import STRONG, TIME, WEAK, Memory, Notes, Touching
 def touching(*threads, now, passed=0, kind=WEAK):
     """Threads that touch a word each, after a barrier that all of their block passed at that time."""
     stamps = np.array(threads) + (now << TIME)
-    nobody = lambda before, some: np.zeros(before.size, bool)  # noqa: E731
     bounds = np.full(len(threads), passed + 1) << TIME
-    return Touching(stamps, bounds, kind, nobody, lambda before: np.zeros(before.size, bool))
+    return Touching(stamps, bounds, kind, None, lambda before: np.zeros(before.size, bool))
 
 
 def notes(near=True):
@@ -38,6 +37,11 @@ def test_races_are_seen_between_the_same_barriers_only():
     seen.read(np.array([3]), touching(0, now=2))
     seen.read(np.array([3]), touching(1, now=3))
     assert seen.write(np.array([3]), touching(1, now=4), one[:1])[0].all()  # nor one that read before
+    seen.read(np.array([4]), touching(0, now=3))
+    seen.read(np.array([7]), touching(0, now=4))
+    assert not seen.write(np.array([0]), touching(1, now=5), one[:1])[0].any()  # a word that nobody reads
+    assert seen.write(np.array([4]), touching(1, now=6), one[:1])[0].all()
+    assert seen.write(np.array([7]), touching(1, now=7), one[:1])[0].all()
     across = notes(near=False)
     across.write(word, touching(1, now=1), one[:1])
     assert across.write(word, touching(40, now=9, passed=8), one[:1])[0].all()

@@ -1,5 +1,9 @@
 """Sizes for a CPU: patches that fill registers, pieces that fill caches, tiles that fill cores."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
 import pytest
 
 from helpers import cpu_sizes, ladder
@@ -29,6 +33,19 @@ def test_packed_fits_any_cpu(width, kib):
     piece = min(1 << 20, kib * 768)
     assert piece / 2 < 4 * p["BN"] * p["BK"] <= piece
     assert cpu_sizes.copies(p) or kib < 1024
+
+
+@pytest.mark.parametrize("width", [16, 8, 4])
+@pytest.mark.parametrize("kib", [256, 1024, 2048])
+def test_page_12_has_room_for_its_deep_pieces(width, kib):
+    """Intel's runtime has 256 KiB of local memory on Windows. There, too, they are 512 rows deep, and A is copied."""
+    page = nbformat.read(Path(__file__).parents[1] / "notebooks" / "12_cpu_blocking.ipynb", as_version=4)
+    source = next(cell.source for cell in page.cells if "BK=512" in cell.source)
+    names = dict(packed=SimpleNamespace(device=cpu(width, kib=kib)))
+    exec(source[: source.index("plain, half, both")], names)
+    assert names["sizes"].pop("like") == "packed"
+    p = ladder.parameters(PACKED, cpu(width, kib=kib), names["sizes"])  # it refuses what the device cannot hold
+    assert p["BK"] == 512 and cpu_sizes.copies(p)
 
 
 @pytest.mark.parametrize("units, kib", [(1, 256), (1, 16), (2, 2048), (8, 32), (64, 1024)])

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ptx_machine import memory as module
 from ptx_machine.memory import STRONG, TIME, WEAK, Memory, Notes, Touching
 
 
@@ -56,6 +57,16 @@ def test_strong_accesses_race_with_weak_ones_only():
     assert not seen.write(word, touching(2, now=4, kind=STRONG), changes=True)[0].any()  # which the 70th has read
     assert seen.read(word, touching(40, now=5))[0].all()  # others have changed it, too
     assert seen.write(word, touching(1, now=6, kind=STRONG), one)[0].all()  # that one was weak
+
+
+def test_only_so_many_loads_are_put_off_and_none_is_lost(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PUT_OFF", 3 * module.A_LOAD)
+    seen, word = notes(), np.array([5])
+    for now in range(1, 5):
+        seen.read(word, touching(1, now=now))
+    assert len(seen.put_off) == 1
+    seen.forget_loads()  # at a barrier that no thread of this test has passed: what was noted before stays
+    assert seen.write(word, touching(2, now=5), np.ones(1, np.uint32))[0].all()
 
 
 def test_an_access_must_lie_in_one_array():

@@ -18,6 +18,7 @@ OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
 SEVERAL_THREADS = THREAD | SEVERAL
 KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
 MOST_PUT_OFF = 1 << 21  # words of loads that are not noted yet: 50 MB
+A_LOAD = 64  # words, as much memory as one such load takes besides
 ALIKE = 16  # stores of several threads to one word that are remembered
 WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
 NO_NUMBER = 0x7FFFFFFF  # as float32: what nobody has set
@@ -182,7 +183,7 @@ class Notes:
         else:
             self.put_off.append((words, by))
             self.awaiting[words] = True
-            if len(self.put_off) * words.size > MOST_PUT_OFF:
+            if len(self.put_off) * (words.size + A_LOAD) > MOST_PUT_OFF:
                 self.note_loads()
         last = self.writers[words]
         race = self.unordered(last, by)

@@ -12,7 +12,16 @@ from ..launch import Contestant, draw, operands
 from ..sandbox import Finding
 from ..sandbox.findings import NAN, UNSET
 from .in_time import more_said
-from .reference import FORMATS, UNIT_ROUNDOFF, error_bound, held, launched, right_within_bound, wrong_elements
+from .reference import (
+    FORMATS,
+    UNIT_ROUNDOFF,
+    drawn_for,
+    error_bound,
+    held,
+    launched,
+    right_within_bound,
+    wrong_elements,
+)
 
 PLACEHOLDER = "your turn"
 NOTHING = ("no answer", "nothing stored", "zeros")  # what came of it, where nothing did
@@ -94,12 +103,15 @@ def tile_of(k):
 
 
 def looks_at_the_numbers(k, launches):
-    """Right at the same shapes for fresh numbers between -1 and 1, and wrong for those of `mixed`."""
+    """Right at the same shapes for fresh numbers between -1 and 1, and wrong again for those of `mixed`."""
+
+    def is_wrong(A, B):
+        return wrong_elements(launched(k, A, B), A, B, k.inputs).any()
+
     wrong = bad(launches)
     for r in wrong:
-        A, B = draw(*r.C.shape, r.K)
         special = (r.A == 0).any() or (r.B == 0).any()
-        if not special or wrong_elements(launched(k, A, B), A, B, k.inputs).any():
+        if not special or is_wrong(*drawn_for(k, (*r.C.shape, r.K), 1)) or not is_wrong(r.A, r.B):
             return None
     if all((far(r.A)[:, None] | far(r.B.T))[r.wrong].all() for r in wrong):
         where, look = "a row or a column is all tiny, or all huge", "limits, and for small numbers that are added"

@@ -67,3 +67,27 @@ def test_a_barrier_that_too_few_come_to_says_how_many():
     finding = ran("@%p1 bar.sync 5, 96;").findings[0]
     assert finding.kind == "divergent barrier"
     assert finding.message.startswith("64 of 96 threads have come to barrier 5 of block (0, 0), and no more do")
+
+
+# Block 1 waits for a flag of block 0, which passes a barrier meanwhile; what block 1 has read before is not forgotten.
+WHILE_ANOTHER_WAITS = """
+mov.u32 %r5, %ctaid.x; setp.eq.u32 %p2, %r5, 0; ld.param.u64 %rd3, [o];
+st.shared.u32 [%r3], %r1; bar.sync 0; ld.shared.u32 %r7, [%r3]; @%p2 bra F;
+W: ld.volatile.global.u32 %r8, [%rd3]; setp.ne.u32 %p3, %r8, 1; @%p3 bra W;
+xor.b32 %r6, %r2, 4; mov.u32 %r9, s; add.u32 %r6, %r6, %r9; st.shared.u32 [%r6], 1000; ret;
+F: bar.sync 0; st.volatile.global.u32 [%rd3], 1;"""
+
+
+def test_a_barrier_of_one_block_leaves_what_another_has_read():
+    [finding] = ran(WHILE_ANOTHER_WAITS).findings
+    text = "thread (0, 0) of block (1, 0) writes element 1 of s, which thread (1, 0) of block (1, 0) read at"
+    assert finding.kind == "race" and finding.message.startswith(text), finding
+
+
+HALVES = "@%p1 bra F; st.shared.u32 [%r3+-256], 1; ret; F: st.shared.u32 [%r3], %r1;"
+
+
+def test_of_two_halves_of_a_block_each_has_its_own_threads():
+    [finding] = ran(HALVES).findings
+    one, other = finding.message.split(", which ")
+    assert {one[:14], other[:14]} == {"thread (64, 0)", "thread (0, 0) "}, finding

@@ -159,6 +159,14 @@ def test_a_shared_array_is_checked_and_what_memory_an_address_means():
         found = {finding.kind: finding.message for finding in run.findings}
         assert words in found[kind] and found[kind].startswith("thread (0, 0) of block (0, 0) "), found
         assert np.isnan(out).all()
+    run, _, _ = by_hand("""
+        .shared .align 8 .b8 here[128];
+        mov.u64 %rd4, here;
+        cvt.u64.u32 %rd5, %r1;
+        add.s64 %rd4, %rd4, %rd5;
+        ld.shared.f32 %f1, [%rd4];""")
+    said = [finding.message for finding in run.findings if finding.kind == "misaligned"]
+    assert said == ["thread (1, 0) of block (0, 0) moves 4 bytes at no multiple of 4 (24 times)"]
 
 
 def test_addresses_of_several_memories_may_stand_in_one_instruction():

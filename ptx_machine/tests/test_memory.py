@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from ptx_machine.memory import STRONG, TIME, WEAK, Memory, Notes, Touching
+from ptx_machine import memory as module
+from ptx_machine.memory import STRONG, THREAD, TIME, WEAK, Memory, Notes, Touching
 
 
-def touching(*threads, now, passed=0, kind=WEAK):
+def touching(*threads, now, passed=0, kind=WEAK, ordered=None):
     """Threads that touch a word each, after a barrier that all of their block passed at that time."""
     stamps = np.array(threads) + (now << TIME)
     bounds = np.full(len(threads), passed + 1) << TIME
-    return Touching(stamps, bounds, kind, None, lambda before: np.zeros(before.size, bool))
+    return Touching(stamps, bounds, kind, ordered, lambda before: np.zeros(before.size, bool))
 
 
 def notes(near=True):
@@ -40,7 +41,7 @@ def test_races_are_seen_between_the_same_barriers_only():
     seen.read(np.array([4]), touching(0, now=3))
     seen.read(np.array([7]), touching(0, now=4))
     assert not seen.write(np.array([0]), touching(1, now=5), one[:1])[0].any()  # a word that nobody reads
-    assert seen.write(np.array([4]), touching(1, now=6), one[:1])[0].all()
+    assert seen.write(np.array([0, 4]), touching(1, 1, now=6), one)[0].tolist() == [False, True]
     assert seen.write(np.array([7]), touching(1, now=7), one[:1])[0].all()
     across = notes(near=False)
     across.write(word, touching(1, now=1), one[:1])
@@ -56,6 +57,26 @@ def test_strong_accesses_race_with_weak_ones_only():
     assert not seen.write(word, touching(2, now=4, kind=STRONG), changes=True)[0].any()  # which the 70th has read
     assert seen.read(word, touching(40, now=5))[0].all()  # others have changed it, too
     assert seen.write(word, touching(1, now=6, kind=STRONG), one)[0].all()  # that one was weak
+
+
+def test_only_so_many_loads_are_put_off_and_none_is_lost(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PUT_OFF", 3 * module.A_LOAD)
+    seen, word = notes(), np.array([5])
+    for now in range(1, 5):
+        seen.read(word, touching(1, now=now))
+    assert len(seen.put_off) == 1
+    seen.forget_loads()  # at a barrier that no thread of this test has passed: what was noted before stays
+    assert seen.write(word, touching(2, now=5), np.ones(1, np.uint32))[0].all()
+
+
+def test_what_a_reader_learns_later_orders_no_load_before():
+    seen, word, known = notes(), np.array([5]), []
+    for thread, kind in ((1, WEAK), (2, STRONG)):
+        seen.read(
+            word, touching(thread, now=thread, kind=kind, ordered=lambda before, _: np.isin(before & THREAD, known))
+        )
+    known.append(1)  # which the second reader has waited for, and the writer has not
+    assert seen.write(word, touching(3, now=3, kind=STRONG), changes=True)[0].all()
 
 
 def test_an_access_must_lie_in_one_array():

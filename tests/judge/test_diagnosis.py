@@ -7,7 +7,7 @@ import pytest
 
 from helpers.judge import diagnosis, wrong_elements
 from helpers.judge.diagnosis import Launch
-from helpers.judge.reference import held
+from helpers.judge.reference import drawn_for, held
 from helpers.launch import draw
 
 SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
@@ -46,6 +46,18 @@ def test_a_zero_is_no_number_of_another_row_where_a_right_one_is_near_zero():
         C = k.upload(A, B, 0).download()
         launches.append(Launch(A, B, C, wrong_elements(C, A, B)))
     assert diagnosis.diagnose(k, launches).kind == "part is zero"
+
+
+def test_zeros_are_no_cause_of_what_is_wrong_by_chance_or_in_long_sums():
+    calls = []
+    by_chance = Wrong(lambda A, B, C: calls.append(1) or A @ B + (len(calls) == 1))
+    in_long_sums = Wrong(lambda A, B, C: A[:, :1096] @ B[:1096])
+    in_long_sums.inputs = "bfloat16"
+    for k, K in ((by_chance, 8), (in_long_sums, 1100)):
+        A, B = drawn_for(k, (4, 6, K), 11)
+        C = k.upload(A, B, 0).download()
+        launches = [Launch(A, B, C, wrong_elements(C, A, B, k.inputs), k.inputs)]
+        assert not diagnosis.looks_at_the_numbers(k, launches)
 
 
 def cut(part):

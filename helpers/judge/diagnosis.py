@@ -108,8 +108,7 @@ def looks_at_the_numbers(k, launches):
     def is_wrong(A, B):
         return wrong_elements(launched(k, A, B), A, B, k.inputs).any()
 
-    wrong = bad(launches)
-    for r in wrong:
+    for r in (wrong := bad(launches)):
         special = (r.A == 0).any() or (r.B == 0).any()
         if not special or is_wrong(*drawn_for(k, (*r.C.shape, r.K), 1)) or not is_wrong(r.A, r.B):
             return None

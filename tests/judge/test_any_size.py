@@ -8,7 +8,8 @@ from helpers import check, cuda_kernel, opencl_kernel
 from helpers.judge import checking
 from helpers.judge.diagnosis import unanswered
 from helpers.judge.examine import examine
-from helpers.launch import HostKernel
+from helpers.judge.reference import error_bound, late
+from helpers.launch import HostKernel, draw
 from helpers.sandbox import Finding
 
 ONE_SIZE = "get_group_id(1) * get_local_size(0) + get_local_id(1)"
@@ -155,6 +156,9 @@ def test_products_of_a_long_sum_that_are_missing_or_taken_twice_are_more_than_it
         assert examine(HostKernel(lambda A, B: A[:, from_the_start] @ B[from_the_start]), [(4, 6, 65_839)])
         assert examine(HostKernel(lambda A, B: A[:, :65_000] @ B[:65_000]), [(2, 3, 65_839)])
         assert not examine(HostKernel(np.matmul), [(2, 3, 65_839), (3, 4, 5)])
+    A, B = late(*draw(4, 6, 65_839))
+    off = np.abs((A[:, from_the_start] - A).astype(np.float64) @ B[from_the_start] + A @ (B[from_the_start] - B))
+    assert (off > 4 * error_bound(A, B)).all()
 
 
 def test_what_has_no_pattern_says_what_was_seen_at_the_smallest_shape_and_no_cause():

@@ -124,7 +124,8 @@ class Contestant:
     """
 
     dialect = "Python"
-    name = step = device = None
+    name = step = None
+    device: Device | None = None
     parameters: dict = {}  # noqa: RUF012, replaced, never changed
     source = ""
     own = False

@@ -18,6 +18,8 @@ OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 class Kernel(Contestant):
     """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
+    device: Device
+
     def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
         """`by_shape`: the parameters follow from the shape of each product, since none were given."""
         self.name = self.step = step

@@ -1,7 +1,6 @@
 """Sizes for a CPU: patches that fill registers, pieces that fill caches, tiles that fill cores."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -41,10 +40,14 @@ def test_page_12_has_room_for_its_deep_pieces(width, kib):
     """Intel's runtime has 256 KiB of local memory on Windows. There, too, they are 512 rows deep, and A is copied."""
     page = nbformat.read(Path(__file__).parents[1] / "notebooks" / "12_cpu_blocking.ipynb", as_version=4)
     source = next(cell.source for cell in page.cells if "BK=512" in cell.source)
-    names = dict(packed=SimpleNamespace(device=cpu(width, kib=kib)))
+
+    def opencl_kernel(source, like, **sizes):
+        return ladder.parameters(PACKED, cpu(width, kib=kib), sizes)  # it refuses what the device cannot hold
+
+    names = dict(opencl_kernel=opencl_kernel, sources=["packed's"])
     exec(source[: source.index("plain, half, both")], names)
     assert names["sizes"].pop("like") == "packed"
-    p = ladder.parameters(PACKED, cpu(width, kib=kib), names["sizes"])  # it refuses what the device cannot hold
+    p = ladder.parameters(PACKED, cpu(width, kib=kib), names["sizes"])
     assert p["BK"] == 512 and cpu_sizes.copies(p)
 
 

@@ -105,13 +105,14 @@ class Notes:
     cells    the words' values, unsigned
     slots    numbers of a block's threads
     near     whether only threads of one block touch the same words
-    put_off  [(words, `Touching`)], loads that are not noted yet; `awaiting`, bool, the words of these
+    put_off  [(words, `Touching`)], loads that are not noted yet; `awaiting`, bool, the words of these; `taken`, how
+             many words they take, with `A_LOAD` for each load
     """
 
     def __init__(self, cells, slots, near):
         self.cells, self.slots, self.near, self.copies = cells, slots, near, False
         self.writers, self.readers = np.zeros((2, cells.size), np.int64)
-        self.put_off, self.awaiting = [], np.zeros(cells.size, bool)
+        self.put_off, self.taken, self.awaiting = [], 0, np.zeros(cells.size, bool)
         self.alike = {}  # {time: threads}, the last of those when several stored the same to one word
 
     def unordered(self, before, by):
@@ -183,7 +184,8 @@ class Notes:
         else:
             self.put_off.append((words, by))
             self.awaiting[words] = True
-            if len(self.put_off) * (words.size + A_LOAD) > MOST_PUT_OFF:
+            self.taken += words.size + A_LOAD
+            if self.taken > MOST_PUT_OFF:
                 self.note_loads()
         last = self.writers[words]
         race = self.unordered(last, by)
@@ -207,7 +209,7 @@ class Notes:
 
     def forget_loads(self):
         """Forget the loads that were put off: all threads have passed a barrier since, and nothing races with them."""
-        self.put_off, self.awaiting[:] = [], False
+        self.put_off, self.taken, self.awaiting[:] = [], 0, False
 
     def write(self, words, by, values=None, copied=False, changes=False):
         """Note stores of `values`, copies that are on their way from now on, or atomics, that change what they read.

@@ -8,10 +8,10 @@ import numpy as np
 from ..instruments import trace
 from ..instruments.accesses import grouped
 from ..instruments.loads import refuse_wgsl
-from ..judge.reference import late, wrong_elements
+from ..judge.reference import drawn_for, wrong_elements
 from ..judge.report import Report
 from ..judge.trials import launched_there
-from ..launch import Kernel, KernelError, draw
+from ..launch import Kernel, KernelError
 from ..launch.given import takes
 from ..sandbox import SECONDS, Finding, oclgrind_findings
 from .rules import lines_of, misses, traced
@@ -32,7 +32,7 @@ def judge_transposed(k: Kernel) -> Report:
     stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
     far = FAR if k.dialect == "OpenCL" else []  # Python's whole numbers have no end
     for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS), (far, QUICK_SECONDS)):
-        operands = [late(*draw(*shape)) if shape[2] > 10_000 else draw(*shape) for shape in shapes]
+        operands = [drawn_for(k, shape, 1) for shape in shapes]  # none special, and those of a long sum by `late`
         outcome = launched_there(k, operands, limit, {})
         wrong = oclgrind_findings(outcome.log, k.source)
         for (A, B), C in zip(operands, outcome.value or (), strict=False):

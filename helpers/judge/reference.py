@@ -138,7 +138,7 @@ def late(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A and B for a long sum: all positive, and most of the sum at its end.
 
     Of 65,839 equal products 260 may be wrong within the bound. There a counter of 16 bits has started again, and takes
-    303 of the first products in place of the last: here that changes the sum seven times as much as the bound allows.
+    303 of the first products in place of the last: here that changes the sum by some six times the bound.
     """
     along = 1 / 16 + np.linspace(0, 1, A.shape[1], dtype=np.float32) ** 8
     return np.abs(A) * along, np.abs(B)

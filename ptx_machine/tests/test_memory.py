@@ -67,6 +67,10 @@ def test_only_so_many_loads_are_put_off_and_none_is_lost(monkeypatch):
     assert len(seen.put_off) == 1
     seen.forget_loads()  # at a barrier that no thread of this test has passed: what was noted before stays
     assert seen.write(word, touching(2, now=5), np.ones(1, np.uint32))[0].all()
+    seen = notes()
+    for words in (np.arange(module.A_LOAD) % 8, word):  # a wide load before a narrow one counts as wide
+        seen.read(words, touching(1, now=6))
+    assert not seen.put_off
 
 
 def test_what_a_reader_learns_later_orders_no_load_before():

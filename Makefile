@@ -42,7 +42,7 @@ lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks 
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q uv
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python --resolution lowest-direct \
-	  -e . 'pytest>=8.0' 'nbval>=0.11'
+	  -e . 'pytest>=8.2' 'nbval>=0.11'
 	$(VENV)-lowest/bin/uv pip list -q --python $(VENV)-lowest/bin/python
 	$(VENV)-lowest/bin/python -m helpers doctor
 	$(VENV)-lowest/bin/python -m pytest -q -o addopts= --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \

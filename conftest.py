@@ -7,6 +7,7 @@ pages, have a brief one, since nothing compares their times.
 import gc
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def pytest_configure(config):
         prepare(compiler=False)
         if devices.has_compiler():
             prepare(compiler=True)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Tell each kind of what was skipped in one line, with what adds it, and keep what `.ci/run` catches up on."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    kinds = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, many in kinds.most_common():
+        terminalreporter.write_line(f"skipped {many}: {reason}")
+    tests = {report.nodeid.partition(".ipynb::")[0] + ".ipynb" * (".ipynb::" in report.nodeid) for report in skipped}
+    config.cache.set("course/skipped", sorted(tests))
 
 
 def pytest_collection_finish():

@@ -120,17 +120,17 @@ def test_what_does_not_fit_is_refused(queue, given, error, said):
 @pytest.mark.parametrize(
     "body, said",
     [
-        ("A[i] = 7;", "writes global"),
+        ("A[i] = 8;", "writes global"),
         ("A[1] = A[i];", "reads global"),
         ("A[1] = third(A + i);", "reads global"),
-        ("vstore16((float16)(7), i, A);", "writes global"),
+        ("vstore16((float16)(8), i, A);", "writes global"),
         ("A[1] = vload2(i, A).x;", "reads global"),
-        ("vstore4((float4)(7), 0, A + 30);", "writes global"),  # two of the four lie in the array
-        ("((__global float4 *)A)[i].y += 7;", "writes global"),
+        ("vstore4((float4)(8), 0, A + 30);", "writes global"),  # two of the four lie in the array
+        ("((__global float4 *)A)[i].y += 8;", "writes global"),
         ("A[1] = ((__global float4 *)A + i)->y;", "reads global"),
-        ("t[i] = 7;", "writes local"),
+        ("t[i] = 8;", "writes local"),
         ("float x = t[i];", "reads local"),
-        ("vstore16((float16)(7), i, t);", "writes local"),
+        ("vstore16((float16)(8), i, t);", "writes local"),
         ("float4 x = ((__local float4 *)t)[i];", "reads local"),
     ],
 )

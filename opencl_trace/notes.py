@@ -16,8 +16,7 @@ from .reader import SPACES, read
 CAPACITY = 1 << 19  # notes that are kept at most
 # Notes cannot be left out, so a driver's optimiser would gain nothing; it takes ten times as long as the rest of it.
 AS_WRITTEN = "-cl-opt-disable"
-HEAD = 32  # int32 before the first note: how many there are, and for how many there is room; from SPARE on spare memory
-SPARE = 16
+HEAD = 32  # int32 before the first note: how many there are, the room for them; the second half is spare memory
 # An access as the kernel notes it, at the place `site` of the source; array -1 is none.
 TOUCH = np.dtype([("site", "i4"), ("phase", "i4"), ("group", "i4"), ("item", "i4"), ("array", "i4"), ("index", "i8")])
 GROUP, ITEM = (  # the number of a work-group in its grid, and of a work-item in its group, x first
@@ -28,48 +27,45 @@ GROUP, ITEM = (  # the number of a work-group in its grid, and of a work-item in
 # A work-item's own: where its notes go, what it touches in place of memory outside of all arrays, how many barriers it
 # has passed, and where each array begins and how many bytes it has, 0 in the space where it does not lie.
 ITEMS_OWN = """
-struct trace_ {
-    __global volatile int *notes;
-    __global void *spare_global;
-    __local void *spare_local;
+struct own_ {
+    __global volatile int *notes, *spare_global;
+    __local float16 *spare_local;
     int phase;
-    ulong in_global[ARRAYS][2], in_local[ARRAYS][2];
+    ulong in_global[ARRAYS_][2], in_local[ARRAYS_][2];
 };
 """
 # `offset` moves the address by so many times `size` bytes, as vload4(offset, address) does; elsewhere it is 0.
+# What lies before an array is a huge number of bytes behind its beginning, since these have no sign.
 # SPACE and WORD are put in later, once for each space.
 NOTE_FUNCTION = f"""
-SPACE void *note_WORD_(struct trace_ *trace_, int site, ulong size, size_t offset, SPACE const volatile void *address)
+SPACE volatile void *note_WORD_(struct own_ *own_, int site, ulong size, ulong offset, SPACE const volatile void *at)
 {{
-    SPACE uchar *touched = (SPACE uchar *)address + size * offset;
+    SPACE uchar *touched = (SPACE uchar *)at + size * offset;
     int array = -1;
     ulong index = 0;
-    for (int n = 0; n < ARRAYS; n++) {{
-        const ulong bytes = trace_->in_WORD[n][1], before = (ulong)(uintptr_t)touched - trace_->in_WORD[n][0];
+    for (int n = 0; n < ARRAYS_; n++) {{
+        const ulong bytes = own_->in_WORD[n][1], before = (ulong)(uintptr_t)touched - own_->in_WORD[n][0];
         if (array < 0 && before < bytes && size <= bytes - before) {{
             array = n;
             index = before / 4;
         }}
     }}
-    const int n = atomic_inc(trace_->notes);
-    if (n < trace_->notes[1]) {{
-        __global volatile int *note = trace_->notes + {HEAD} + {TOUCH.itemsize // 4} * n;
-        note[0] = site; note[1] = trace_->phase;
+    const int n = atomic_inc(own_->notes);
+    if (n < own_->notes[1]) {{
+        __global volatile int *note = own_->notes + {HEAD} + {TOUCH.itemsize // 4} * n;
+        note[0] = site; note[1] = own_->phase;
         note[2] = (int)({GROUP});
         note[3] = (int)({ITEM});
         note[4] = array; note[5] = (int)(uint)index; note[6] = (int)(uint)(index >> 32);
     }}
-    return array < 0 ? trace_->spare_WORD : touched;
+    return array < 0 ? (SPACE volatile uchar *)own_->spare_WORD : touched;
 }}
 """
 # What stands before and after an access of each form: the piece becomes the address that the function notes.
 AROUND = {"element": ("(*NOTE0, &(", ")))"), "pointer": ("(NOTE0, ", "))"), "offset": ("0, NOTE", ")")}
 # They stand on one line, so that the lines after it keep their numbers.
-BEGIN = (
-    f" __local float16 spare_; struct trace_ own_ = {{notes_, (__global void *)(notes_ + {SPARE}), &spare_}},"
-    " *trace_ = &own_;"
-)
-ARRAY = " trace_->in_{space}[{number}][0] = (ulong)(uintptr_t){address}; trace_->in_{space}[{number}][1] = {size};"
+BEGIN = f" __local float16 spare_; struct own_ mine_ = {{notes_, notes_ + {HEAD // 2}, &spare_}}, *own_ = &mine_;"
+ARRAY = " own_->in_{space}[{n}][0] = (ulong)(uintptr_t){address}; own_->in_{space}[{n}][1] = {size};"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +91,7 @@ class Trace:
 class Annotated:
     """A source with notes in it.
 
-    text      the source; after the kernel's own parameters come a pointer, for the notes, and a ulong for each of its
-              pointers, the bytes that are there
+    text      the source; its kernel takes besides a pointer, for the notes, and the bytes of each array that it takes
     sites     the `Access`es that the notes name by number
     pointers  {name: "global" or "local"} of the arrays that the kernel takes
     local     its local arrays, {name: shape, in numbers of 4 bytes}
@@ -121,26 +116,23 @@ def annotate(source: str, macros: dict | None = None, kernel: str | None = None)
     # After the other edits: where a call is given nothing but an access, the words for the call belong outside of it.
     for number, a in enumerate(found.accesses):
         size = 4 * a.width if a.form == "offset" else f"sizeof({a.ctype})"
-        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(trace_, {number}, {size}, "
+        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(own_, {number}, {size}, "
         before, after = AROUND[a.form]
         found.around(a.start, a.end, before.replace("NOTE", note), after)
-    sizes, begin = "", BEGIN
-    for number, (name, space) in enumerate(found.pointers.items()):
-        sizes += f", ulong bytes{number}_"
-        begin += ARRAY.format(space=space, number=number, address=name, size=f"bytes{number}_")
     place, start, end = found.kernel
-    found.around(place, place, f", __global volatile int *notes_{sizes}")
-    found.around(start, end, begin)
+    found.around(place, place, ", __global volatile int *notes_")
+    found.around(start, end, BEGIN)
+    for number, (name, space) in enumerate(found.pointers.items()):
+        found.around(place, place, f", ulong bytes{number}_")
+        found.around(start, end, ARRAY.format(space=space, n=number, address=name, size=f"bytes{number}_"))
     for number, (name, _, place) in enumerate(found.locals, len(found.pointers)):
-        array = ARRAY.format(space="local", number=number, address=f"&{name}", size=f"sizeof({name})")
-        found.around(place, place, array)
-    pieces, at = [], 0
+        found.around(place, place, ARRAY.format(space="local", n=number, address=f"&{name}", size=f"sizeof({name})"))
+    functions = [NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items()]
+    pieces, at = [f"#define ARRAYS_ {len(found.pointers) + len(shapes) + 1}", ITEMS_OWN, *functions, "#line 1\n"], 0
     for place, _, _, new in sorted(found.edits, key=lambda edit: edit[:3]):
         pieces += [found.text[at:place].decode(), new]
         at = place
-    functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
-    head = (ITEMS_OWN + functions).replace("ARRAYS", str(max(1, len(found.pointers) + len(shapes))))
-    text = f"{head}#line 1\n" + "".join(pieces) + found.text[at:].decode()
+    text = "".join(pieces) + found.text[at:].decode()
     return Annotated(text, tuple(found.accesses), found.pointers, shapes)
 
 
@@ -191,11 +183,12 @@ def trace(
     function.set_args(*given, d_notes, *(np.uint64(one.size) for one in held))
     cl.enqueue_nd_range_kernel(queue, function, global_size, local_size).wait()
     cl.enqueue_copy(queue, notes, d_notes)
-    if notes[0] > room:
+    made = notes[0]
+    if made > room:
         raise TraceError(
-            f"the kernel makes {notes[0]} accesses, more than the {room} that are noted. Choose a smaller size."
+            f"the kernel makes {made} accesses, more than the {room} that are noted. Choose a smaller size."
         )
-    touches = notes[HEAD:].view(TOUCH)[: notes[0]]
+    touches = notes[HEAD:].view(TOUCH)[:made]
     touches = touches[np.lexsort((touches["item"], touches["group"]))]
     outside = touches["array"] < 0
     if outside.any():

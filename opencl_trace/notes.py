@@ -1,8 +1,8 @@
 """Writes notes into OpenCL source, so that each access to global or local memory leaves a record.
 
 A driver tells nobody what a kernel touches. So `A[i]` becomes `(*(__global float *)note_global_(..., &(A[i])))`: the
-same kernel, which also writes down which address was touched by whom. Where each array lies is written down too, so
-the host knows what an address means, however many pointers and functions it went through.
+same kernel, which also writes down which array was touched where, and by whom. It finds the array by the address,
+however many pointers and functions that went through. What lies in no array is not touched: spare memory is.
 """
 
 from dataclasses import dataclass
@@ -16,38 +16,56 @@ from .reader import SPACES, read
 CAPACITY = 1 << 19  # notes that are kept at most
 # Notes cannot be left out, so a driver's optimiser would gain nothing; it takes ten times as long as the rest of it.
 AS_WRITTEN = "-cl-opt-disable"
-HEAD = 2  # int32 before the first note: how many there are, and for how many there is room
-NOWHERE = 1 << 63  # the address of an array that no work-item came to
-# What is noted of one access to some numbers side by side; `site` says at which place of the source.
-NOTE = np.dtype([("site", "i4"), ("phase", "i4"), ("address", "u8"), ("group", "i4"), ("item", "i4")])
+HEAD = 32  # int32 before the first note: how many there are, the room for them; the second half is spare memory
+# An access as the kernel notes it, at the place `site` of the source; array -1 is none.
 TOUCH = np.dtype([("site", "i4"), ("phase", "i4"), ("group", "i4"), ("item", "i4"), ("array", "i4"), ("index", "i8")])
 GROUP, ITEM = (  # the number of a work-group in its grid, and of a work-item in its group, x first
     f"({of}_id(2) * {size}(1) + {of}_id(1)) * {size}(0) + {of}_id(0)"
     for of, size in (("get_group", "get_num_groups"), ("get_local", "get_local_size"))
 )
 
-# `step` and `offset` move the address, in bytes, as vload4(offset, address) does; elsewhere the offset is 0.
+# A work-item's own: where its notes go, what it touches in place of memory outside of all arrays, how many barriers it
+# has passed, and where each array begins and how many bytes it has, 0 in the space where it does not lie.
+ITEMS_OWN = """
+struct own_ {
+    __global volatile int *notes, *spare_global;
+    __local float16 *spare_local;
+    int phase;
+    ulong in_global[ARRAYS_][2], in_local[ARRAYS_][2];
+};
+"""
+# `offset` moves the address by so many times `size` bytes, as vload4(offset, address) does; elsewhere it is 0.
+# What lies before an array is a huge number of bytes behind its beginning, since these have no sign.
 # SPACE and WORD are put in later, once for each space.
 NOTE_FUNCTION = f"""
-SPACE void *note_WORD_(__global volatile int *notes_, int phase, int site, size_t step, size_t offset,
-                       SPACE const volatile void *address)
+SPACE volatile void *note_WORD_(struct own_ *own_, int site, ulong size, ulong offset, SPACE const volatile void *at)
 {{
-    SPACE uchar *touched = (SPACE uchar *)address + step * offset;
-    const ulong place = (ulong)(uintptr_t)touched;
-    const int n = atomic_inc(notes_);
-    if (n < notes_[1]) {{
-        __global volatile int *note = notes_ + {HEAD} + {NOTE.itemsize // 4} * n;
-        note[0] = site; note[1] = phase; note[2] = (int)(uint)place; note[3] = (int)(uint)(place >> 32);
-        note[4] = (int)({GROUP});
-        note[5] = (int)({ITEM});
+    SPACE uchar *touched = (SPACE uchar *)at + size * offset;
+    int array = -1;
+    ulong index = 0;
+    for (int n = 0; n < ARRAYS_; n++) {{
+        const ulong bytes = own_->in_WORD[n][1], before = (ulong)(uintptr_t)touched - own_->in_WORD[n][0];
+        if (array < 0 && before < bytes && size <= bytes - before) {{
+            array = n;
+            index = before / 4;
+        }}
     }}
-    return touched;
+    const int n = atomic_inc(own_->notes);
+    if (n < own_->notes[1]) {{
+        __global volatile int *note = own_->notes + {HEAD} + {TOUCH.itemsize // 4} * n;
+        note[0] = site; note[1] = own_->phase;
+        note[2] = (int)({GROUP});
+        note[3] = (int)({ITEM});
+        note[4] = array; note[5] = (int)(uint)index; note[6] = (int)(uint)(index >> 32);
+    }}
+    return array < 0 ? (SPACE volatile uchar *)own_->spare_WORD : touched;
 }}
 """
 # What stands before and after an access of each form: the piece becomes the address that the function notes.
 AROUND = {"element": ("(*NOTE0, &(", ")))"), "pointer": ("(NOTE0, ", "))"), "offset": ("0, NOTE", ")")}
-# It stands on one line, so that the lines after it keep their numbers.
-ADDRESS = f" arrays_[({GROUP}) * {{arrays}} + {{number}}] = (ulong)(uintptr_t){{name}};"
+# They stand on one line, so that the lines after it keep their numbers.
+BEGIN = f" __local float16 spare_; struct own_ mine_ = {{notes_, notes_ + {HEAD // 2}, &spare_}}, *own_ = &mine_;"
+ARRAY = " own_->in_{space}[{n}][0] = (ulong)(uintptr_t){address}; own_->in_{space}[{n}][1] = {size};"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +78,7 @@ class Trace:
     touches  a structured array, a row for each access of a work-item, each item's in its own order: `site` and `array`,
              their numbers; `index`, of the first number of 4 bytes that is touched, from the beginning of the array;
              `group`, the number of the work-group, x first; `item`, that of the work-item in it; and `phase`, how many
-             barriers it had passed
+             barriers it had passed. Where two arrays share memory, `array` is the first one of them.
     """
 
     sites: tuple
@@ -73,7 +91,7 @@ class Trace:
 class Annotated:
     """A source with notes in it.
 
-    text      the source; two more pointers follow the kernel's own parameters, for the notes and for where arrays lie
+    text      the source; its kernel takes besides a pointer, for the notes, and the bytes of each array that it takes
     sites     the `Access`es that the notes name by number
     pointers  {name: "global" or "local"} of the arrays that the kernel takes
     local     its local arrays, {name: shape, in numbers of 4 bytes}
@@ -97,22 +115,24 @@ def annotate(source: str, macros: dict | None = None, kernel: str | None = None)
         raise TraceError("two of its arrays have the same name")
     # After the other edits: where a call is given nothing but an access, the words for the call belong outside of it.
     for number, a in enumerate(found.accesses):
-        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(notes_, *phase_, {number}, {4 * a.width}, "
+        size = 4 * a.width if a.form == "offset" else f"sizeof({a.ctype})"
+        note = f"({SPACES[a.space]} {a.ctype} *)note_{a.space}_(own_, {number}, {size}, "
         before, after = AROUND[a.form]
         found.around(a.start, a.end, before.replace("NOTE", note), after)
-    names = [*found.pointers, *(f"&{name}" for name in shapes)]
-    address = [ADDRESS.format(arrays=len(names), number=number, name=name) for number, name in enumerate(names)]
     place, start, end = found.kernel
-    found.around(place, place, ", __global volatile int *notes_, __global ulong *arrays_")
-    found.around(start, end, " int passed_ = 0, *phase_ = &passed_;" + "".join(address[: len(found.pointers)]))
-    for (_, _, place), line in zip(found.locals, address[len(found.pointers) :], strict=True):
-        found.around(place, place, line)
-    pieces, at = [], 0
+    found.around(place, place, ", __global volatile int *notes_")
+    found.around(start, end, BEGIN)
+    for number, (name, space) in enumerate(found.pointers.items()):
+        found.around(place, place, f", ulong bytes{number}_")
+        found.around(start, end, ARRAY.format(space=space, n=number, address=name, size=f"bytes{number}_"))
+    for number, (name, _, place) in enumerate(found.locals, len(found.pointers)):
+        found.around(place, place, ARRAY.format(space="local", n=number, address=f"&{name}", size=f"sizeof({name})"))
+    functions = [NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items()]
+    pieces, at = [f"#define ARRAYS_ {len(found.pointers) + len(shapes) + 1}", ITEMS_OWN, *functions, "#line 1\n"], 0
     for place, _, _, new in sorted(found.edits, key=lambda edit: edit[:3]):
         pieces += [found.text[at:place].decode(), new]
         at = place
-    functions = "".join(NOTE_FUNCTION.replace("SPACE", space).replace("WORD", word) for word, space in SPACES.items())
-    text = f"{functions}#line 1\n" + "".join(pieces) + found.text[at:].decode()
+    text = "".join(pieces) + found.text[at:].decode()
     return Annotated(text, tuple(found.accesses), found.pointers, shapes)
 
 
@@ -128,6 +148,7 @@ def trace(
 ) -> Trace:
     """Launch a kernel once, with notes in its source, on the device of that queue. Returns `Trace`.
 
+    queue                     of a context that the caller keeps: with Intel's runtime a queue alone does not
     global_size, local_size   work-items in all and in a work-group, one to three numbers each
     arguments                 of the kernel: NumPy's numbers, such as np.int32(8); pyopencl's Buffers and LocalMemory;
                               or NumPy arrays of numbers of 4 bytes, which are copied to the device and stay as they are
@@ -135,7 +156,7 @@ def trace(
     most                      how many accesses are noted; not more than CAPACITY
 
     Raises ValueError for sizes and arguments that do not fit the kernel; TraceError for a source that cannot be noted,
-    for an access outside of all arrays, and for more accesses than `most`.
+    for an access outside of all arrays, which then touches nothing, and for more accesses than `most`.
     """
     sizes = [(*size, 1, 1)[:3] for size in (global_size, local_size)]
     if len(global_size) != len(local_size) or any(many % group for many, group in zip(*sizes, strict=True)):
@@ -147,30 +168,35 @@ def trace(
         function = cl.Program(queue.context, noted.text).build([AS_WRITTEN]).all_kernels()[0]
     except cl.RuntimeError as error:
         raise TraceError(f"with notes in it, it does not compile: {error}") from None
-    if len(arguments) != function.num_args - 2:
-        raise ValueError(f"the kernel takes {function.num_args - 2} arguments, not {len(arguments)}.")
+    takes = function.num_args - 1 - len(pointers)
+    if len(arguments) != takes:
+        raise ValueError(f"the kernel takes {takes} arguments, not {len(arguments)}.")
     given = [placed(queue.context, argument) for argument in arguments]
     held = [one for one in given if isinstance(one, cl.Buffer | cl.LocalMemory)]
     if len(held) != len(pointers):
         raise ValueError(f"the kernel takes {len(pointers)} arrays, {', '.join(pointers)}, not {len(held)}.")
     arrays = {name: (buffer.size // 4,) for name, buffer in zip(pointers, held, strict=True)} | noted.local
     room = min(most, CAPACITY)
-    notes = np.zeros(HEAD + room * NOTE.itemsize // 4, np.int32)
+    notes = np.zeros(HEAD + room * TOUCH.itemsize // 4, np.int32)
     notes[1] = room
-    addresses = np.full((int(np.prod(groups)), max(1, len(arrays))), NOWHERE, np.uint64)
-    copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    d_notes, d_addresses = (cl.Buffer(queue.context, copied, hostbuf=array) for array in (notes, addresses))
-    function.set_args(*given, d_notes, d_addresses)
+    d_notes = placed(queue.context, notes)
+    function.set_args(*given, d_notes, *(np.uint64(one.size) for one in held))
     cl.enqueue_nd_range_kernel(queue, function, global_size, local_size).wait()
     cl.enqueue_copy(queue, notes, d_notes)
-    cl.enqueue_copy(queue, addresses, d_addresses)
-    if notes[0] > room:
+    made = notes[0]
+    if made > room:
         raise TraceError(
-            f"the kernel makes {notes[0]} accesses, more than the {room} that are noted. Choose a smaller size."
+            f"the kernel makes {made} accesses, more than the {room} that are noted. Choose a smaller size."
         )
-    made = notes[HEAD:].view(NOTE)[: notes[0]]
-    made = made[np.lexsort((made["item"], made["group"]))]
-    return Trace(noted.sites, arrays, groups, resolved(made, noted, addresses, arrays))
+    touches = notes[HEAD:].view(TOUCH)[:made]
+    touches = touches[np.lexsort((touches["item"], touches["group"]))]
+    outside = touches["array"] < 0
+    if outside.any():
+        site = noted.sites[touches["site"][np.argmax(outside)]]
+        does = "writes" if site.writes else "reads"
+        raise TraceError(f"line {site.line} {does} {site.space} memory outside of its arrays")
+    touches["index"] += np.array([site.first for site in noted.sites], int)[touches["site"]]
+    return Trace(noted.sites, arrays, groups, touches)
 
 
 def placed(context, argument):
@@ -181,29 +207,3 @@ def placed(context, argument):
         raise ValueError(f"an array of {argument.dtype}, shape {argument.shape}, holds no numbers of 4 bytes.")
     copied = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     return cl.Buffer(context, copied, hostbuf=np.ascontiguousarray(argument))
-
-
-def resolved(notes, noted, addresses, arrays):
-    """The notes with the array that each is about, and the index of the first of its numbers in it.
-
-    `noted`: the `Annotated` source. `addresses`: where the arrays begin, uint64 (groups, arrays).
-    """
-    sites = noted.sites
-    found, index, times = (np.zeros(len(notes), int) for _ in range(3))
-    in_global = np.array([site.space == "global" for site in sites], bool)[notes["site"]]
-    first, width = (np.array([getattr(site, of) for site in sites], "u8")[notes["site"]] for of in ("first", "width"))
-    for number, (name, shape) in enumerate(arrays.items()):
-        # What lies before the array is a huge number, since these have no sign.
-        offset = (notes["address"] - addresses[notes["group"], number]) // np.uint64(4) + first
-        inside = (in_global == (noted.pointers.get(name) == "global")) & (offset + width <= np.prod(shape))
-        found[inside], index[inside] = number, offset[inside]
-        times += inside
-    if (times != 1).any():
-        site = sites[notes["site"][np.argmax(times != 1)]]
-        does = "writes" if site.writes else "reads"
-        raise TraceError(f"line {site.line} {does} {site.space} memory outside of its arrays")
-    touches = np.zeros(len(notes), TOUCH)
-    for name in ("site", "phase", "group", "item"):
-        touches[name] = notes[name]
-    touches["array"], touches["index"] = found, index
-    return touches

@@ -255,7 +255,7 @@ class Reader:
             if self.words(function.size) == "(void)":  # the same as ()
                 start, end = function.size.start_byte, function.size.end_byte
                 self.text = self.text[:start] + self.text[start:end].replace(b"void", b" " * 4) + self.text[end:]
-            self.put_first(function.size, "__global volatile int *notes_, int *phase_")
+            self.put_first(function.size, "struct own_ *own_")
         return scope
 
     def declaration(self, node):
@@ -485,10 +485,10 @@ class Reader:
         if literal:
             return literal
         if name in self.names:
-            self.put_first(brackets, "notes_, phase_")
+            self.put_first(brackets, "own_")
             return self.names[name].of
         if name in BARRIERS:
-            self.around(node.start_byte, node.end_byte, "(", ", ++*phase_)")
+            self.around(node.start_byte, node.end_byte, "(", ", ++own_->phase)")
         elif wide := re.fullmatch(rf"v(load|store){VECTORS}", name):
             self.wide_access(node, arguments[-2:], values[-1], wide[1] == "store", int(wide[2]))
         elif name != "prefetch":  # which touches nothing that counts

@@ -4,10 +4,15 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def queue():
+def context():
     cl = pytest.importorskip("pyopencl")
     # Oclgrind brings an LLVM of its own, which ends a process that has Numba's.
     platforms = [platform for platform in cl.get_platforms() if platform.name != "Oclgrind"]
     if not platforms:
         pytest.skip("no OpenCL driver")
-    return cl.CommandQueue(cl.Context(platforms[0].get_devices()[:1]))
+    return cl.Context(platforms[0].get_devices()[:1])
+
+
+@pytest.fixture(scope="session")
+def queue(context):
+    return pytest.importorskip("pyopencl").CommandQueue(context)

@@ -116,6 +116,44 @@ def test_what_does_not_fit_is_refused(queue, given, error, said):
         trace(queue, **right | given)
 
 
+@pytest.mark.parametrize("i", [-100, 10**6])
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        ("A[i] = 8;", "writes global"),
+        ("A[1] = A[i];", "reads global"),
+        ("A[1] = third(A + i);", "reads global"),
+        ("vstore16((float16)(8), i, A);", "writes global"),
+        ("A[1] = vload2(i, A).x;", "reads global"),
+        ("vstore4((float4)(8), 0, A + 30);", "writes global"),  # two of the four lie in the array
+        ("((__global float4 *)A)[i].y += 8;", "writes global"),
+        ("A[1] = ((__global float4 *)A + i)->y;", "reads global"),
+        ("t[i] = 8;", "writes local"),
+        ("float x = t[i];", "reads local"),
+        ("vstore16((float16)(8), i, t);", "writes local"),
+        ("float4 x = ((__local float4 *)t)[i];", "reads local"),
+    ],
+)
+def test_an_access_outside_of_all_arrays_is_told_and_touches_nothing(queue, body, said, i):
+    memory = np.full(4096, 7, np.float32)
+    memory[2048:2080] = 0
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    whole = cl.Buffer(queue.context, flags, hostbuf=memory)
+    source = f"""float third(__global float *p) {{ return p[2]; }}
+    __kernel void k(const int i, __global float *A) {{ __local float t[32]; t[0] = A[0];
+        {body} }}"""
+    with pytest.raises(TraceError, match=rf"line \d {said} memory outside of its arrays"):
+        trace(queue, source, (1,), (1,), [np.int32(i), whole.get_sub_region(4 * 2048, 4 * 32)])
+    found = np.empty_like(memory)
+    cl.enqueue_copy(queue, found, whole)
+    assert np.array_equal(found, memory)
+
+
+def test_a_pointer_may_leave_its_array_and_come_back(queue):
+    source = "__kernel void k(__global float *A) { A -= 1000000; A[1000003] = A[1000000]; }"
+    assert trace(queue, source, (1,), (1,), [square(2)]).touches["index"].tolist() == [0, 3]
+
+
 def test_the_public_names_are_those_that_the_readme_tells_of():
     readme = (opencl_trace.__path__[0] + "/README.md",)
     with open(*readme, encoding="utf-8") as file:

@@ -153,7 +153,7 @@ def predict_triton(
     The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
     counted. Products that four warps do together, as on an H100 from 64 rows on, have the peak of the data sheet; no
     measured time was held against them.
-    Raises what `run_triton` and `predict` raise; KernelError where NVIDIA's compiler is missing.
+    Raises what `run_triton` and `predict` raise; `needs.Missing` where NVIDIA's compiler is missing.
     """
     gpu = known(gpu)
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)

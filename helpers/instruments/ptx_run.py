@@ -67,8 +67,8 @@ def run_ptx(k: Kernel | str, M: Count, N: Count, K: Count, arch: str = "sm_80") 
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
     (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
-    architecture; KernelError for what does not compile, where NVIDIA's compiler is missing and, with its line, for an
-    instruction that is not known.
+    architecture; KernelError for what does not compile and, with its line, for an instruction that is not known;
+    `needs.Missing` where NVIDIA's compiler is missing.
     """
     k = for_gpu(k)
     refuse_long(M, N, K)

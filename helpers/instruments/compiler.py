@@ -21,7 +21,6 @@ from .. import devices, ladder, needs
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
-from ..launch.given import takes
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
@@ -101,7 +100,6 @@ class CompilerReport:
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
-@takes
 def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 

@@ -19,7 +19,6 @@ from ptx_machine import WARP
 from .. import ladder
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError
-from ..launch.given import takes
 from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
 from .trips import order_of, trips
@@ -36,7 +35,6 @@ TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
 
-@takes
 def counts_of(k: Kernel, arch: str) -> Counts:
     """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
 

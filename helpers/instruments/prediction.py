@@ -6,14 +6,13 @@ from gpu_model.gpus import known
 from gpu_model.published import arch_of
 
 from .. import ladder
+from ..arguments import sizes
 from ..launch import Kernel
-from ..launch.given import Count, sizes, takes
 from .compiler import for_gpu
 from .counts import counts_of
 
 
-@takes
-def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Prediction:
+def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
@@ -34,13 +33,11 @@ def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Pr
     return gpu_model.predict(counts, gpu, M, N, K, by_rows=ladder.step(k.step).x_along == "rows")
 
 
-@takes
-def predicted_ladder(gpu: GPU | str, size: Count = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
+def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
     """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
     return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
 
 
-@takes
 def print_requests(k: Kernel) -> None:
     """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
 
@@ -58,8 +55,7 @@ def print_requests(k: Kernel) -> None:
     )
 
 
-@takes
-def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Count = 4096) -> None:
+def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:
     """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
 
     mine  a CUDA kernel, with sizes for a GPU

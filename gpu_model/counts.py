@@ -40,7 +40,6 @@ class Counts:
     once, tile      the `Work` of a block, and of one of its K-tiles
     side            rows, columns and depth of the tile of C that a block computes
     item            bytes of a number of A and of B; those of C have 4
-    note            how it was counted, if not from the machine's code
     trips           {ahead: round trips of a warp for a K-tile}: how often it needs what it asked global memory for and
                     what no earlier wait has brought. `ahead`: which share of a tile's instructions it runs in between
     """
@@ -55,7 +54,6 @@ class Counts:
     tile: Work
     trips: dict = field(default_factory=dict)
     item: int = 4
-    note: str = ""
 
     def __post_init__(self):
         if len(self.side) != 3 or not min(self.side) > 0:
@@ -73,7 +71,7 @@ def to_row(counts):
     for part in ("once", "tile"):
         row[part]["requests"] = [[*key, many] for key, many in row[part]["requests"].items()]
         row[part] = {name: held for name, held in row[part].items() if name != "matrix" or held}
-    row = {name: held for name, held in row.items() if (name, held) not in (("item", 4), ("note", ""))}
+    row = {name: held for name, held in row.items() if (name, held) != ("item", 4)}
     return row | {"trips": [*row["trips"].items()]}
 
 

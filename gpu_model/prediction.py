@@ -48,7 +48,6 @@ class Prediction:
     blocks     of the whole grid; `waves`, how often an SM is filled with them
     occupancy  what an SM keeps at once
     bytes      (fewest, predicted, most) that memory moves: each matrix once; what blocks of a wave share; no sharing
-    note       how the kernel was counted, if not from the machine's code
     """
 
     kernel: str
@@ -62,7 +61,6 @@ class Prediction:
     waves: int
     occupancy: Occupancy
     bytes: tuple
-    note: str = ""
 
     @property
     def seconds(self) -> float:
@@ -91,7 +89,7 @@ class Prediction:
             if unit == "loads and stores":
                 why = [f"{part / time:.0%} {name}" for name, part in self.requests.items() if part > time / 200]
                 lines[-1] += f" ({', '.join(why)})"
-        return "\n".join(lines + [f"  {self.note}"] * bool(self.note))
+        return "\n".join(lines)
 
 
 def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: bool = False) -> Prediction:
@@ -128,7 +126,7 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     share = waiting_share(counts, gpu, busy / turns / tiles * gpu.clock, held)
     units["waiting"] = busy * (1 / (1 - share**together) - 1)
     waves = ceil_div(blocks, gpu.sms * together)
-    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, kept, moved, counts.note)
+    return Prediction(counts.kernel, gpu.name, M, N, K, units, requests, blocks, waves, kept, moved)
 
 
 def waiting_share(counts, gpu, working, cached):

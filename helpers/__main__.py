@@ -82,7 +82,7 @@ def doctor(command: Command) -> int:
 def bench(command: Command) -> None:
     """Time the ladder beside NumPy, as a table."""
     from . import ladder
-    from .launch.given import MOST_ROUNDS, sizes, whole
+    from .arguments import MOST_ROUNDS, sizes, whole
     from .launch.operands import refuse_beyond_host
 
     command.add_argument(
@@ -152,7 +152,7 @@ def bench(command: Command) -> None:
 def tune(command: Command) -> None:
     """Search for the best parameters of some steps on this machine, and keep them."""
     from . import ladder
-    from .launch.given import DAY, number, sizes
+    from .arguments import DAY, number, sizes
     from .launch.operands import refuse_beyond_host
 
     take_steps(command, "steps")
@@ -197,7 +197,7 @@ def predict(command: Command) -> None:
     import gpu_model
 
     from . import instruments, ladder
-    from .launch.given import sizes
+    from .arguments import sizes
 
     command.add_argument("--gpu", help=f"one of: {', '.join(gpu_model.GPUS)} (A100)")
     command.add_argument("--sms", type=int, help="as many multiprocessors, on a GPU of your own that is like that one")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from helpers import devices, needs
-from helpers.launch import KernelError
 
 ROOT = Path(__file__).parents[1]
 # What on a page cannot be had without it.
@@ -81,10 +80,3 @@ def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch):
     *python, extra = shlex.split(needs.remedy("cuda12"))
     assert python == ["/opt/a b/bin/python", "-m", "pip", "install", "-c", "constraints-cuda12.txt", "-e"]
     assert extra == ".[cuda12]"
-
-
-def test_a_kernel_and_a_cell_say_the_same(monkeypatch):
-    from helpers.instruments import compiler
-
-    monkeypatch.setattr(devices, "has_compiler", lambda: False)
-    assert isinstance(compiler.missing(), KernelError) and str(compiler.missing()) == needs.lack("compiler")

@@ -6,7 +6,7 @@
     python tools/mutation.py judge/stores.py tests/judge/test_stores.py   by these tests only, which is quicker
     python tools/mutation.py --draw 50 --seed 1 judge    fifty of its faults, drawn at random: a room has thousands
 
-mutmut plants them, in functions and methods that no decorator but @takes changes, and runs the tests that call the
+mutmut plants them, in functions and methods that no decorator changes, and runs the tests that call the
 function. It works in a copy of the checkout, build/mutants/, which is made anew. Its settings are in pyproject.toml.
 """
 
@@ -15,7 +15,6 @@ import importlib.util
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -52,18 +51,9 @@ def copy(change: list[str], tests: list[str]) -> None:
         if name and (ROOT / name).is_file():
             (COPY / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, COPY / name)
-            if name.startswith("helpers/") and name.endswith(".py"):
-                (COPY / name).write_text(undecorated((COPY / name).read_text("utf-8")), "utf-8")
     settings = f"only_mutate = {json.dumps(change)}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
     text = (COPY / "pyproject.toml").read_text("utf-8")
     (COPY / "pyproject.toml").write_text(text.replace("[tool.mutmut]\n", f"[tool.mutmut]\n{settings}"), "utf-8")
-
-
-def undecorated(text: str) -> str:
-    """The module with `f = takes(f)` at its end in place of @takes: mutmut leaves out what has a decorator."""
-    names = re.findall(r"^@takes\ndef (\w+)", text, re.MULTILINE)
-    text = re.sub(r"^@takes\n(?=def )", "", text, flags=re.MULTILINE)
-    return text + "".join(f"\n{name} = takes({name})\n" for name in names)
 
 
 def python(*words: str) -> subprocess.CompletedProcess:

@@ -122,11 +122,6 @@ def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_c
     assert fetched(counts, grid, True, 16, False, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
 
 
-def test_how_a_kernel_was_counted_is_the_last_line_where_it_is_no_machine_code():
-    assert repr(predict(made_up(note="by hand"), "T4", 64, 64, 64)).splitlines()[-1] == "  by hand"
-    assert repr(predict(made_up(), "T4", 64, 64, 64)).splitlines()[-1].strip()[0].isdigit()
-
-
 def test_numbers_of_two_bytes_move_half_of_the_bytes_of_a_and_b_and_fit_where_others_do_not():
     halves = made_up(side=(32, 64, 8), item=2)
     few, shared, most = fetched(halves, (16, 8), False, 16, False, 512, 512, 512)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import files
+from ..arguments import told
 from ..clock import compare
 from ..clock.contests import ROUNDS, verdict_on
 from ..clock.results import called_after
@@ -23,7 +24,6 @@ from ..instruments import traffic
 from ..judge import Report, check
 from ..judge.reference import launched, wrong_for
 from ..launch import DIALECTS, Kernel, KernelError, draw
-from ..launch.given import Folder, takes, told
 from ..sandbox import Finding
 from ..terminal import columns, padded
 
@@ -74,8 +74,7 @@ class Entry:
         return float(np.median(self.ratios))
 
 
-@takes
-def enter(k: Kernel, name: str, folder: Folder = ".") -> Path:
+def enter(k: Kernel, name: str, folder: str | Path = ".") -> Path:
     """Check a kernel of your own, count and time it, and write it down as entry-NAME.json. Returns the file's path.
 
     `name`: yours, as the board shall show it; your next entry takes the place of this one. `folder`: where the file is
@@ -217,8 +216,7 @@ def place(entry: Entry, entries: list[Entry]) -> str:
     return f"{first}" if first == last else f"{first} to {last}, undecided"
 
 
-@takes
-def board(folder: Folder) -> Board:
+def board(folder: str | Path) -> Board:
     """The board of the entry-*.json files in a folder and those below; nothing in them runs.
 
     Only entries that came from the same rung, on machines of the same model, are ranked together. Raises

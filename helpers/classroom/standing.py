@@ -13,7 +13,6 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from .. import files
-from ..launch.given import Folder, takes
 from ..terminal import columns, padded
 from .exercises import EXERCISES
 
@@ -97,8 +96,7 @@ def shorten(verdict):
     return verdict if len(verdict) <= SHOWN else f"{verdict[: SHOWN - 1]}…"
 
 
-@takes
-def progress(folder: Folder) -> ClassTable:
+def progress(folder: str | Path) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..launch import Contestant, HostKernel, sizes
+from ..arguments import MOST_ROUNDS, sizes, some, whole
+from ..launch import Contestant, HostKernel
 from ..launch.dialects import dialects as dialects_called
-from ..launch.given import Rounds, Size, some, takes
 from ..launch.host import contestant
 from ..sandbox import ProgressBar
 from . import timing
@@ -62,9 +62,8 @@ def verdict_on(ratios: Sequence[float]) -> str:
     return "undecided"
 
 
-@takes
 def contest(
-    kernels: list, size: Size = 1024, rounds: Rounds = 5, each: Callable[[Contestant], None] = lambda k: None
+    kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
 ) -> list[list[Timing]]:
     """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
@@ -72,7 +71,7 @@ def contest(
     kernel before it is timed. The process idles before each turn; where all are on one device, whose threads are nobody
     else's, only before the first. Raises ValueError for less than one round.
     """
-    kernels = some("kernels", kernels)
+    kernels, rounds = some("kernels", kernels), whole("rounds", rounds, 1, MOST_ROUNDS)
     results, idle = [], True
     places = {getattr(k, "device", None) for k in kernels}  # None: the host, whose libraries have threads of their own
     for turn in range(rounds):
@@ -85,9 +84,8 @@ def contest(
     return results
 
 
-@takes
 def compare(
-    first: Contestant | Callable, second: Contestant | Callable, size: Size = 1024, rounds: Rounds = ROUNDS
+    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = ROUNDS
 ) -> Comparison:
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
@@ -111,10 +109,9 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return A @ B
 
 
-@takes
 def measure_ladder(
     upto: str | None = None,
-    size: Size | None = None,
+    size: int | tuple | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     parameters: str | None = None,

@@ -29,7 +29,6 @@ from ..launch import Contestant, draw
 from ..launch.contestant import Backend
 from ..launch.cuda import CudaBackend
 from ..launch.dialects import dialects as dialects_called
-from ..launch.given import takes
 from ..launch.kernel import refuse_beyond_memory
 from ..launch.opencl import OpenCLBackend, refuse_beyond_buffer
 
@@ -90,7 +89,6 @@ class Peer(Contestant):
             refuse_beyond_buffer(self.device, M, N, K)
 
 
-@takes
 def peers(dialects: Sequence[str] | str | None = None) -> list:
     """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
     asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}

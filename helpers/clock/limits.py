@@ -8,9 +8,9 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
+from ..arguments import number
 from ..cpu_sizes import vector
 from ..devices import Device
-from ..launch.given import number
 from ..launch.opencl import context_and_queue
 from .timing import IDLE_SECONDS, LONG_ENOUGH, WARM_SECONDS, most_seen
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from time import strftime
 
 from .. import ladder
+from ..arguments import sizes
 from ..devices import Device
 from ..judge import check
-from ..launch import DIALECTS, kept, sizes
-from ..launch.given import Folder, takes
+from ..launch import DIALECTS, kept
 from .results import key, made_now, prepare, readable, used_devices, write_results
 from .scoreboards import scoreboard
 from .tuning import tune
@@ -42,8 +42,7 @@ PLANS = {
 }
 
 
-@takes
-def record(folder: Folder, say: Callable = print) -> Path:
+def record(folder: str | Path, say: Callable = print) -> Path:
     """Check, tune and measure this machine. Writes its file into that folder after each size, and returns its path.
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. Takes half an hour or so.

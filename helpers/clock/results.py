@@ -13,8 +13,8 @@ from time import strftime
 import numpy as np
 
 from .. import devices, files
+from ..arguments import sizes
 from ..launch.dialects import dialects
-from ..launch.given import Folder, sizes, takes
 from .scoreboards import Scoreboard
 from .timing import Timing
 
@@ -48,8 +48,7 @@ class MachineResults:
         return f"{name}, recorded on {self.date}: {sizes}"
 
 
-@takes
-def write_results(boards: list[Scoreboard], folder: Folder = RESULTS, run: str = "", **about: object) -> Path:
+def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: str = "", **about: object) -> Path:
     """Write scoreboards into the machine's file in that folder, over older ones of the same sizes and dialects.
 
     Returns its path. `run`: what measured them. `about`: what else to say of the machine. The file names devices,
@@ -202,7 +201,6 @@ def read_file(path: Path) -> MachineResults:
         ) from None
 
 
-@takes
-def read_results(folder: Folder = RESULTS) -> list[MachineResults]:
+def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:
     """All machines recorded in that folder, a list of `MachineResults`; an empty one where there are none."""
     return [read_file(path) for path in sorted(Path(folder).glob("*.json"))]

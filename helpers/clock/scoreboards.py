@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import devices, ladder
+from ..arguments import MOST_ROUNDS, sizes, whole
 from ..judge.reference import launched, wrong_for
-from ..launch import Contestant, draw, sizes
-from ..launch.given import Rounds, Size, takes
+from ..launch import Contestant, draw
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
 from .libraries import Missing, peers
 from .limits import peak
@@ -86,13 +86,12 @@ class Scoreboard:
         return "\n".join(lines)
 
 
-@takes
 def scoreboard(
-    size: Size | None = None,
+    size: int | tuple | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
     libraries: bool = True,
-    rounds: Rounds = 3,
+    rounds: int = 3,
     parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
@@ -101,6 +100,7 @@ def scoreboard(
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
     devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
     """
+    whole("rounds", rounds, 1, MOST_ROUNDS)
     kernels = ladder_kernels(None, size, dialects, steps, parameters)
     M, N, K = sizes(usual_size(kernels) if size is None else size)
     found = peers(dialects) if libraries else []

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..launch import Contestant, Kernel, draw, sizes
+from ..arguments import DAY, number, sizes
+from ..launch import Contestant, Kernel, draw
 from ..launch.contestant import Work
-from ..launch.given import Seconds, Size, takes
 from ..launch.host import contestant
 from ..launch.operands import refuse_beyond_host
 
@@ -106,11 +106,10 @@ def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
     return MOST[device, what]
 
 
-@takes
 def measure(
     k: Contestant | Callable,
-    size: Size = 1024,
-    seconds: Seconds | None = None,
+    size: int | tuple = 1024,
+    seconds: float | None = None,
     idle: bool = True,
 ) -> Timing:
     """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
@@ -120,6 +119,8 @@ def measure(
     """
     k = contestant(k)
     M, N, K = sizes(size)
+    if seconds is not None:
+        number("seconds", seconds, DAY)
     if not k.untimed:
         refuse_beyond_host(M, N, K)
         k.refuse(M, N, K)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import ladder
+from ..arguments import DAY, number, sizes
 from ..judge.reference import wrong_for
 from ..launch import dialect as dialect_called
-from ..launch import draw, kept, sizes
-from ..launch.given import Seconds, Size, takes
+from ..launch import draw, kept
 from ..sandbox import ProgressBar
 from . import timing
 from .contests import Comparison, compare
@@ -98,12 +98,11 @@ class Tuning:
         return [*lines, f"{kept_one}."]
 
 
-@takes
 def tune(
     step: str,
     dialect: str = "OpenCL",
-    size: Size | None = None,
-    seconds: Seconds = 60,
+    size: int | tuple | None = None,
+    seconds: float = 60,
     again: bool = False,
 ) -> Tuning:
     """Search for the step's best parameters on this machine, and keep them for `parameters="tuned"`. Returns `Tuning`.
@@ -115,6 +114,7 @@ def tune(
     Raises ValueError for the PTX machine, where there is no time to compare. Where the cache cannot be written, a
     warning says so once, and the `Tuning` says what was found.
     """
+    number("seconds", seconds, DAY)
     one = dialect_called(dialect)
     rung = ladder.step(step, one.name)
     device = one.device(rung, None)

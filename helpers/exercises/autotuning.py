@@ -5,7 +5,6 @@ import random
 from collections.abc import Callable
 
 from ..judge.report import Report
-from ..launch.given import takes
 from ..sandbox import Finding
 from .questions import NOT_YET, Answer, is_stub
 
@@ -15,7 +14,6 @@ TRIES = 80  # points that a run may try, of 256
 SEARCHES, ENOUGH = 30, 18  # runs on each landscape at most, and how many of them have to find the peak
 
 
-@takes
 def judge_search(search: Callable) -> Report:
     """Judge a learner's search(points, rate, tries) on made-up landscapes. Returns a `Report`, true when right.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..judge.report import Report
-from ..launch.given import takes
 from ..sandbox import Finding
 from .questions import NOT_YET, Answer, in_digits, is_stub
 
@@ -43,7 +42,6 @@ class Device:
         return self.now
 
 
-@takes
 def judge_timing(timing: Callable) -> Report:
     """Judge a learner's `timing(submit, wait, clock)`: it returns the median seconds of a launch. Returns a `Report`.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ..instruments.block_run import run_triton
 from ..judge.report import Report
 from ..ladder import ceil_div
-from ..launch.given import takes
 from ..needs import need
 from ..sandbox import Finding
 from .questions import Answer
@@ -22,7 +21,6 @@ WHOLE = (64, 128, 48)  # M, N, K of tiles that are whole, where what is loaded i
 SHAPES = (WHOLE, (1, 1, 1), (33, 70, 41), (31, 129, 15))
 
 
-@takes
 def judge_product(kernel: Callable | str) -> Report:
     """Run a learner's Triton product at four shapes, in float32 and on matrix units, and count its loads. A `Report`.
 

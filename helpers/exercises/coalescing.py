@@ -12,12 +12,10 @@ from ..judge.reference import drawn_for, wrong_elements
 from ..judge.report import Report
 from ..judge.trials import launched_there
 from ..launch import Kernel, KernelError
-from ..launch.given import takes
 from ..sandbox import SECONDS, Finding, oclgrind_findings
 from .rules import lines_of, misses, traced
 
 
-@takes
 def judge_transposed(k: Kernel) -> Report:
     """Judge a kernel for C = A @ B.T, with B stored as N rows of K: the addresses that each thread touches, then C.
 

@@ -10,7 +10,6 @@ from ..judge.reference import wrong_elements
 from ..judge.report import Report
 from ..judge.trials import launched_there
 from ..launch import Kernel, draw
-from ..launch.given import takes
 from ..sandbox import Finding
 from .rules import NOTHING, right, right_with
 
@@ -22,7 +21,6 @@ OTHERS = (
 )
 
 
-@takes
 def judge_packing(k: Kernel) -> Report:
     """Check a kernel launched like `packed`, also with panels of other widths. Returns a `Report`, true when right."""
     report = right_with(k, right(k), *OTHERS)

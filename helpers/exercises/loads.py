@@ -12,13 +12,11 @@ from ..instruments.traces import Trace
 from ..judge.reference import launched, wrong_elements
 from ..judge.report import Report
 from ..launch import DIALECTS, Kernel, KernelError, draw
-from ..launch.given import Count, takes
 from ..sandbox import Finding
 from .rules import misses, right
 
 
-@takes
-def check_loads(k: Kernel, M: Count = 16, N: Count = 16, K: Count = 16) -> Report:
+def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     """Check a kernel, then count what it loads: no more than the rung that it is launched like. Returns a `Report`.
 
     It counts at M, N, K and where each side is one shorter, since whole tiles hide what is loaded in place of zeros.

@@ -14,7 +14,6 @@ import numpy as np
 from ..judge.reference import wrong_elements
 from ..judge.report import Report
 from ..launch import draw
-from ..launch.given import takes
 from ..sandbox import Finding
 from .questions import Answer, is_stub
 
@@ -23,7 +22,6 @@ WIDTH = 3  # columns of A and rows of B in a panel, at most
 PATIENCE = 10  # seconds for a step, after which its ranks are given up
 
 
-@takes
 def judge_panel_step(step: Callable) -> Report:
     """Judge a learner's step(me, k0, k1, left, top) of SUMMA, on grids of 2 x 2, 2 x 3 and 3 x 2 ranks. A `Report`.
 

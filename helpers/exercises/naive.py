@@ -11,13 +11,11 @@ from ..instruments.traces import Trace
 from ..judge.other_sizes import code_of
 from ..judge.report import Report
 from ..launch import Kernel
-from ..launch.given import takes
 from ..sandbox import Finding
 from .loads import check_loads
 from .rules import judged, lines_of, right_with, traced
 
 
-@takes
 def judge_naive(k: Kernel) -> Report:
     """Check a kernel launched like `naive`: each thread its own element, from the numbers of its block and itself.
 

@@ -11,7 +11,6 @@ from ..judge.other_sizes import code_of
 from ..judge.reference import launched, wrong_elements
 from ..judge.report import Report
 from ..launch import DIALECTS, Kernel, draw, webgpu_kernel
-from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..launch.webgpu_source import without_comments
 from ..roc.amd import amd_report
@@ -34,7 +33,6 @@ def wgsl_frame() -> str:
     return f"{before}{opened}MY_LINES{closed}{after}".rstrip()
 
 
-@takes
 def judge_wgsl(my_lines: str) -> Report:
     """Judge what stands in the loop of `wgsl_frame`: right numbers, A and B read at one place each, two waits.
 
@@ -68,7 +66,6 @@ def judge_wgsl(my_lines: str) -> Report:
     return misses(report, *missing)
 
 
-@takes
 def judge_fma(k: Kernel) -> Report:
     """Check a CUDA kernel; in an MI300X's code its loop shall multiply and add in float32, with one instruction."""
     return judged(k, right(k), widened)
@@ -84,7 +81,6 @@ def widened(k: Kernel) -> list[Finding]:
     return [Finding("no FMA", f"an MI300X's inner loop has {inside or 'no product'}; of which type is the sum?")]
 
 
-@takes
 def judge_coalesced(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, count its loads, then its sectors: no more than could do.
 

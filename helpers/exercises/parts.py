@@ -6,7 +6,6 @@ from textwrap import dedent, indent
 from .. import ladder
 from ..judge.other_sizes import without_comments
 from ..launch import KernelError, dialect
-from ..launch.given import takes
 
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
 
@@ -15,7 +14,6 @@ class CommaIndex(KernelError):
     """C source with an index such as A[row, k], which C takes for A[k]."""
 
 
-@takes
 def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> str:
     """The source of a step in that dialect, with a learner's text in place of one of its numbered parts.
 

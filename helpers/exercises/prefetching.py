@@ -11,7 +11,6 @@ from ..judge.reference import wrong_elements
 from ..judge.report import Report
 from ..judge.trials import launched_there
 from ..launch import Kernel, cuda_kernel, draw
-from ..launch.given import takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
 from .parts import with_part
@@ -44,7 +43,6 @@ def asked_early(**parameters: int) -> Kernel:
     return cuda_kernel(source, like="vectorized", **parameters)
 
 
-@takes
 def double_buffered(text: str, TILE: int = 4) -> Kernel:
     """The CUDA kernel `tiled` with a learner's body of its loop over k0, and what that needs above the loop.
 
@@ -58,7 +56,6 @@ def double_buffered(text: str, TILE: int = 4) -> Kernel:
     return cuda_kernel(source.replace("acc = float32(0)", first), like="tiled", TILE=TILE)
 
 
-@takes
 def judge_prefetching(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
 

@@ -21,7 +21,6 @@ from ..instruments import gpu_like, predict
 from ..judge.report import Report
 from ..ladder import ceil_div
 from ..launch import cuda_kernel
-from ..launch.given import takes
 from ..sandbox import Finding
 
 LONG = 100  # letters: what is longer is named by its kind
@@ -344,7 +343,6 @@ ANSWERS = {
 }
 
 
-@takes
 def check_answer(name: str, answer: Callable) -> Report:
     """Judge a learner's function: ask it the exercise's cases, then random ones. Returns a `Report`, true when right.
 

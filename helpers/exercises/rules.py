@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ladder
+from ..arguments import sizes
 from ..instruments import trace
 from ..instruments.loads import predicted_traffic
 from ..instruments.traces import Trace
@@ -17,7 +18,7 @@ from ..judge.on_ptx import try_on_ptx
 from ..judge.other_sizes import at_sizes, wrong_at_other_sizes
 from ..judge.report import Report
 from ..judge.trials import launched_there, trial
-from ..launch import Kernel, KernelError, draw, sizes
+from ..launch import Kernel, KernelError, draw
 from ..launch.cuda_source import came_as_text
 from ..sandbox import Finding
 

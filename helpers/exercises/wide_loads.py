@@ -5,7 +5,6 @@ import re
 from ..instruments import bank_conflicts, trace
 from ..judge.report import Report
 from ..launch import Kernel, cuda_kernel
-from ..launch.given import Count, Natural, takes
 from ..launch.kernel import parameters_like
 from ..sandbox import Finding
 from .loads import check_loads
@@ -16,7 +15,6 @@ PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
 COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
 
 
-@takes
 def unturned(text: str, **parameters: int) -> Kernel:
     """The CUDA kernel `vectorized` with its tile of A as it stands in A, and a learner's part 3, the products.
 
@@ -29,7 +27,6 @@ def unturned(text: str, **parameters: int) -> Kernel:
     return cuda_kernel(source, like="vectorized", **parameters)
 
 
-@takes
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
     return judged(k, right(k), not_wide)
@@ -48,15 +45,13 @@ def not_wide(k: Kernel) -> list[Finding]:
     return []
 
 
-@takes
-def turned(text: str, pad: Natural, TILE: Count = 4) -> Kernel:
+def turned(text: str, pad: int, TILE: int = 4) -> Kernel:
     """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As."""
     source = with_part("CUDA", "tiled", (1, 3), text).replace("((TILE, TILE)", "((TILE, LONG)", 1)
     source = source.replace("    @cuda.jit", f"    LONG = TILE + {pad}\n\n    @cuda.jit", 1)
     return cuda_kernel(source, like="tiled", TILE=TILE)
 
 
-@takes
 def judge_turned(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
 

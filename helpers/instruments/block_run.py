@@ -19,10 +19,10 @@ from gpu_model import GPU, Occupancy, Prediction
 from gpu_model.gpus import known
 
 from .. import devices, ladder, needs
+from ..arguments import sizes, told
 from ..ladder import ceil_div
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
-from ..launch.given import Count, takes, told
 from ..launch.on_ptx import refuse_long
 from .counts import SHORT, count_text
 from .gpus import known_arch, occupancy
@@ -93,12 +93,11 @@ class BlockRun(Made, CompiledRun):
         )
 
 
-@takes
 def run_triton(
     kernel: Callable | str,
-    M: Count,
-    N: Count,
-    K: Count,
+    M: int,
+    N: int,
+    K: int,
     numbers: str = "float32",
     warps: int = 4,
     stages: int = 3,
@@ -120,6 +119,7 @@ def run_triton(
     Raises ValueError for what is no such kernel or constant; KernelError for what does not compile, where Triton is
     missing and, with its line, for an instruction that the PTX machine does not know.
     """
+    M, N, K = sizes((M, N, K))
     refuse_long(M, N, K)
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
     A, B = draw(M, N, K)
@@ -136,13 +136,12 @@ def run_triton(
     )  # fmt: skip
 
 
-@takes
 def predict_triton(
     kernel: Callable | str,
     gpu: GPU | str,
-    M: Count,
-    N: Count,
-    K: Count,
+    M: int,
+    N: int,
+    K: int,
     numbers: str = "float32",
     warps: int = 4,
     stages: int = 3,
@@ -153,9 +152,9 @@ def predict_triton(
     The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
     counted. Products that four warps do together, as on an H100 from 64 rows on, have the peak of the data sheet; no
     measured time was held against them.
-    Raises what `run_triton` and `predict` raise; KernelError where NVIDIA's compiler is missing.
+    Raises what `run_triton` and `predict` raise; `needs.Missing` where NVIDIA's compiler is missing.
     """
-    gpu = known(gpu)
+    gpu, (M, N, K) = known(gpu), sizes((M, N, K))
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
     if "BK" not in constants:
         raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
@@ -349,7 +348,6 @@ class SideBySide:
         return "\n".join(lines)
 
 
-@takes
 def side_by_side(runs: Mapping[str, CompiledRun]) -> SideBySide:
     """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
     if not runs:

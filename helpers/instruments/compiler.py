@@ -21,7 +21,6 @@ from .. import devices, ladder, needs
 from ..launch import Kernel, KernelError, cuda_kernel
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
-from ..launch.given import takes
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
@@ -101,14 +100,13 @@ class CompilerReport:
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
-@takes
 def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
     "sm_80", "sm_89" or "sm_90", or a GPU's name of `GPUS`. The kernel is compiled, never run.
-    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile
-    and where the compiler is missing.
+    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile,
+    `needs.Missing` where NVIDIA's compiler is missing.
     """
     k, arch = for_gpu(k), known_arch(arch)
     said, machine_code = assembled(k, ptx_of(k, arch), arch)
@@ -135,12 +133,11 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
 def assembled(k: Kernel | str, code: str, arch: str, lines: bool = False) -> tuple[str, str]:
     """What ptxas says of a kernel's PTX, and nvdisasm's listing of what it made; `lines`: with the lines of the PTX.
 
-    `k`: the kernel, or its name, for messages. Raises KernelError for what does not compile and where the compiler is
-    missing.
+    `k`: the kernel, or its name, for messages. Raises KernelError for what does not compile, `needs.Missing` where
+    NVIDIA's compiler is missing.
     """
+    needs.need("compiler")
     ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
-    if not ptxas or not nvdisasm:
-        raise missing()
     return assembled_by(ptxas, nvdisasm, str(k), code, arch, lines)
 
 
@@ -172,8 +169,8 @@ def for_gpu(k: Kernel | str) -> Kernel:
 def ptx_of(k: Kernel, arch: str) -> str:
     """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
 
-    Raises ValueError for what is no architecture, KernelError for what does not compile and where NVIDIA's compiler is
-    missing.
+    Raises ValueError for what is no architecture, KernelError for what does not compile, `needs.Missing` where NVIDIA's
+    compiler is missing.
     """
     found = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if not found:
@@ -183,6 +180,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
         raise KernelError(
             f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
         )
+    needs.need("compiler")
     key = packed((portable(k), k.step, k.parameters, arch))
     text = recent.pop(key, None) or compiled(k, capability)
     while len(recent) >= KEPT:
@@ -195,10 +193,7 @@ def compiled(k, capability):
     """The same, compiled now."""
     outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
     if outcome.findings:
-        said = outcome.findings[0].message
-        if any(part in said for part in ("libnvvm", "libnvrtc", "No module named 'cuda")):
-            raise missing()
-        raise KernelError(f"{k} does not compile:\n{said}")
+        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
     return outcome.value
 
 
@@ -222,11 +217,6 @@ def warm_up() -> None:
     if os.environ.get(devices.CUDA_OF_CHILD) == "compiler" and devices.nvidia_tool("ptxas"):
         with suppress(Exception):  # a child that compiles says what is wrong
             compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
-
-
-def missing():
-    """What to raise where NVIDIA's compiler is not installed."""
-    return KernelError(needs.lack("compiler"))
 
 
 def told_by(k, *command):

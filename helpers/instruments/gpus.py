@@ -9,7 +9,6 @@ from gpu_model import GPU, GPUS, Occupancy
 from gpu_model.published import STANDS_FOR
 
 from .. import devices
-from ..launch.given import Count, Natural, takes
 
 
 def in_words(names: list[str]) -> str:
@@ -24,7 +23,6 @@ ARCHS = {  # those whose code is counted, and their GPUs
 }
 
 
-@takes
 def gpu_like(name: str, **figures: float) -> GPU:
     """A GPU of one's own: that one with other figures, such as `sms=70, clock=2.45e9, bytes_per_s=504e9`.
 
@@ -62,8 +60,7 @@ def known_arch(name: str) -> str:
     return name
 
 
-@takes
-def occupancy(arch: str, threads: Count, registers: Count, shared_bytes: Natural) -> Occupancy:
+def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
     Raises ValueError for an architecture that is not in `ARCHS`.

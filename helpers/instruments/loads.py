@@ -7,8 +7,8 @@ three exist they agree.
 from dataclasses import dataclass
 
 from .. import devices, ladder
-from ..launch import Kernel, KernelError, draw, sizes
-from ..launch.given import Count, takes
+from ..arguments import sizes
+from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Job, in_child, oclgrind_counts
 from .compiled import run_watched
 
@@ -45,14 +45,14 @@ class Traffic:
         )
 
 
-@takes
-def traffic(k: Kernel, M: Count, N: Count, K: Count) -> Traffic:
+def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
     A CUDA kernel runs compiled, on the PTX machine; an OpenCL kernel runs in a child process, in Oclgrind. Raises
     ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails or Oclgrind is missing.
     """
     refuse_wgsl(k)
+    M, N, K = sizes((M, N, K))
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
     if k.dialect == "CUDA" and devices.compiling():  # that cannot take this process down
@@ -72,7 +72,6 @@ def traffic(k: Kernel, M: Count, N: Count, K: Count) -> Traffic:
 
 def refuse_long(M, N, K, instead=""):
     """Raise ValueError for sizes that Oclgrind, or the PTX machine, would take minutes for."""
-    M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
         raise ValueError(
             f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as "
@@ -104,9 +103,9 @@ def count(job: Job, M: int, N: int, K: int) -> list | None:
     return k.upload(*draw(M, N, K)).launch()
 
 
-@takes
-def predicted_traffic(k: Kernel, M: Count, N: Count, K: Count) -> Traffic:
+def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
+    M, N, K = sizes((M, N, K))
     k = k.fitted(M, N, K)
     step = ladder.step(k.step)
     return Traffic(

@@ -6,28 +6,21 @@ from gpu_model.gpus import known
 from gpu_model.published import arch_of
 
 from .. import ladder
-from ..launch import Kernel, KernelError
-from ..launch.given import Count, sizes, takes
+from ..arguments import sizes
+from ..launch import Kernel
 from .compiler import for_gpu
-from .counts import about_counts_of, count_from_llvm, counts_of
+from .counts import counts_of
 
 
-@takes
-def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Prediction:
+def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
     Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    Where NVIDIA's compiler is missing, a kernel that the course has not counted is counted from LLVM's code. The last
-    line of the prediction then says so, and how far off that is.
     Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
-    what does not compile, for what is no product, and for matrix units where NVIDIA's compiler is missing.
+    what does not compile, and for what is no product; `needs.Missing` for a kernel that the course has not counted,
+    where NVIDIA's compiler is missing.
     """
-    return predicted(k, gpu, M, N, K, about_counts_of)
-
-
-def predicted(k, gpu, M, N, K, counted):
-    """The same. `counted`: a function of a kernel and an architecture, which gives its `Counts`."""
     M, N, K = sizes((M, N, K))
     gpu = known(gpu)
     k = for_gpu(k)
@@ -36,29 +29,22 @@ def predicted(k, gpu, M, N, K, counted):
         raise ValueError(
             f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
         )
-    counts = counted(k, arch_of(gpu))
+    counts = counts_of(k, arch_of(gpu))
     return gpu_model.predict(counts, gpu, M, N, K, by_rows=ladder.step(k.step).x_along == "rows")
 
 
-@takes
-def predicted_ladder(gpu: GPU | str, size: Count = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
+def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
     """The `Prediction` of each CUDA rung, or of those `steps`, at M = N = K = `size`, with a GPU's parameters."""
     return tuple(predict(step, gpu, size, size, size) for step in steps or ladder.steps("CUDA"))
 
 
-@takes
 def print_requests(k: Kernel) -> None:
     """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
 
     It is compiled for an A6000. Requests that bring each thread four numbers, 16 bytes, are told apart from those that
-    bring it one.
-    Where NVIDIA's compiler is missing, and the course has not counted that kernel, it prints what adds it.
+    bring it one. Raises what `counts_of` raises.
     """
-    try:
-        tile = counts_of(k, gpu_model.GPUS["A6000"].arch).tile
-    except KernelError as error:
-        print(f"not counted: {error}")
-        return
+    tile = counts_of(k, gpu_model.GPUS["A6000"].arch).tile
     asked = {"one": 0.0, "four": 0.0}
     for (memory, _, size), many in tile.requests.items():
         if memory == "shared":
@@ -69,23 +55,14 @@ def print_requests(k: Kernel) -> None:
     )
 
 
-@takes
-def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Count = 4096) -> None:
+def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:
     """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
 
     mine  a CUDA kernel, with sizes for a GPU
     rung  the name of a step, which has a GPU's parameters
     gpu   a name of `GPUS`
-    Where NVIDIA's compiler is missing, a last line says how the kernel was counted, or what adds the compiler.
+    Raises what `predict` raises.
     """
-    try:
-        p = predict(mine, gpu, size, size, size)
-        alike = count_from_llvm if p.note else about_counts_of  # so that the same is off in both
-        found = {"this kernel": p, rung: predicted(rung, gpu, size, size, size, alike)}
-    except KernelError as error:
-        print(f"no prediction: {error}")
-        return
-    for name, one in found.items():
-        print(f"{name:11} {one.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {one.limit}")
-    if p.note:
-        print(p.note)
+    for name, k in {"this kernel": mine, rung: rung}.items():
+        p = predict(k, gpu, size, size, size)
+        print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")

@@ -7,8 +7,8 @@ import numpy as np
 import ptx_machine
 
 from .. import ladder
+from ..arguments import sizes
 from ..launch import Kernel, draw
-from ..launch.given import Count, takes
 from ..launch.on_ptx import refuse_long, run_arrays
 from .compiler import for_gpu, ptx_of
 
@@ -61,16 +61,15 @@ class CompiledRun(ptx_machine.Run):
         )
 
 
-@takes
-def run_ptx(k: Kernel | str, M: Count, N: Count, K: Count, arch: str = "sm_80") -> CompiledRun:
+def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
     """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
 
     `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
     (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
-    architecture; KernelError for what does not compile, where NVIDIA's compiler is missing and, with its line, for an
-    instruction that is not known.
+    architecture; KernelError for what does not compile and, with its line, for an instruction that is not known;
+    `needs.Missing` where NVIDIA's compiler is missing.
     """
-    k = for_gpu(k)
+    k, (M, N, K) = for_gpu(k), sizes((M, N, K))
     refuse_long(M, N, K)
     title = f"{k} with {ladder.spell(k.parameters)} for {arch}"
     return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), title)

@@ -16,7 +16,6 @@ from gpu_model.gpus import known
 from gpu_model.published import LOCKED, SIZE, SIZES
 
 from ..launch import cuda_kernel
-from ..launch.given import takes
 from .prediction import predict
 
 # What a GPU's own counters said of our kernels.
@@ -117,7 +116,6 @@ def told(way, pairs):
     )
 
 
-@takes
 def against_published(gpu: str | None = None) -> Comparison:
     """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`.
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import devices
+from ..arguments import sizes, told
 from ..launch import Kernel, KernelError, draw
-from ..launch.given import takes, told
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
 from .compiled import followed
@@ -45,13 +45,13 @@ class Trace:
         return self.accesses[chosen]
 
 
-@takes
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
     Raises ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails.
     """
     refuse_wgsl(k)
+    M, N, K = sizes((M, N, K))
     refuse_long(M, N, K)
     k = k.fitted(M, N, K)
     key = packed((k.dialect, portable(k), k.step, k.parameters, k.device.name, M, N, K))

@@ -13,7 +13,6 @@ import numpy as np
 from ptx_machine import WARP, bank_rounds, sectors
 
 from ..launch import Kernel
-from ..launch.given import Count, takes
 from .accesses import grouped, turns
 from .traces import trace
 
@@ -59,14 +58,12 @@ class Table:
         return "\n".join(lines)
 
 
-@takes
-def coalescing(k: Kernel, M: Count, N: Count, K: Count) -> Table:
+def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
     return table(k, (M, N, K), "global", "sectors", lambda words: sectors(words, 4))
 
 
-@takes
-def bank_conflicts(k: Kernel, M: Count, N: Count, K: Count) -> Table:
+def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
     """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
 
     Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import told
 from ..launch import Contestant, draw
-from ..launch.given import told
 from ..launch.host import contestant
 from ..launch.operands import refuse_no_matrix, validate
 

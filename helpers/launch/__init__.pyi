@@ -5,7 +5,6 @@ from .cuda import CudaKernel as CudaKernel
 from .cuda import cuda_kernel as cuda_kernel
 from .dialects import DIALECTS as DIALECTS
 from .dialects import dialect as dialect
-from .given import sizes as sizes
 from .host import HostKernel as HostKernel
 from .host import NotYet as NotYet
 from .kept import forget_tuned as forget_tuned

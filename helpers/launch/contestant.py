@@ -4,8 +4,9 @@ A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates t
 `download` -> C. Checking and timing walk the same way; none has a launch path of its own.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -16,6 +17,15 @@ from . import operands
 from .operands import OnDevice, validate
 
 CALLED = "Call it as C = k(A, B): C is a new array, and its sizes follow from A and B."
+
+
+@contextlib.contextmanager
+def no_exit(what: str) -> Iterator[None]:
+    """Within it, somebody's code that ends Python, as sys.exit() does, raises KernelError instead."""
+    try:
+        yield
+    except SystemExit as error:
+        raise KernelError(f"{what} ends Python with sys.exit({error.code!r}); leave that out.") from None
 
 
 class Backend:

@@ -13,10 +13,10 @@ from numba import cuda, float32
 from cuda_without_gpu.errors import KernelError
 
 from .. import devices
+from ..arguments import told
 from ..devices import Device
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .given import told
 from .kernel import DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect

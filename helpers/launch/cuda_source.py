@@ -14,7 +14,7 @@ from numba import cuda
 from cuda_without_gpu.errors import KernelError, quoted
 
 from . import refusals
-from .given import no_exit
+from .contestant import no_exit
 from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from .. import devices
+from ..arguments import some, told
 from .cuda import CUDA
-from .given import some, told
 from .opencl import OPENCL
 from .resolve import Dialect
 from .webgpu import WEBGPU

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arguments import told
 from . import operands
-from .contestant import Contestant, Work
-from .given import no_exit, told
+from .contestant import Contestant, Work, no_exit
 
 
 class NotYet(Exception):

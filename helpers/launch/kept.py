@@ -12,7 +12,7 @@ import re
 import warnings
 
 from .. import devices, files, ladder
-from .given import sizes, takes, told
+from ..arguments import sizes, told
 
 LARGEST = 1_000_000  # bytes of a file
 
@@ -99,7 +99,6 @@ def remember(step, device, source, parameters, size, **about):
         ) from None
 
 
-@takes
 def forget_tuned(step: str | None = None) -> int:
     """The way back: delete what was tuned on all devices, of all steps or of one. Returns how many files went."""
     # An unknown step is an error, not nothing to do.

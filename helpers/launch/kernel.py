@@ -7,9 +7,9 @@ import numpy as np
 from cuda_without_gpu.errors import KernelError
 
 from .. import ladder
+from ..arguments import sizes, some, told
 from ..devices import Device
 from .contestant import Contestant
-from .given import sizes, some, told
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds

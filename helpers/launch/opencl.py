@@ -15,10 +15,10 @@ from pyopencl.characterize import has_src_build_cache
 from cuda_without_gpu.errors import KernelError, quoted
 
 from .. import devices, ladder
+from ..arguments import told
 from ..devices import Device
 from . import operands
 from .contestant import Backend, Work
-from .given import Count, takes, told
 from .kernel import Kernel, no_room
 from .resolve import Dialect
 
@@ -291,8 +291,7 @@ class OpenCLKernel(Kernel):
         super().refuse_size(M, N, K)
         refuse_beyond_buffer(self.device, M, N, K)
 
-    @takes
-    def fitted(self, M: Count, N: Count, K: Count) -> "OpenCLKernel":
+    def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
         if not self.by_shape:
             return self

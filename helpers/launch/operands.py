@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import psutil
 
+from ..arguments import sizes, told
 from ..devices import Device
-from .given import Count, takes, told
 
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
@@ -120,12 +120,12 @@ def refuse_beyond_host(M: int, N: int, K: int) -> None:
         )
 
 
-@takes
-def draw(M: Count, N: Count, K: Count) -> tuple[np.ndarray, np.ndarray]:
+def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
     """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1): never constant, never symmetric.
 
-    Raises MemoryError where they and C are more than this machine's memory.
+    Raises ValueError for what is no size, MemoryError where they and C are more than this machine's memory.
     """
+    M, N, K = sizes((M, N, K))
     refuse_beyond_host(M, N, K)
     rng = np.random.default_rng()
     return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))

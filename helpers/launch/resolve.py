@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import ladder
+from ..arguments import told
 from ..devices import Device
 from . import kept
-from .given import told
 
 PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -10,10 +10,10 @@ import numpy as np
 from cuda_without_gpu.errors import KernelError, quoted
 
 from .. import devices
+from ..arguments import told
 from ..devices import Device
 from . import operands
 from .contestant import Backend, Work
-from .given import told
 from .kernel import Kernel
 from .resolve import Dialect
 from .webgpu_source import constants, line_of, without_comments, workgroup_bytes

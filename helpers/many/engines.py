@@ -1,8 +1,8 @@
 """Whether MPI and Dask are installed; where one is not, what adds it."""
 
 from .. import devices, needs
+from ..arguments import told
 from ..launch import KernelError
-from ..launch.given import told
 
 
 class RunFailed(KernelError):

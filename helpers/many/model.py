@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil, log2
 
-from ..launch.given import number
+from ..arguments import number
 from .mpi import bytes_moved, mpirun
 from .summa import WIDTH, choose_grid, edges
 

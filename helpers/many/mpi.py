@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 
 from .. import devices
-from ..launch.given import Count, Natural, Ranks, Seconds, takes, whole
+from ..arguments import DAY, number, sizes, whole
 from ..launch.operands import validate
 from . import summa
 from .engines import RunFailed, need
@@ -25,8 +25,7 @@ MOST = 1024  # ranks that one machine is asked for
 BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds no process
 
 
-@takes
-def mpirun(ranks: Ranks, *command: str, limit: Seconds = LIMIT) -> str:
+def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """Run COMMAND on so many ranks, each as `python -m mpi4py COMMAND` does: what they print. All have ended then.
 
     On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
@@ -34,6 +33,7 @@ def mpirun(ranks: Ranks, *command: str, limit: Seconds = LIMIT) -> str:
     there is no MPI, and where the run fails or takes longer than `limit`, with what the ranks said.
     """
     whole("ranks", ranks, 1, MOST)
+    number("limit", limit, DAY)
     need("MPI")
     command = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
@@ -104,8 +104,7 @@ class Run:
         return max(report["seconds"] for report in self.reports)
 
 
-@takes
-def on_ranks(A: np.ndarray, B: np.ndarray, ranks: Ranks, limit: Seconds = LIMIT) -> Run:
+def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
     """C = A @ B by `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
@@ -134,16 +133,17 @@ def collected(folder: Path, ranks: int, size: tuple) -> Run:
     return Run(C, size, (p, q), reports)
 
 
-@takes
-def bytes_moved(M: Count, N: Count, K: Count, p: Count, q: Count, i: Natural, j: Natural) -> tuple[int, int]:
+def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple[int, int]:
     """What rank (i, j) of a grid of p x q receives and sends, in bytes, by the formula: nothing runs.
 
     It needs its rows of A and its columns of B whole, and has a part of each. What it has, all others of its row, or
     of its column, receive. That a broadcast may let them pass it on among themselves changes no sum.
     """
 
-    def part(n, parts, number):
-        return n * (number + 1) // parts - n * number // parts
+    M, N, K = sizes((M, N, K))
+
+    def part(n, parts, at):
+        return n * (at + 1) // parts - n * at // parts
 
     rows, columns = part(M, p, i), part(N, q, j)
     A, B = rows * part(K, q, j), part(K, p, i) * columns

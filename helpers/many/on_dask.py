@@ -4,19 +4,19 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import psutil
 
-from ..launch import sizes
-from ..launch.given import Folder, Workers, takes
+from ..arguments import sizes, whole
 from .engines import need
+from .mpi import MOST
 from .summa import local_product
 
 
-@takes
 @contextlib.contextmanager
-def cluster(workers: Workers, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterator:
+def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterator:
     """A `distributed.Client` of so many processes on this machine, one thread each, which end with the context.
 
     On Linux each has one core, as `mpirun` gives it to a rank. `blocks`: the sizes (M, N, K) of the products of two
@@ -24,6 +24,7 @@ def cluster(workers: Workers, blocks: Iterable[tuple[int, int, int]] = ()) -> It
 
     Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
     """
+    whole("workers", workers, 1, MOST)
     blocks = [sizes(block) for block in blocks]
     need("Dask")
     from distributed import Client, LocalCluster
@@ -35,8 +36,7 @@ def cluster(workers: Workers, blocks: Iterable[tuple[int, int, int]] = ()) -> It
         yield client
 
 
-@takes
-def from_file(path: Folder, chunks: tuple) -> object:
+def from_file(path: str | Path, chunks: tuple) -> object:
     """The matrix of a .npy file as a `dask.array`, of which each task reads its own block; float32."""
     import dask.array as da
 

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from .. import ladder
+from ..arguments import sizes
 from ..ladder import ceil_div
 from ..launch import Contestant, Kernel, operands
 from ..launch.contestant import Work
-from ..launch.given import Count, takes
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
@@ -91,12 +91,12 @@ def guards(tracks: int) -> int:
     return (1 + 2 * tracks) * operands.GUARD
 
 
-@takes
-def plan(k: Kernel, M: Count, N: Count, K: Count, budget: float) -> Plan:
+def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
 
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
+    M, N, K = sizes((M, N, K))
     tracks, budget = 1 if k.untimed else 2, int(budget)  # the PTX machine runs one kernel at a time
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
     least = min(Plan(M, N, K, stays, *tile, tracks).bytes_on_device for stays in "AB")
@@ -166,7 +166,6 @@ class Streamed(Contestant):
         return StreamedWork(self, *operands.pair_for(A, B), fill)
 
 
-@takes
 def streamed(k: Kernel, budget: float) -> Streamed:
     """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 

@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
+from ..arguments import told
 from ..clock import Limits, Scoreboard, Timing
 from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
-from ..launch.given import takes, told
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -93,7 +93,6 @@ def unsteady(t: Timing) -> str:
     return f", {said}{': a busy machine' * ('%' in said)}" if (t.spread or 0) > UNSTEADY else ""
 
 
-@takes
 @look
 def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = ()) -> Picture:
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
@@ -128,7 +127,6 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     return Picture(figure, f"Bar chart: {'; '.join(listed)}. {note}".strip())
 
 
-@takes
 @look
 def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
     """A contest at one size, fastest first: the ladder in purple, libraries in grey, and the device's peak, hollow.
@@ -172,7 +170,6 @@ def growth_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     return looks
 
 
-@takes
 @look
 def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Picture:
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes.
@@ -215,7 +212,6 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
 
 
-@takes
 @look
 def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}.
@@ -250,7 +246,6 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     return Picture(figure, f"GFLOP/s over {x} and {y}: {where}; the lowest of {len(rates)}, {min(known):.0f}.")
 
 
-@takes
 @look
 def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling.
@@ -309,7 +304,6 @@ def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> No
         taken += [(x, y) for x in np.linspace(box.x0, box.x1, 20) for y in (box.y0, (box.y0 + box.y1) / 2, box.y1)]
 
 
-@takes
 def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
     points = []
@@ -321,7 +315,6 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     return roofline(limits, points)
 
 
-@takes
 @look
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
@@ -351,7 +344,6 @@ PURPOSES = (
 )
 
 
-@takes
 @look
 def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
     """Instructions that threads ran for each multiply-add, by what they are for. `runs`: {label: `CompiledRun`}."""

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure, FigureBase
 from ..instruments import cells, trace
 from ..language import said
 from ..launch import Kernel
-from ..launch.given import Count, takes
 from ..sandbox import ProgressBar
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, look, panel, product_axes, tint
 
@@ -46,8 +45,7 @@ PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
 
 
-@takes
-def film(k: Kernel, M: Count, N: Count, K: Count, beside: Kernel | None = None) -> "Film | Films":
+def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Film | Films":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is

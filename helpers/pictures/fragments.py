@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from ptx_machine import WARP
 
-from ..launch.given import takes
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, HIGH, Picture, look, panel, product_axes, refuse_outside, tint
 
 ROWS, COLUMNS, DEPTH = 16, 8, 8  # of TF32 numbers
@@ -24,7 +23,6 @@ def fragment(name: str, lane: int) -> list[tuple[int, int]]:
     return [(group + r // 2 * 8, place * 2 + r % 2) for r in range(4)]
 
 
-@takes
 @look
 def picture_fragments(lane: int = 5) -> Picture:
     """The product of 16 x 8 by 8 x 8 TF32 numbers that a warp's 32 lanes do together.

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
-from ..launch.given import Count, Size, sizes, some, takes
+from ..arguments import sizes, some
 from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from .drawing import (
     A_COLOUR,
@@ -27,7 +27,6 @@ from .films import Film
 FEW = 64  # elements a side, for pictures that draw each
 
 
-@takes
 @look
 def picture_ranks(run: Run) -> Picture:
     """Show which rank owns which block of A, B and C. The number in a block is its rank's."""
@@ -50,9 +49,8 @@ def three_matrices(p, q):
     return figure, axes
 
 
-@takes
 @look
-def picture_summa(p: Count, q: Count) -> Picture:
+def picture_summa(p: int, q: int) -> Picture:
     """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
     figure, axes = three_matrices(p, q)
     ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
@@ -73,7 +71,6 @@ def picture_summa(p: Count, q: Count) -> Picture:
     )
 
 
-@takes
 def film_panels(run: Run, rank: int = 0) -> Film:
     """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`.
 
@@ -93,9 +90,8 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     return Film(f"SUMMA, rank {rank}", (M, N, K), frames, {(row, column) for row in rows for column in columns})
 
 
-@takes
 @look
-def prediction_chart(runs: list[Run], flops: float, here: Network, size: Size) -> Picture:
+def prediction_chart(runs: list[Run], flops: float, here: Network, size: int | tuple) -> Picture:
     """Draw seconds against ranks: measured and predicted here, and a prediction for a fast network and another size.
 
     `flops`: a second, of a rank. `here`: this machine's network. Both axes are logarithmic.

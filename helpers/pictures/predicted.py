@@ -5,7 +5,6 @@ from gpu_model import Prediction
 from gpu_model.prediction import ON_TOP, REQUESTS
 
 from ..instruments.published import Comparison
-from ..launch.given import takes
 from .charts import along_rates, bar_chart, hollow
 from .drawing import GRID, INK, PEER, UNITS, Picture, look
 
@@ -13,7 +12,6 @@ COLOURS = {"losses": GRID, "waiting": INK}
 SHADES = ("#1f7f86", "#6fb3b8", "#0e4a50", "#b3d9db")  # of the unit's colour, for REQUESTS
 
 
-@takes
 @look
 def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     """A bar a unit of the GPU: how long it is at work. They work at once: the longest, and what is on top, is the time.
@@ -50,7 +48,6 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     return Picture(figure, f"{title}; at work: {'; '.join(said)}.")
 
 
-@takes
 @look
 def published_chart(comparison: Comparison) -> Picture:
     """Measured rates, and what the model says of the kernels that were measured, in pairs of bars."""

@@ -12,14 +12,12 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from ..launch import Kernel, dialect
-from ..launch.given import takes
 from ..launch.resolve import PACKAGE
 from ..roc import RocKernel
 
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
 
-@takes
 def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
     """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
 
@@ -62,7 +60,6 @@ def listing(source: str) -> tuple[int, list]:
     return (full[0] + 1, lines[full[0] : full[-1] + 1]) if full else (1, [])
 
 
-@takes
 def show_changes(before: Kernel, after: Kernel) -> None:
     """Print the lines of code, comments left out, in which the second kernel's source differs from the first's."""
     one = dialect(after.dialect)

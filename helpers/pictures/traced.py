@@ -9,7 +9,6 @@ from ptx_machine import SECTOR, WARP
 from .. import ladder
 from ..instruments import cells, trace
 from ..launch import Kernel
-from ..launch.given import Count, takes
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -43,10 +42,9 @@ def picture_product() -> Picture:
     return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
 
 
-@takes
 @look
 def picture_program(
-    M: Count, N: Count, K: Count, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
+    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
 ) -> Picture:
     """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
 
@@ -80,9 +78,8 @@ def picture_program(
     )
 
 
-@takes
 @look
-def picture_owners(k: Kernel, M: Count, N: Count) -> Picture:
+def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
     From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
@@ -110,9 +107,8 @@ def picture_owners(k: Kernel, M: Count, N: Count) -> Picture:
     return Picture(figure, f"C of {M} x {N} under {grid}. {numbers}")
 
 
-@takes
 @look
-def picture_addresses(k: Kernel, M: Count, N: Count, K: Count) -> Picture:
+def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
@@ -140,7 +136,6 @@ def picture_addresses(k: Kernel, M: Count, N: Count, K: Count) -> Picture:
     return Picture(figure, f"{warp}. {'; '.join(text)}.")
 
 
-@takes
 @look
 def picture_banks(width: int) -> Picture:
     """Where a warp's first store into a turned tile goes: thread numbers by bank, a line of boxes for each round.
@@ -170,7 +165,6 @@ def picture_banks(width: int) -> Picture:
     return Picture(figure, f"Rows of {width} words: {writes}.")
 
 
-@takes
 @look
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
     """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
@@ -192,7 +186,6 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     return Picture(figure, f"{owner(k, thread, C)}. {said}.")
 
 
-@takes
 @look
 def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """Who stages what of one tile, and what one thread reads of it; a traced run.
@@ -259,9 +252,8 @@ def owner(k, thread, products):
     return f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
 
 
-@takes
 @look
-def picture_order(k: Kernel, M: Count, N: Count, K: Count, after: Kernel | None = None) -> Picture:
+def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None) -> Picture:
     """The order in which the first thread asks for tiles, stores and reads them, and meets barriers.
 
     From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no

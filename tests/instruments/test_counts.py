@@ -12,7 +12,7 @@ import ptx_machine
 from gpu_model import GPUS, Work
 from gpu_model.counts import from_row, to_row
 from gpu_model.published import SIZES
-from helpers import cuda_kernel, devices, ladder
+from helpers import cuda_kernel, devices, ladder, needs
 from helpers.instruments.compiler import kind
 from helpers.instruments.counts import (
     TRIED,
@@ -217,7 +217,7 @@ def test_a_kernel_of_ones_own_is_counted_now_and_needs_the_compiler(monkeypatch)
     counted = counts_of(own, "sm_80")
     assert counted.tile.requests == counts_of(cuda_kernel("coalesced", BM=8, BN=32), "sm_80").tile.requests
     monkeypatch.setattr(devices, "nvidia_tool", lambda _: None)
-    with pytest.raises(KernelError, match="NVIDIA's compiler"):
+    with pytest.raises(needs.Missing, match="NVIDIA's compiler"):
         counts_of(own, "sm_80")
 
 

@@ -7,7 +7,6 @@ from glossary import without_links
 from helpers import cuda_kernel, devices, with_part
 from helpers.exercises import asked_early
 from helpers.instruments import GPUS, counts_of, predict
-from helpers.instruments.prediction import predicted
 
 needs_compiler = pytest.mark.skipif(
     not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
@@ -106,11 +105,11 @@ def test_a_number_in_prose_is_the_models(what):
     page, make, gpu, words, *counted = SAID[what]
     [path] = notebooks.notebook_paths([page])
     prose = " ".join(without_links(c.source) for c in notebooks.read(path).cells if c.cell_type == "markdown")
-    prose, k, kept = " ".join(prose.split()), make(), []
-    p = predicted(k, gpu, 4096, 4096, 4096, lambda *asked: kept.append(counts_of(*asked)) or kept[0])
+    prose, k = " ".join(prose.split()), make()
+    p = predict(k, gpu, 4096, 4096, 4096)
     assert words.format(f"{p.gflops:,.0f}") in prose, p
     for many, words in zip(counted[::2], counted[1::2], strict=True):
-        tile = kept[0].tile
+        tile = counts_of(k, GPUS[gpu].arch).tile
         assert words.format(many(tile) / tile.fma) in prose, tile
 
 

@@ -107,8 +107,10 @@ def bench(command: Command) -> None:
 
     def each(k):
         name = "NumPy" if k.name == numpy_matmul.__name__ else k
-        print(f"timing {name}", file=sys.stderr, flush=True)
+        if not k.untimed:
+            print(f"timing {name}", file=sys.stderr, flush=True)
 
+    print("building and checking each kernel", file=sys.stderr, flush=True)
     tuned = "tuned" if given.tuned else None
     board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, tuned, each)
     print(board)

@@ -54,7 +54,7 @@ notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
 zh: $(VENV)/test.stamp  ## the Chinese pages, from the English ones and po/zh_CN/
 	$(VENV)/bin/python tools/translate.py
 
-web: $(VENV)/test.stamp  ## both languages as a web book, in web/, from the stored outputs; needs no network
+web: $(VENV)/web.stamp  ## both languages as a web book, in web/, from the stored outputs; fetches Sphinx first, 60 MB
 	$(VENV)/bin/python tools/web.py
 
 bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
@@ -72,6 +72,11 @@ $(VENV)/bin/python: ;
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
 	@$(PYTHON) tools/install.py lab test many web $(CUDA)
+	@touch $@
+
+$(VENV)/web.stamp: $(VENV)/lab.stamp
+	@echo "Sphinx makes the web book. Where it is missing, some 60 MB are fetched."
+	@$(PYTHON) tools/install.py web
 	@touch $@
 
 $(VENV)/mutants.stamp: $(VENV)/test.stamp

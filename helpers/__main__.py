@@ -1,14 +1,13 @@
 """Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
-import contextlib
 import functools
 import json
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from . import devices, files, stopping
@@ -46,23 +45,6 @@ def folder(path: str) -> str:
     if not Path(path).is_dir():
         raise argparse.ArgumentTypeError(f"{path} is no folder")
     return path
-
-
-@contextlib.contextmanager
-def counted(done: str) -> Iterator[Callable[[str], None]]:
-    """A line on a terminal that says how many are done, as "3 timed in 00:04 | NumPy", and goes when the work is over.
-
-    What it gives is called with a name as each begins.
-    """
-    from tqdm import tqdm
-
-    with tqdm(leave=False, disable=None, bar_format=f"{{n}} {done} in {{elapsed}} | {{desc}}") as bar:
-
-        def each(name):
-            bar.set_description(name)
-            bar.update()
-
-        yield each
 
 
 def take_steps(command: Command, name: str) -> None:
@@ -122,16 +104,15 @@ def bench(command: Command) -> None:
     place = given.save or RESULTS
     if saved:
         prepare(place)
-    with counted("timed") as each:
-        board = clock.scoreboard(
-            size,
-            dialect and [dialect],
-            steps,
-            given.peers,
-            rounds,
-            "tuned" if given.tuned else None,
-            lambda k: each("NumPy" if k.name == numpy_matmul.__name__ else str(k)),
-        )
+
+    def each(k):
+        name = "NumPy" if k.name == numpy_matmul.__name__ else k
+        if not k.untimed:
+            print(f"timing {name}", file=sys.stderr, flush=True)
+
+    print("building and checking each kernel", file=sys.stderr, flush=True)
+    tuned = "tuned" if given.tuned else None
+    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, tuned, each)
     print(board)
     problems = []
     if given.json:
@@ -213,8 +194,9 @@ def predict(command: Command) -> None:
     steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
     predictions = instruments.predicted_ladder(own or gpu or "A100", size, steps)
     print(f"{size} x {size} x {size} on {predictions[0].gpu}, predicted")
+    print(f"  {'step':12} {'GFLOP/s':>8} {'ms':>10}  limited by")
     for p in predictions:
-        print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} GFLOP/s {1e3 * p.seconds:9.3f} ms  {p.limit}")
+        print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} {1e3 * p.seconds:10.3f}  {p.limit}")
 
 
 def progress(command: Command) -> None:

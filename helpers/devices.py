@@ -217,7 +217,7 @@ def cuda_device():
     except Exception as error:  # the driver's, in as many kinds as there are drivers
         problem = str(error).strip().splitlines()[0]
         raise DeviceError(
-            f"the NVIDIA GPU worked before, and gives no answer now ({problem}). Restart the kernel; if that does not "
+            f"the NVIDIA GPU worked before, and gives no answer now ({problem}). Restart Python; if that does not "
             f"help, restart the machine."
         ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name

@@ -87,7 +87,7 @@ def test_after_a_restart_a_page_says_so_in_one_line_and_other_folders_say_what_p
         manager.shutdown_kernel(now=True)
     of_the_course = notebooks.FOLDER in (folder, folder.parent)
     told = [message["content"].get("text") for message in said if message["msg_type"] == "stream"]
-    line = "check is not there: this page's Python has begun anew. Run its cells from the first one on.\n"
+    line = "check is not there: the first cell has not run since Python started. Run the page from there.\n"
     assert told == [line] * of_the_course + ["[]\n"]
     errors = [message["content"]["evalue"] for message in said if message["msg_type"] == "error"]
     assert errors == ["name 'check' is not defined"] * (not of_the_course) + ["name 'chekc' is not defined"]

@@ -14,7 +14,7 @@ def begun_anew(shell, kind, error, trace, tb_offset=None):
     if "helpers" in sys.modules or not any(map(os.path.exists, ("glossary.md", "../glossary.md"))):
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
-        why = "this page's Python has begun anew. Run its cells from the first one on."
+        why = "the first cell has not run since Python started. Run the page from there."
         print(f"{error.name} is not there: {why}", file=sys.stderr)
 
 

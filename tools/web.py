@@ -1,12 +1,13 @@
-"""Make the web edition, web/, from the committed notebooks with their stored outputs. Needs no network.
+"""Make the web edition, web/, from the committed notebooks with their stored outputs.
 
-    python tools/web.py          English in web/, Chinese in web/zh_CN/
+    python tools/web.py          English in web/, Chinese in web/zh_CN/ where jieba is installed
 
 What Sphinx is given is made anew in build/web/: pages without badges, with pictures as files that keep their words for
 those who cannot see them, formulas as MathML, and links between pages as links between HTML files.
 """
 
 import base64
+import importlib.util
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from PIL import Image
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}
+HAS_JIEBA = importlib.util.find_spec("jieba") is not None  # it cuts Chinese into words, for the search
 LINK = r'\[([^\[\]]+)\]\((?!https?:)([\w./-]+?)(\.ipynb|\.md)?(#[\w-]+)?(?: "([^"]*)")?\)'
 WORDS = {
     "en": dict(
@@ -188,10 +190,11 @@ def make_sources(language):
     for name, text in texts.items():
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "terms.txt").write_text("\n".join(f"{term} 10000" for term in terms(CHINESE)), encoding="utf-8")
+    both = [*(set(texts) - {"404"}), "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))]
     about = dict(
         language=language,
         repository=repository(),
-        both=[*(set(texts) - {"404"}), "search", *(path.stem for path in pages(LANGUAGES["zh_CN"]))],
+        both=both if HAS_JIEBA else [],
         home=web_pages.site(),
         names={path.stem: reference.links(path) for path in here},
     )
@@ -202,7 +205,9 @@ def make_sources(language):
 def main():
     """Make web/ anew. Returns the exit status: not 0 if Sphinx warns of anything; then web/ stays as it is."""
     made = {}
-    for language in LANGUAGES:
+    if not HAS_JIEBA:
+        print("English only: the Chinese book needs jieba. To add it: python3 tools/install.py web", flush=True)
+    for language in LANGUAGES if HAS_JIEBA else ["en"]:
         source, made[language] = make_sources(language), SOURCES / f"{language}_html"
         shutil.rmtree(made[language], ignore_errors=True)
         command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", str(ROOT / "tools" / "web")]
@@ -212,7 +217,8 @@ def main():
             return done.returncode
     shutil.rmtree(WEB, ignore_errors=True)
     shutil.move(made["en"], WEB)
-    shutil.move(made["zh_CN"], WEB / "zh_CN")
+    if HAS_JIEBA:
+        shutil.move(made["zh_CN"], WEB / "zh_CN")
     (WEB / ".nojekyll").touch()  # GitHub's pages would leave out _static
     print(f"made {WEB.name}/: open {WEB.name}/index.html")
     return 0

@@ -46,7 +46,7 @@ class Comparison:
         names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
         return (
             f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
-            f"{self.ratio:.2f} times ({min(self.ratios):.2f} to {max(self.ratios):.2f})"
+            f"{self.ratio:.2f} times as fast (rounds: {min(self.ratios):.2f} to {max(self.ratios):.2f})"
         )
 
 

@@ -92,7 +92,7 @@ class Tuning:
         lines, c = [f"fastest   {ladder.spell(fastest)}"], self.comparison
         if c is None:
             return [*lines, "It was not compared with the defaults, so these stay."]
-        range_of_ratios = f"{c.ratio:.2f} times ({min(c.ratios):.2f} to {max(c.ratios):.2f})"
+        range_of_ratios = f"{c.ratio:.2f} times as fast (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})"
         lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {range_of_ratios}")
         kept_one = "It was ahead in every round" if c.verdict == "ahead" else f"It was {c.verdict}: the defaults stay"
         return [*lines, f"{kept_one}."]

@@ -250,7 +250,7 @@ def refuse_behind_mesa():
     maps = Path("/proc/self/maps")
     if "triton" not in sys.modules and maps.exists() and "libvulkan_lvp" in maps.read_text():
         raise KernelError(
-            "Triton cannot be loaded after Mesa's software Vulkan, which WebGPU has used here. Restart the kernel, and "
+            "Triton cannot be loaded after Mesa's software Vulkan, which WebGPU has used here. Restart Python, and "
             "import triton in the first cell."
         )
 

@@ -103,8 +103,8 @@ def told_plainly(device: Device | None = None) -> Iterator[None]:
             if f"CUDA_ERROR_{name}" in str(error):
                 raise DeviceLost(
                     f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. "
-                    f"Nothing more runs on the GPU from here: restart the kernel (the notebook's, in its menu), "
-                    f"and run the cells again without that launch."
+                    f"Nothing more runs on the GPU from here: restart Python, and run the cells again without that "
+                    f"launch."
                 ) from None
         raise
 

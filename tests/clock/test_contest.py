@@ -53,7 +53,7 @@ def test_a_comparison_is_of_that_size_and_so_many_rounds(calls):
     # Rounds of (a, b): (2, 1), (3, 4), (6, 5), (7, 8) seconds; sorted by ratio, the third is the median round.
     assert result.ratios == (1 / 2, 5 / 6, 8 / 7, 4 / 3) and result.ratio == pytest.approx((5 / 6 + 8 / 7) / 2)
     assert (result.first.seconds, result.second.seconds) == (7, 8)
-    assert ": 0.99 times (0.50 to 1.33)" in repr(result)
+    assert ": 0.99 times as fast (rounds: 0.50 to 1.33)" in repr(result)
 
 
 def test_a_comparison_is_of_1024_a_side_and_of_as_many_rounds_as_an_order_needs(calls):

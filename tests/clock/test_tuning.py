@@ -133,7 +133,7 @@ def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
     assert found.best == {"TILE": 4} and repr(found).splitlines()[1:] == [
         f"  defaults  {ladder.spell(found.default)}",
         "  fastest   TILE=4",
-        "  in turns  0.000221 against 0.000111 GFLOP/s, 1.35 times (1.20 to 1.50)",
+        "  in turns  0.000221 against 0.000111 GFLOP/s, 1.35 times as fast (rounds: 1.20 to 1.50)",
         "  It was ahead in every round.",
     ]
     assert opencl_kernel("tiled", parameters="tuned").parameters == found.best

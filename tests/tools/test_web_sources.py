@@ -5,6 +5,8 @@ import functools
 import io
 import re
 import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
 import glossary
 import nbformat
@@ -209,3 +211,22 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
 def test_a_link_is_named_after_its_page_and_leads_to_the_english_one_where_there_is_no_other():
     assert web.web_prose("[README.md](README.md)", HERE, web.ROOT) == '<a href="install.html">Install the course</a>'
     assert web.web_prose("[a](04_tiling.ipynb)", HERE[:2]) == '<a href="../04_tiling.html">a</a>'
+
+
+def test_without_jieba_the_english_book_is_made_alone_and_one_line_says_what_adds_the_other(
+    monkeypatch, tmp_path, capsys
+):
+    made = []
+
+    def sphinx(command, **_):
+        made.append(Path(command[-1]).name)
+        Path(command[-1]).mkdir()
+        return SimpleNamespace(returncode=0)
+
+    for name, value in (("HAS_JIEBA", False), ("WEB", tmp_path / "web"), ("SOURCES", tmp_path)):
+        monkeypatch.setattr(web, name, value)
+    monkeypatch.setattr(web, "make_sources", lambda language: tmp_path / language)
+    monkeypatch.setattr(web.subprocess, "run", sphinx)
+    assert web.main() == 0
+    assert made == ["en_html"]
+    assert "jieba. To add it: python3 tools/install.py web" in capsys.readouterr().out

@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.search.zh import SearchChinese
 
 SOURCE = Path(os.environ["COURSE_SOURCE"])
 HERE = Path(__file__).resolve().parent
@@ -40,7 +39,12 @@ html_last_updated_fmt = "%Y-%m-%d"
 html_search_scorer = str(HERE / "scorer.js")
 html_use_index = html_domain_indices = False  # the search finds what they would list
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
-SearchChinese.language_name = "English"  # whose stemmer it takes; Sphinx 9.0 looks for one that there is not
+if chinese:
+    import jieba
+    from sphinx.search.zh import SearchChinese
+
+    jieba.dt.tmp_dir = str(SOURCE)  # its cache in the system's own may be another user's
+    SearchChinese.language_name = "English"  # whose stemmer it takes; Sphinx 9.0 looks for one that there is not
 html_search_language = "zh" if chinese else "en"
 html_search_options = {"dict": str(SOURCE / "terms.txt")}  # so that jieba takes each term of the glossary for a word
 html_context = {"both": course["both"], "chinese": chinese, "licence": about["license"], "default_mode": "auto"}

@@ -1,8 +1,8 @@
 """What the web edition's page "Run the ladder on your GPU" gets from the course: kernels, launches, shapes, exercises.
 
 The page's own files are in tools/web/gpu: JavaScript, the kernels in WGSL, a text in each language, and texts.json with
-every other word. sizes.json has the rungs with their parameters, the last of which that a device has room for are taken,
-and the shapes (M, N, K) of a check, in stages.
+every other word. sizes.json has each rung's parameters, of which the last that a device has room for are taken, and the
+shapes (M, N, K) of a check, in stages.
 """
 
 import json

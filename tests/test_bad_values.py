@@ -109,10 +109,6 @@ TABLE = {
         cuda_kernel,
         BUILT | {"step": ("tiled", {"naive", *CALLED}), "device": (None, LEFT_OUT), "like": (None, {"None", "naive"})},
     ),
-    "webgpu_kernel": (
-        helpers.webgpu_kernel,
-        BUILT | {"device": (None, {"None", "empty text"}), "TILE": (4, NOTHING)},
-    ),
     "opencl_kernel": (opencl_kernel, BUILT | {"TILE": (4, NOTHING)}),
     "set_language": (helpers.set_language, {"language": ("en", NOTHING)}),
     "forget_tuned": (helpers.forget_tuned, {"step": ("tiled", {"None", "naive"})}),

@@ -6,9 +6,9 @@ HANDOUT_FLAGS ?=
 # What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
 CUDA ?= cuda13
 UPGRADE ?= --upgrade
-# What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU, the sandbox or
-# WebGPU runs their tests, too.
-QUICK := --ignore tests/launch/test_units.py --ignore tests/launch/test_webgpu.py tests/launch tests/tools gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+# What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
+# sandbox runs their tests, too.
+QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
 ROOM ?= judge
 TESTS ?=

@@ -23,9 +23,6 @@ from helpers.sandbox import prepare
 
 os.environ["HELPERS_CLOCK"] = "brief"
 
-if devices.version("triton"):  # after Mesa's Vulkan driver, which the tests of WebGPU load, it would crash
-    import triton  # noqa: F401
-
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 OF_SIZES = (
@@ -81,7 +78,6 @@ def pytest_collection_modifyitems(items):
     """The web's tests come first: the last file would leave one worker alone with its two minutes."""
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
-    mark_what_needs_an_adapter(items)
     mark_what_needs_block_languages(items)
 
 
@@ -104,14 +100,6 @@ def skip_pages(items, what):
         for item in items:
             if (hasattr(item, "cell") and item.path.name.startswith(page)) or re.search(rf"[\[-]{page}\.\d", item.name):
                 item.add_marker(pytest.mark.skip(reason=needs.lack(what)))
-
-
-def mark_what_needs_an_adapter(items):
-    """What was stored of WebGPU is of Mesa's GPU in software: a check tries more shapes on a GPU, and none without."""
-    cells = [item for item in items if "judge_wgsl(" in getattr(getattr(item, "cell", None), "source", "")]
-    if cells and "GPU in software" not in map(devices.webgpu_kind, devices.webgpu_adapters()[:1]):
-        for item in cells:
-            item.options["check"] = False
 
 
 def mark_what_needs_block_languages(items):

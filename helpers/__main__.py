@@ -22,7 +22,7 @@ LEFT = {  # by a command that was interrupted
     "record": "Each size that was measured is in the file; the same command goes on from there today.",
 }
 FINISHES = {"tune": "What was found is compared with the defaults. Ctrl-C again ends that, too."}
-DIALECTS = ("CUDA", "OpenCL", "WebGPU")  # without `launch`, which needs Numba
+DIALECTS = ("CUDA", "OpenCL")  # without `launch`, which needs Numba
 
 
 class Command(argparse.ArgumentParser):
@@ -67,9 +67,7 @@ def bench(command: Command) -> None:
     from .arguments import MOST_ROUNDS, sizes, whole
     from .launch.operands import refuse_beyond_host
 
-    command.add_argument(
-        "--dialect", help=f"{', '.join(DIALECTS)}; by default the first two, and WebGPU where it alone reaches a GPU"
-    )
+    command.add_argument("--dialect", help=f"{' or '.join(DIALECTS)}; by default both")
     take_steps(command, "--steps")
     shape = command.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")

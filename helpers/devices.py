@@ -38,9 +38,8 @@ from . import files
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
-# A GPU in software is a CPU that plays one, such as Mesa's llvmpipe: right, and slow.
 # The PTX machine is given a GPU's parameters.
-KINDS = ("GPU", "CPU", "CPU (PoCL)", "GPU in software", "PTX machine")
+KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
 
 
 STALE_SECONDS = 60  # after which pyopencl, too, takes a lock for one that nobody holds
@@ -649,6 +648,14 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
     raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
 
 
+def refuse_no_name(name: object) -> None:
+    """Raise DeviceError for what is neither None nor text."""
+    if not isinstance(name, str | None):
+        raise DeviceError(
+            f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
+        )
+
+
 ADD_PROC = "Mount it, as root: mount -t proc proc /proc"
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
@@ -678,127 +685,6 @@ def opencl_remedy():
     if platform.machine().lower() in ("x86_64", "amd64"):
         return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
     return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
-
-
-# -------------------------------------------------------------------------------------------- WebGPU
-
-# Of an adapter that more than one system's interface reaches, the first counts.
-BACKENDS = ("Metal", "Vulkan", "D3D12", "OpenGL")
-# Limits of the adapter that a device is asked for; WebGPU's own are smaller.
-LIMITS = (
-    "max-compute-workgroup-storage-size",
-    "max-compute-invocations-per-workgroup",
-    "max-compute-workgroup-size-x",
-    "max-compute-workgroup-size-y",
-    "max-storage-buffer-binding-size",
-    "max-buffer-size",
-)
-
-
-@functools.cache
-def webgpu_adapters() -> tuple:
-    """Each adapter that wgpu lists once, hardware first; empty where wgpu is not installed or finds none."""
-    try:
-        import wgpu
-    except ImportError:
-        return ()
-    # OpenCL's drivers first: Mesa's GPU in software brings an LLVM, and Intel's CPU runtime, if it is loaded after
-    # that, ends the process.
-    with contextlib.suppress(ImportError):
-        listed_candidates()
-    # Adapters are sorted here; Mesa's layer that sorts them grumbles on stderr where there is no desktop.
-    os.environ.setdefault("NODEVICE_SELECT", "1")
-    found = {}
-    for adapter in sorted(wgpu.gpu.enumerate_adapters_sync(), key=lambda one: BACKENDS.index(one.info["backend_type"])):
-        found.setdefault(adapter.info.device, adapter)
-    return tuple(sorted(found.values(), key=lambda one: KINDS.index(webgpu_kind(one))))
-
-
-def webgpu_kind(adapter: object) -> str:
-    """Which of KINDS that adapter is."""
-    return "GPU in software" if adapter.info["adapter_type"] == "CPU" else "GPU"
-
-
-def webgpu_device(name: str | None = None) -> Device:
-    """The WebGPU `Device` that kernels run on: the first adapter whose name holds `name`, in any case, and works.
-
-    Raises DeviceError when none does, with what to install.
-    """
-    refuse_no_name(name)
-    return first_adapter(name)
-
-
-def refuse_no_name(name: object) -> None:
-    """Raise DeviceError for what is neither None nor text."""
-    if not isinstance(name, str | None):
-        raise DeviceError(
-            f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
-        )
-
-
-@functools.cache
-def first_adapter(name: str | None) -> Device:
-    """The first adapter whose name holds that one, or of all, that proves itself. Looked for once."""
-    adapters = [one for one in webgpu_adapters() if (name or "").lower() in one.info.device.lower()]
-    problems = []
-    for adapter in adapters:
-        try:
-            return proved_adapter(adapter)
-        except Exception as error:  # a driver may fail in any way; each way means "not this one"
-            problems.append(f"{adapter.info.device}: {str(error).strip().splitlines()[0][:200]}")
-    listed = ", ".join(one.info.device for one in webgpu_adapters())
-    if listed and not problems:
-        raise DeviceError(f"no WebGPU adapter is called {repr(name)[:80]}; there are: {listed}.")
-    called = f"called {repr(name)[:80]} " if name else ""
-    raise DeviceError(
-        f"no WebGPU adapter {called}can run a kernel ({'; '.join(problems) or 'none at all'}). {webgpu_remedy()}"
-    )
-
-
-def webgpu_remedy() -> str:
-    """The one command that adds WebGPU on this machine."""
-    if not version("wgpu"):
-        return 'To add WebGPU: pip install -e ".[lab]"'
-    return "On Linux, to add a driver in software: sudo apt-get install mesa-vulkan-drivers"
-
-
-def proved_adapter(adapter: object) -> Device:
-    """The `Device` of that adapter, which has doubled four numbers; raises whatever goes wrong."""
-    import numpy as np
-
-    clock = [name for name in ("timestamp-query",) if name in adapter.features]
-    limits = {name: adapter.limits[name] for name in LIMITS}
-    gpu = adapter.request_device_sync(required_features=clock, required_limits=limits)
-    code = """
-        @group(0) @binding(0) var<storage, read_write> x: array<f32>;
-        @compute @workgroup_size(4) fn twice(@builtin(local_invocation_index) i: u32) { x[i] *= 2; }
-    """
-    x = gpu.create_buffer_with_data(data=np.arange(4, dtype=np.float32), usage="STORAGE|COPY_SRC")
-    module = gpu.create_shader_module(code=code)
-    pipeline = gpu.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "twice"})
-    bound = gpu.create_bind_group(
-        layout=pipeline.get_bind_group_layout(0), entries=[{"binding": 0, "resource": {"buffer": x}}]
-    )
-    encoder = gpu.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    compute.set_pipeline(pipeline)
-    compute.set_bind_group(0, bound)
-    compute.dispatch_workgroups(1)
-    compute.end()
-    gpu.queue.submit([encoder.finish()])
-    if np.frombuffer(gpu.queue.read_buffer(x), np.float32).tolist() != [0, 2, 4, 6]:
-        raise DeviceError("a small WGSL kernel returned wrong numbers")
-    info = adapter.info
-    return Device(
-        "WebGPU",
-        info.device,
-        webgpu_kind(adapter),
-        f"{info['backend_type']} {info.description}".strip(),
-        gpu.limits["max-compute-invocations-per-workgroup"],
-        gpu.limits["max-compute-workgroup-storage-size"],
-        None,
-        gpu,
-    )
 
 
 def numpy_blas():

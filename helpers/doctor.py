@@ -6,7 +6,7 @@ from .terminal import columns, padded, print_plainly
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), *webgpu(), oclgrind(), *engines(), blocks(), *font(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), blocks(), *font(), *cache()]
 
 
 def row(what, found, used, why):
@@ -74,21 +74,6 @@ def opencl():
         yield row(f"OpenCL {candidate.kind}", f"{candidate.name} ({candidate.platform})", used, why)
     if not any(c.kind != "GPU" for c in candidates):
         yield row("OpenCL CPU", "none", False, devices.opencl_remedy())
-
-
-def webgpu():
-    """Every adapter that WebGPU reaches, and which of them is used."""
-    try:
-        chosen = devices.webgpu_device().name
-    except devices.DeviceError as error:
-        chosen = None
-        yield row("WebGPU adapter", "none that works", False, str(error))
-    for adapter in devices.webgpu_adapters():
-        name, software = adapter.info.device, devices.webgpu_kind(adapter) != "GPU"
-        why = "a small kernel ran and was right" if name == chosen else "not the first that works"
-        why += "; software: right, and slow" * software
-        where = f"{adapter.info['backend_type']}, {'software' if software else 'hardware'}"
-        yield row("WebGPU adapter", f"{name} ({where})", name == chosen, why)
 
 
 def oclgrind():

@@ -30,7 +30,7 @@ class Step:
 
     name      also the name of its file in helpers/cuda and helpers/opencl
     idea      one line
-    defaults  parameters by kind of device (`devices.KINDS`); "small GPU" for one with little shared memory a block
+    defaults  parameters by kind of device (`devices.KINDS`)
     small     parameters so small that what watches each access, as Oclgrind does, is done in a second
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
@@ -68,7 +68,7 @@ class Step:
     read: Callable = lambda p: 0
     x_along: str = "columns"
     reuse: bool = True
-    dialects: tuple = ("CUDA", "OpenCL", "WebGPU")
+    dialects: tuple = ("CUDA", "OpenCL")
     adds: bool = False
     needs: tuple = ()
     by_shape: Callable | None = None
@@ -90,9 +90,7 @@ class Step:
 
     def kind_of(self, device):
         """Which of `defaults` are for that device."""
-        kind = "GPU" if device.kind == "PTX machine" else device.kind.removesuffix(" in software")
-        small = f"small {kind}"
-        return small if small in self.defaults and device.shared_bytes < SMALL else kind
+        return "GPU" if device.kind == "PTX machine" else device.kind
 
     def defaults_for(self, device):
         """The parameters for that device when none are given, a new dict."""
@@ -124,9 +122,6 @@ class Step:
         rows, columns, depth = self.tile(p)
         tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
         return tiles * self.read(p), tiles * (self.filled or self.staged)(p)
-
-
-SMALL = 32 * 1024  # bytes of shared memory a block: less of it makes a GPU small
 
 
 def divides(small, large, why):
@@ -252,7 +247,6 @@ STEPS = {
             "four numbers a load, from tiles that lie the right way round",
             {
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
-                "small GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8),
                 "CPU": dict(BM=256, BN=256, BK=64, TM=4, TN=4),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
@@ -276,7 +270,6 @@ STEPS = {
             "bring the next tile while multiplying this one; a compact patch a warp",
             {
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
-                "small GPU": dict(BM=64, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
                 "CPU": dict(BM=128, BN=256, BK=64, TM=4, TN=4, WM=4, WN=256),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
             },

@@ -1,6 +1,8 @@
 """What the web edition's page "Run the ladder on your GPU" gets from the course: kernels, launches, shapes, exercises.
 
-The page's own files are in tools/web/gpu: JavaScript, a text in each language, and texts.json with every other word.
+The page's own files are in tools/web/gpu: JavaScript, the kernels in WGSL, a text in each language, and texts.json with
+every other word. sizes.json has each rung's parameters, of which the last that a device has room for are taken, and the
+shapes (M, N, K) of a check, in stages.
 """
 
 import json
@@ -8,22 +10,17 @@ import re
 import shutil
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
 
 from notebooks import ROOT
 
 from helpers import ladder
-from helpers.devices import Device
-from helpers.judge import shapes
 
-HERE, KERNELS = ROOT / "tools" / "web" / "gpu", ROOT / "helpers" / "webgpu"
+HERE = ROOT / "tools" / "web" / "gpu"
+KERNELS = HERE / "kernels"
 PAGE = "your_gpu"
 TEXTS = json.loads((HERE / "texts.json").read_text("utf-8"))
-# What WebGPU promises on any device, and what most have; between them are the parameters that a browser chooses from.
-DEVICES = [Device("WebGPU", f"{kib} KiB", "GPU", "", 256, kib * 1024, None) for kib in (16, 32)]
-REMAINDERS = 6  # ragged shapes beside those of `shapes_for`: a page that one waits for has few, a test has sixty
-# Every size past 256, and a K that a loop typed too short does not reach; without a GPU, larger ones take too long.
-LARGE = [(263, 271, 269), (4, 6, 4003)]
+SIZES = json.loads((HERE / "sizes.json").read_text("utf-8"))
+RUNGS = tuple(SIZES["parameters"])
 # What a reader writes of a rung, as (what is left out, a pattern; what stands there instead). What is left is the stub.
 WHOLE = r"    let row = .*?C\[row \* N \+ col\] = acc;\n    \}\n"
 PART_3 = r"        // 3\..*?(?=        // 4\.)"
@@ -64,27 +61,20 @@ def stub(name):
     return text
 
 
-def choice(step, device):
-    """The step's parameters for that device, what its block needs, its tile, and a check's ragged shapes in stages."""
-    p = ladder.parameters(step, device, {})
-    x, y = step.block(p)
-    k = SimpleNamespace(step=step.name, parameters=p, device=None)
-    small = sorted([*shapes.shapes_for(k), *shapes.long_shapes(k)], key=lambda shape: shape[0] * shape[1] * shape[2])
-    stages = [small, [*shapes.remainders(k)[:REMAINDERS], *shapes.many_blocks(k), *LARGE]]
-    needs = dict(shared_bytes=4 * step.staged(p), threads=x * y)
-    return dict(parameters=p, **needs, tile=step.tile(p), stages=stages)
-
-
-def choices(step):
-    """What the step takes of any device and, where that is something else, of a larger one."""
-    small, larger = (choice(step, device) for device in DEVICES)
-    return [small, larger][small["parameters"] == larger["parameters"] :]
+def choices(name):
+    """Of each of the rung's choices: its parameters, what its workgroup needs, its tile, and the shapes of a check."""
+    step, told = ladder.STEPS[name], []
+    for p in SIZES["parameters"][name]:
+        x, y = step.block(p)
+        needs = dict(shared_bytes=4 * step.staged(p), threads=x * y)
+        told.append(dict(parameters=p, **needs, tile=step.tile(p), stages=SIZES["shapes"]))
+    return told
 
 
 def constants(language, rung):
     """The words that tell a reader which numbers a kernel finds set, and which of them differ on a larger device."""
     own = TEXTS[language]["own"]
-    first, *others = choices(ladder.STEPS[rung])
+    first, *others = choices(rung)
     said = own["constants"].format(constants=assigned(first["parameters"].items()))
     for other in others:
         differ = assigned(sorted(other["parameters"].items() - first["parameters"].items()))
@@ -98,18 +88,18 @@ def assigned(values):
 
 
 def steps():
-    """What the page knows of each rung; `choices`: the last one that a device has room for is the one to take."""
+    """What the page knows of each rung and its exercise."""
     pages = {step: path.stem for path in rung_pages() for step in [rung_of(path)]}
     told = []
-    for name in ladder.steps("WebGPU"):
+    for name in RUNGS:
         step = ladder.STEPS[name]
-        told.append(dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along, choices=choices(step)))
+        told.append(dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along, choices=choices(name)))
     exercises = {name: dict(stub=stub(name), neighbours=name in NEIGHBOURS) for name in LEFT_OUT}
     return dict(steps=told, exercises=exercises)
 
 
 def rung_pages():
-    """The notebooks whose chart ends with a rung that WebGPU has, too."""
+    """The notebooks whose chart ends with a rung that is written in WGSL, too."""
     return [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if rung_of(path)]
 
 
@@ -117,7 +107,7 @@ def rung_of(path):
     """The rung that the page of that notebook times last, in its stored chart; None where it has none."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     rungs = (charted("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code")
-    return next((rung for rung in rungs if rung in ladder.steps("WebGPU")), None)
+    return next((rung for rung in rungs if rung in RUNGS), None)
 
 
 def charted(code):
@@ -141,9 +131,8 @@ def place(language, kind, ask="", **data):
 
 def beside_the_chart(language, rung):
     """Markdown for a rung's page, below its stored chart: the button for this rung and the one before."""
-    names, words = ladder.steps("WebGPU"), TEXTS[language]
-    at = names.index(rung)
-    ask = words["go"]["rung"].format(names=words["and"].join(names[max(0, at - 1) : at + 1]))
+    words, at = TEXTS[language], RUNGS.index(rung)
+    ask = words["go"]["rung"].format(names=words["and"].join(RUNGS[max(0, at - 1) : at + 1]))
     return f"{place(language, 'rung', ask, step=rung)}\n"
 
 

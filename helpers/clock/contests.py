@@ -120,7 +120,7 @@ def measure_ladder(
 
     `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
     int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
-    `dialects`: by default CUDA and OpenCL, and WebGPU where it alone reaches a GPU.
+    `dialects`: by default CUDA and OpenCL.
     """
     kernels, timings, start = ladder_kernels(upto, size, dialects, steps, parameters), [], time.monotonic()
     with ProgressBar("timing", patience=0) as bar:

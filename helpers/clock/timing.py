@@ -41,7 +41,6 @@ class Timing:
     spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
-    launching        True where `seconds` holds what it takes to ask for a launch: the GPU has no clock of its own
     """
 
     dialect: str
@@ -55,7 +54,6 @@ class Timing:
     parameters: dict
     build_seconds: float | None = None
     transfer_seconds: float | None = None
-    launching: bool = False
 
     @property
     def untimed(self) -> bool:
@@ -81,8 +79,7 @@ class Timing:
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         if self.untimed:
             return f"{what}: no GPU here, so no time and no rate"
-        spread = spell_spread(self.spread) + ", launching included" * self.launching
-        return f"{what}: {spell_seconds(self.seconds)} ({spread}), {self.gflops:.3g} GFLOP/s"
+        return f"{what}: {spell_seconds(self.seconds)} ({spell_spread(self.spread)}), {self.gflops:.3g} GFLOP/s"
 
 
 def spell_spread(spread: float) -> str:
@@ -152,7 +149,6 @@ def measure(
         spread=float((high - low) / median),
         build_seconds=k.build_seconds,
         transfer_seconds=transfer if k.device else 0.0,
-        launching=work.on.launching,
         **about,
     )
 

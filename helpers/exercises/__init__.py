@@ -8,7 +8,7 @@ from .cpu_blocking import judge_packing
 from .loads import check_loads
 from .many_devices import judge_panel_step
 from .naive import judge_naive
-from .other_dialects import judge_coalesced, judge_fma, judge_wgsl, wgsl_frame
+from .other_dialects import judge_coalesced, judge_fma
 from .parts import with_part
 from .prefetching import asked_early, double_buffered, judge_prefetching
 from .questions import check_answer
@@ -30,11 +30,9 @@ __all__ = [
     "judge_timing",
     "judge_transposed",
     "judge_turned",
-    "judge_wgsl",
     "judge_wide",
     "triton_product",
     "turned",
     "unturned",
-    "wgsl_frame",
     "with_part",
 ]

@@ -6,7 +6,6 @@ import re
 import numpy as np
 
 from ..instruments.accesses import grouped
-from ..instruments.loads import refuse_wgsl
 from ..instruments.traces import Trace
 from ..judge.other_sizes import code_of
 from ..judge.report import Report
@@ -19,10 +18,8 @@ from .rules import judged, lines_of, right_with, traced
 def judge_naive(k: Kernel) -> Report:
     """Check a kernel launched like `naive`: each thread its own element, from the numbers of its block and itself.
 
-    It has to be right with blocks of other shapes, too, and without the words that give the element away. Raises
-    ValueError for WGSL, which nothing here follows.
+    It has to be right with blocks of other shapes, too, and without the words that give the element away.
     """
-    refuse_wgsl(k)
     seen = traced(k, 9, 9, 1)  # more than one block along each side, and few products, should all do all of them
     if seen and (several := stored_by_several(k, seen)):
         return Report(str(k), (several,), 1, k.source)

@@ -3,7 +3,6 @@
 import math
 import re
 import subprocess
-import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping
@@ -228,7 +227,6 @@ def function_of(kernel):
     """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError."""
     if not devices.version("triton"):
         raise KernelError(needs.lack("blocks"))
-    refuse_behind_mesa()
     import triton
     import triton.language as tl
 
@@ -243,16 +241,6 @@ def function_of(kernel):
             f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
         )
     return kernel
-
-
-def refuse_behind_mesa():
-    """Raise KernelError where to load Triton would crash this process: after Mesa's Vulkan driver, if not before it."""
-    maps = Path("/proc/self/maps")
-    if "triton" not in sys.modules and maps.exists() and "libvulkan_lvp" in maps.read_text():
-        raise KernelError(
-            "Triton cannot be loaded after Mesa's software Vulkan, which WebGPU has used here. Restart Python, and "
-            "import triton in the first cell."
-        )
 
 
 @lru_cache(maxsize=64)

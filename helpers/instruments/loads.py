@@ -49,9 +49,8 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
 
     A CUDA kernel runs compiled, on the PTX machine; an OpenCL kernel runs in a child process, in Oclgrind. Raises
-    ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails or Oclgrind is missing.
+    ValueError for sizes that would take minutes, KernelError if the kernel fails or Oclgrind is missing.
     """
-    refuse_wgsl(k)
     M, N, K = sizes((M, N, K))
     refuse_long(M, N, K, "For larger sizes use predicted_traffic.")
     k = k.fitted(M, N, K)
@@ -77,12 +76,6 @@ def refuse_long(M, N, K, instead=""):
             f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as "
             f"32 x 32 x 32. {instead}".strip()
         )
-
-
-def refuse_wgsl(k):
-    """Raise ValueError for a kernel that nothing here follows."""
-    if k.dialect == "WebGPU":
-        raise ValueError(f"{k} cannot be followed: nothing here interprets WGSL. Take that step in CUDA or OpenCL.")
 
 
 def elements_moved(k, M, N, K):

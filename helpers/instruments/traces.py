@@ -14,7 +14,7 @@ from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
 from .compiled import followed
-from .loads import refuse_long, refuse_wgsl
+from .loads import refuse_long
 from .noted import noted_launch
 
 KEPT = 8  # traces; pictures and tables of the same run follow each other
@@ -48,9 +48,8 @@ class Trace:
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """Run the kernel once, for A (M, K) and B (K, N), and note each access. Returns `Trace`.
 
-    Raises ValueError for WGSL and for sizes that would take minutes, KernelError if the kernel fails.
+    Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
     """
-    refuse_wgsl(k)
     M, N, K = sizes((M, N, K))
     refuse_long(M, N, K)
     k = k.fitted(M, N, K)

@@ -23,7 +23,6 @@ from .private_memory import much_kept, too_much_kept
 from .report import Report
 from .shapes import host_shapes, large_shapes, largest, long_shapes, shapes_for
 from .trials import QUICK, Trial, examine_there, products_of, small_enough, trial
-from .wgsl_source import explained, seen_in_source
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -65,13 +64,9 @@ def try_out(k: Kernel, given: list) -> Trial:
 
     `given`: shapes that the caller wants; empty for those that suit the kernel.
     """
-    if k.dialect == "WebGPU" and (seen := seen_in_source(k)):
-        return Trial(seen, (), given or shapes_for(k))
     if k.dialect == "OpenCL" and (found := too_much_kept(k)):
         return Trial(found, (), given or shapes_for(k))
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
-    if k.dialect == "WebGPU":
-        outcome = explained(k, outcome)
     if k.dialect == "OpenCL" and may_be_the_order(outcome.findings):
         outcome = outcome._replace(findings=opencl_order(k) or outcome.findings)
     if outcome.findings or k.untimed:
@@ -105,7 +100,7 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
     """The findings of an OpenCL kernel on its device; where it is right under Oclgrind at those shapes, nobody's."""
     if not findings or k.dialect != "OpenCL" or not oclgrind_library():
         return findings
-    some, _ = small_enough(k, shapes, QUICK["OpenCL"])
+    some, _ = small_enough(k, shapes, QUICK)
     if not on_device(k, [some]):
         return findings
     there = in_child(k, examine_there, SECONDS, {}, stages=[some])
@@ -119,7 +114,7 @@ def blamed(k: Kernel, findings: list, shapes: list) -> list[Finding]:
 
 
 def in_children(k: Kernel, shapes: list) -> Trial:
-    """Try a kernel in children, an OpenCL one under Oclgrind: on those shapes, long ones, and at other sizes, if any.
+    """Try an OpenCL kernel in children, under Oclgrind: on those shapes, long ones, and at other sizes, if any.
 
     Oclgrind takes minutes for large tiles, so one that takes all its sizes as parameters is tried with small ones
     first. If it is right there, one shape is enough at its own sizes, and none where its source has no number that
@@ -127,7 +122,7 @@ def in_children(k: Kernel, shapes: list) -> Trial:
     """
     tiles = [(other, ladder.STEPS[k.step].tile(other)) for other in other_sizes(k)]
     few = [(other, [tile, tuple(side + 1 for side in tile)]) for other, tile in tiles]  # it did well at its own
-    slow = sum(products_of(k, shapes).values()) > QUICK[k.dialect]
+    slow = sum(products_of(k, shapes).values()) > QUICK
     if slow and takes_all_sizes(k):
         there = at_sizes(k, few[0][0])
         own = [(k.parameters, small_enough(k, shapes)[0][:1])] if may_be_outgrown(k) else []

@@ -36,7 +36,6 @@ USUAL = [
     *((255, 1003, 11), (512, 513, 129), (1006, 3, 3), (9, 96, 128), (32, 32, 32), (1007, 384, 48), (96, 996, 320)),
 ]
 HUGE = [(64_600, 2, 260), (2, 64_600, 260)]  # more than 2^24 elements, in A and in B
-IN_SOFTWARE = 1 << 22  # products that a GPU in software does in a second or so
 
 
 def tile_and_block(k: Contestant) -> tuple[tuple, tuple]:
@@ -100,18 +99,12 @@ def large_shapes(k: Contestant) -> list[tuple[int, int, int]]:
     """What only a device does in milliseconds. Where sizes follow from the shape no remainders: each is a new build."""
     some = [] if getattr(k, "by_shape", False) else remainders(k)
     tall = [(65_539, 2, 3)] if tile_and_block(k)[0][0] > 1 else []  # CUDA launches 65,535 blocks down at most
-    # Beyond 4096 products a GPU in software may end a loop by itself.
-    deep = 4_003 if k.device is not None and k.device.kind == "GPU in software" else 65_839
-    return [*some, *many_blocks(k), (263, 271, 269), *tall, (3, 65_543, 2), (4, 6, deep), *usual_shapes(k)]
+    return [*some, *many_blocks(k), (263, 271, 269), *tall, (3, 65_543, 2), (4, 6, 65_839), *usual_shapes(k)]
 
 
 def usual_shapes(k: Contestant) -> list[tuple[int, int, int]]:
     """The sizes that people use, and huge matrices, for a learner's kernel: the course's own are tested there."""
-    if not k.own:
-        return []
-    if k.device is not None and k.device.kind == "GPU in software":
-        return [shape for shape in USUAL if math.prod(shape) <= IN_SOFTWARE]
-    return [*USUAL, *HUGE]
+    return [*USUAL, *HUGE] if k.own else []
 
 
 def compiled_shapes(k: Contestant) -> list[tuple[int, int, int]]:

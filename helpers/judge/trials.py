@@ -1,4 +1,4 @@
-"""Tries a learner's OpenCL or WebGPU kernel in a child process, under Oclgrind, which sees what a device hides."""
+"""Tries a learner's OpenCL kernel in a child process, under Oclgrind, which sees what a device hides."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ from .stores import can_be_noted, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles, that
 LIMIT = 6_500_000  # Oclgrind does in ten seconds or so,
-QUICK = {"OpenCL": 40_000, "WebGPU": LIMIT}  # in a second or less, Oclgrind code as it was written,
+QUICK = 40_000  # in a second or less, Oclgrind code as it was written,
 THOROUGH = 2_000_000  # Oclgrind, while it also follows what was never set, in ten
 
 # Seconds of computing that one launch may take under Oclgrind, and products for which it may take one more.
@@ -34,17 +34,7 @@ SIXTEEN = r"\b(?:u?(?:char|short|int|long)|half|float|double|vload|vstore)16\b"
 
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 # What nothing finds unless Oclgrind is asked for it.
-UNSEEN = {
-    "OpenCL": {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)},
-    "WebGPU": {
-        RACES: (
-            "races, and elements that are stored twice",
-            "barriers that only some reach",
-            "reads outside a workgroup array",
-            "loops without an end, on a GPU in software",
-        )
-    },
-}
+UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
 NO_HALF = "Unsupported float size: 2 bytes"  # Oclgrind's word for sums and products in half
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 
@@ -79,20 +69,20 @@ def trial(k: Kernel, shapes: list, *others: tuple, stores: bool = False) -> Tria
     """Run the kernel in a child on as many of the `shapes`, a list of (M, N, K), as Oclgrind does in seconds.
 
     `others`: pairs of parameters and shapes, which the same child tries after that. `stores`: look who stores what as
-    well; that takes an OpenCL kernel a launch of its own.
+    well; that takes a launch of its own.
     """
     all_of_them = part_of(k, k.parameters, shapes)
     own = [all_of_them]
-    if k.dialect == "OpenCL" and not all_of_them.as_written:
+    if not all_of_them.as_written:
         own.append(all_of_them._replace(shapes=all_of_them.shapes[:2], as_written=True))
-    if k.dialect == "OpenCL" and stores and can_be_noted(k):
+    if stores and can_be_noted(k):
         own.append(Part(k.parameters, [], True, all_of_them.ask if all_of_them.as_written else None, stores=True))
     found, looked_for = tried(k, [*own, *(part_of(k, *other) for other in others)])
     there = [(parameters, findings) for (parameters, _), findings in zip(others, found[len(own) :], strict=False)]
     elsewhere = tuple(pair for pair in there if pair[1])
     here = [findings for findings in found[: len(own)] if findings]
     here = here or [findings for parameters, findings in elsewhere if parameters == k.parameters]
-    unseen = tuple(what for ask, whats in UNSEEN[k.dialect].items() for what in whats if ask not in looked_for)
+    unseen = tuple(what for ask, whats in UNSEEN.items() for what in whats if ask not in looked_for)
     return Trial(here[-1] if here else [], unseen, all_of_them.shapes, elsewhere)
 
 
@@ -100,7 +90,7 @@ def part_of(k: Kernel, parameters: dict, shapes: list) -> Part:
     """How the kernel is tried with those parameters, to begin with."""
     some, products = small_enough(at_sizes(k, parameters), shapes)
     thorough = products <= THOROUGH and not re.search(SIXTEEN, k.source)
-    return Part(parameters, some, products <= QUICK[k.dialect], (RACES, UNSET) if thorough else (RACES,))
+    return Part(parameters, some, products <= QUICK, (RACES, UNSET) if thorough else (RACES,))
 
 
 def ways(part: Part) -> list[Part]:
@@ -192,7 +182,7 @@ def limit_a_launch(k: Kernel, log: Path, shape: tuple) -> None:
     """In a child under Oclgrind: end it where one launch at that shape takes many times as long as it should."""
     if k.device.name == OCLGRIND:
         products = products_of(k, [shape])[tuple(shape)]
-        seconds = LAUNCH + products / PRODUCTS if products <= QUICK["OpenCL"] else 0
+        seconds = LAUNCH + products / PRODUCTS if products <= QUICK else 0
         limit_computing(seconds, log.parent, f"at {' x '.join(map(str, shape))} (M x N x K)")
 
 

@@ -19,7 +19,5 @@ from .units import mma_tf32 as mma_tf32
 from .units import word_bfloat16 as word_bfloat16
 from .units import word_float16 as word_float16
 from .units import word_tf32 as word_tf32
-from .webgpu import WebGPUKernel as WebGPUKernel
-from .webgpu import webgpu_kernel as webgpu_kernel
 from .wide import load4 as load4
 from .wide import store4 as store4

@@ -29,12 +29,7 @@ def no_exit(what: str) -> Iterator[None]:
 
 
 class Backend:
-    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device.
-
-    launching  True where a GPU has no clock of its own, so that `timed` holds what asking for launches takes
-    """
-
-    launching = False
+    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device."""
 
     def __init__(self, device: Device | None = None):
         self.device = device
@@ -93,8 +88,7 @@ class Work:
         """Multiply so many times, and wait for the last C. Returns seconds a launch.
 
         The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
-        between two of its events around all of them, WebGPU between two timestamps, or by the wall where it has none.
-        The PTX machine gives NaN.
+        between two of its events around all of them. The PTX machine gives NaN.
         """
         return self.on.timed(self.multiply, launches)
 

@@ -1,4 +1,4 @@
-"""What a formula of whole numbers and names in a kernel's source comes to, be it WGSL's, OpenCL C's or Python's."""
+"""What a formula of whole numbers and names in a kernel's source comes to, be it OpenCL C's or Python's."""
 
 import ast
 import functools
@@ -23,9 +23,9 @@ class Unknown(Exception):
 
 @functools.cache
 def parsed(text: str) -> ast.expr | None:
-    """The text as an expression of Python, numbers without C's and WGSL's endings; None where it is none."""
+    """The text as an expression of Python, numbers without C's endings; None where it is none."""
     try:
-        return ast.parse(re.sub(r"\b(0x[\da-fA-F]+|\d+)[iuUlL]+\b", r"\1", text).strip(), mode="eval").body
+        return ast.parse(re.sub(r"\b(0x[\da-fA-F]+|\d+)[uUlL]+\b", r"\1", text).strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
 
@@ -41,8 +41,6 @@ def number(text: str, values: dict) -> int:
                 return values[node.id]
             case ast.BinOp() if operation := OPERATORS.get(type(node.op)):
                 return operation(value_of(node.left), value_of(node.right))
-            case ast.Call(func=ast.Name(id="u32" | "i32"), args=[inside]):
-                return value_of(inside)
         raise Unknown
 
     try:

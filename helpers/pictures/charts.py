@@ -37,7 +37,7 @@ from .drawing import (
 PURPLES = colormaps["Purples"]  # from little to much
 # In growth charts, where no matrix and no unit is drawn, a rung has one colour, and each dialect its marker.
 RUNGS = (C_COLOUR, A_COLOUR, B_COLOUR, *UNITS.values(), "#8b5a2b", INK, "#d0b23a", "#e08fb0")
-DIALECTS = {"OpenCL": "o", "CUDA": "s", "WebGPU": "^"}
+DIALECTS = {"OpenCL": "o", "CUDA": "s"}
 MARKERS = "DvPX*h<>dpH8"  # of all others, which are grey, and black where there are more
 UNSTEADY = 0.4  # the middle half of the repeats, as a share of the median: on a quiet machine it is below 0.1
 NO_RATE = "no rate to draw: nothing was timed, or only CUDA kernels with no GPU; time OpenCL kernels."

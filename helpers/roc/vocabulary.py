@@ -1,4 +1,4 @@
-"""One kernel in five vocabularies, as a table made from the kernels themselves."""
+"""One kernel in five vocabularies, as a table."""
 
 from IPython.display import Markdown
 
@@ -6,14 +6,22 @@ from ..launch import DIALECTS
 from . import RocKernel
 
 COLUMNS = ("HSA", "CUDA", "OpenCL", "WGSL", "HIP")
-# What one says, and the word for it in each dialect; HIP's words are CUDA's under another name.
+# What one says, and the word for it in HSA's, CUDA's and OpenCL's kernel; HIP's words are CUDA's under another name.
 IDEAS = {
-    "this is a kernel": ("roc.jit", "cuda.jit", "__kernel", "@compute"),
-    "where I am, or my group": ("roc.get_global_id", "cuda.blockIdx", "get_group_id", "workgroup_id"),
-    "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id", "local_invocation_id"),
-    "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local", "var<workgroup>"),
-    "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier", "workgroupBarrier"),
+    "this is a kernel": ("roc.jit", "cuda.jit", "__kernel"),
+    "where I am, or my group": ("roc.get_global_id", "cuda.blockIdx", "get_group_id"),
+    "my place in the group": ("roc.get_local_id", "cuda.threadIdx", "get_local_id"),
+    "memory that the group shares": ("roc.shared.array", "cuda.shared.array", "__local"),
+    "wait for the group": ("roc.barrier", "cuda.syncthreads", "barrier"),
 }
+# The same in the order of IDEAS, as lines of `tiled` in WGSL.
+WGSL = (
+    "@compute @workgroup_size(TILE, TILE)",
+    "@builtin(workgroup_id) group: vec3<u32>)",
+    "fn tiled(@builtin(local_invocation_id) id: vec3<u32>,",
+    "var<workgroup> As: array<array<f32, TILE>, TILE>;",
+    "workgroupBarrier();",
+)
 
 
 def vocabulary(kernel: RocKernel) -> Markdown:
@@ -24,9 +32,9 @@ def vocabulary(kernel: RocKernel) -> Markdown:
     """
     sources = [kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())]
     rows = ["| what one says | in | line |", "|---|---|---|"]
-    for idea, words in IDEAS.items():
+    for (idea, words), wgsl in zip(IDEAS.items(), WGSL, strict=True):
         lines = [line_with(word, source) for word, source in zip(words, sources, strict=True)]
-        lines.append(lines[1].replace("cuda.", "hip."))
+        lines += [wgsl, lines[1].replace("cuda.", "hip.")]
         rows += [
             f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |"
             for dialect, line in zip(COLUMNS, lines, strict=True)

@@ -364,29 +364,6 @@ for (int p = 0; p < BN / PANEL; p++)
 """,
     },
     "14.2": {
-        "another order, and a type": {"k = 0u": "k: u32 = 0", "As[ty][k] * Bs[k][tx]": "Bs[k][tx] * As[ty][k]"},
-        "from the last, by fma": """
-        var a = 0.0; var b = 0.0;
-        if (row < M && k0 + tx < K) { a = A[row * K + k0 + tx]; }
-        if (k0 + ty < K && col < N) { b = B[(k0 + ty) * N + col]; }
-        As[ty][tx] = a; Bs[ty][tx] = b;
-        workgroupBarrier();
-        var k = u32(TILE);
-        while (k > 0) { k--; acc = fma(As[ty][k], Bs[k][tx], acc); }
-        workgroupBarrier();
-""",
-        "into names first": """
-        let a_inside = row < M && k0 + tx < K; let b_inside = col < N && k0 + ty < K;
-        As[ty][tx] = select(0.0, A[row * K + (k0 + tx)], a_inside);
-        Bs[ty][tx] = select(0.0, B[(k0 + ty) * N + col], b_inside);
-        workgroupBarrier();
-        var part = 0.0;
-        for (var k: u32 = 0; k < TILE; k += 1) { part = part + As[ty][k] * Bs[k][tx]; }
-        acc += part;
-        workgroupBarrier();
-""",
-    },
-    "14.3": {
         "one product ahead": {"float32(0)": "A[i, 0] * B[0, j]", "range(A.shape[1])": "range(1, A.shape[1])"},
         "sums in C": {"tmp = float32(0)": "C[i, j] = 0", "tmp +=": "C[i, j] +=", "        C[i, j] = tmp\n": ""},
         "narrow again in each round, backwards": {
@@ -736,22 +713,6 @@ k0 += TILE
         "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
     },
     "14.2": {
-        "no sum": ({"acc += ": "_ = "}, "nothing arrives"),
-        "no waits": ({"workgroupBarrier();": ""}, "✗"),
-        "A is read again": ({"acc += As[ty][k]": "acc += select(0.0, A[row * K + k0 + k], row < M && k0 + k < K)"},
-            "2 places"),
-        "no tiles, and waits": (
-            """
-        workgroupBarrier();
-        for (var k = k0; k < min(K, k0 + TILE); k++) {
-            if (row < M && col < N) { acc += A[row * K + k] * B[k * N + col]; }
-        }
-        workgroupBarrier();
-""",
-            "is not both filled and read",
-        ),
-    },
-    "14.3": {
         "a whole number": ({"float32(0)": "0"}, "1 conversion"),
         "a float32 and Python's float": ({"float32(0)": "float32(0) + 0.0"}, "1 conversion"),
         "an FMA of 64 bits": ({"float32(0)": "0.0", "A[i, k] *": "np.float64(A[i, k]) *"}, "FMA, float64"),

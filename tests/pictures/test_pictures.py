@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 from matplotlib.text import Text
 
-from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, webgpu_kernel, with_part
+from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.exercises.questions import ANSWERS
 from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
@@ -163,7 +163,7 @@ def test_show_displays_the_source_as_it_runs(shown):
     assert shown[0]["text/plain"].split("\n") == ["OpenCL · helpers/opencl/tiled.cl", "", *lines]
 
 
-@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel, webgpu_kernel])
+@pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])
 def test_the_coloured_source_is_the_same_text_and_breaks_no_line(build, shown):
     show(build("vectorized"))
     html = shown[0]["text/html"]

@@ -1,5 +1,5 @@
 // What a kernel does, counted: its text is changed so that each access to memory leaves a note in a buffer. One workgroup.
-import { withoutComments } from "./run.js";
+import { Trouble, withoutComments } from "./run.js";
 
 const FIRST = 16, // where the first index of A lies that each invocation reads; those of B after it
   INVOCATIONS = 1024,
@@ -63,17 +63,16 @@ const inputsOf = (code) => {
 };
 /** Its arrays in workgroup memory. */
 const stagedOf = (code) => [...code.matchAll(/var\s*<\s*workgroup\s*>\s*(\w+)/g)].map(([, name]) => name);
-const eitherOf = (names) => names.filter(Boolean).join("|");
 
-/** A finding for who takes a pointer to one of them, since no note tells what is read by it; or null. */
-export function pointed(source) {
-  const code = withoutComments(source);
-  const names = eitherOf([...inputsOf(code), ...stagedOf(code)]);
+/** Whether notes tell all that is loaded and staged: of arrays of numbers, read by their names and by no pointer. */
+function countable(code, inputs, staged) {
+  const names = [...inputs, ...staged];
+  if (inputs.includes(undefined) || staged.length > ARRAYS) return false;
   // After a name, a number or a bracket, & is an operator between two numbers.
-  const taken = new RegExp(`(?<=[^\\w)\\]\\s&]\\s*)(?<!\\barrayLength\\s*\\(\\s*)&\\s*\\(*\\s*(${names})\\b`);
-  const found = names && code.match(taken);
-  if (!found) return null;
-  return { kind: "not met", text: "pointer", array: found[1], line: code.slice(0, found.index).split("\n").length };
+  const pointer = new RegExp(`(?<=[^\\w)\\]\\s&]\\s*)(?<!\\barrayLength\\s*\\(\\s*)&\\s*\\(*\\s*(${names.join("|")})\\b`);
+  const plain = (name) =>
+    new RegExp(`\\b${name}\\s*:\\s*array\\s*<\\s*(array\\s*<\\s*)?([fiu]\\d+|vec[234](\\w|\\s*<\\s*\\w+\\s*>))\\s*[,>]`);
+  return !pointer.test(code) && names.every((name) => plain(name).test(code));
 }
 
 /** The source with a note at each load of A and B, each access to workgroup memory, each barrier. No line moves. */
@@ -81,12 +80,13 @@ export function counting(source) {
   let code = withoutComments(source);
   const inputs = inputsOf(code),
     staged = stagedOf(code);
+  if (!countable(code, inputs, staged)) throw new Trouble("uncounted");
   // A row of `array<array<f32, COLUMNS>, ROWS>` has COLUMNS places.
   const columns = (name) => {
     const inner = code.match(new RegExp(`\\b${name}\\s*:\\s*array\\s*<\\s*array\\s*<([^;]*)>\\s*,`))?.[1];
-    return `u32(${inner?.slice(inner.lastIndexOf(",") + 1) ?? 256})`;
+    return inner && `u32(${inner.slice(inner.lastIndexOf(",") + 1)})`;
   };
-  const names = eitherOf([...inputs, ...staged]);
+  const names = [...inputs, ...staged].join("|");
   const put = (from, to, text) => {
     code = code.slice(0, from) + text + code.slice(to);
   };
@@ -107,7 +107,8 @@ export function counting(source) {
       put(after, after, " note_asked = false;");
     }
     const stage = (at) => `note_stage(${line}u, ${staged.indexOf(name) % ARRAYS}u, ${writes}, ${at})`;
-    if (second === close) put(open + 1, close, stage(`u32(${code.slice(open + 1, close)}) + note_line(0u, 0u)`));
+    if (!columns(name)) put(open + 1, close, stage(`u32(${code.slice(open + 1, close)}) + note_line(0u, 0u)`));
+    else if (second === close) throw new Trouble("uncounted"); // a whole row at once
     else {
       put(close + 2, second, stage(`u32(${code.slice(close + 2, second)})`));
       put(open + 1, close, `note_line(u32(${code.slice(open + 1, close)}), ${columns(name)})`);
@@ -125,7 +126,7 @@ export function counting(source) {
 
 /**
  * The notes as counts: loads from A and B, reads of workgroup memory, those between a load and a store, a race's line;
- * of A and of B, the pieces that neighbours ask for, and whether anyone reads it.
+ * of A and of B, the pieces that neighbours ask for.
  */
 export function counts([loads, staged, between, race, ...notes]) {
   // What one instruction of 32 invocations asks for: pieces of 32 bytes.
@@ -134,15 +135,13 @@ export function counts([loads, staged, between, race, ...notes]) {
     const neighbours = all.slice(0, 32).filter(Boolean);
     return new Set(neighbours.map((at) => Math.floor((at - 1) / 8))).size;
   });
-  return { loads, staged, between, race, pieces, read: first.map((all) => all.some(Boolean)) };
+  return { loads, staged, between, race, pieces };
 }
 
 /** What a right kernel does that the idea of its rung spares: a finding, or null. `rung`: the counts of the rung itself. */
 export function missed(mine, rung, neighbours) {
   if (mine.loads > rung.loads)
     return { kind: "too many loads", text: "memory", count: mine.loads, needed: rung.loads };
-  // It reads them in a way that has no notes, such as a member of a struct, or not at all.
-  if (!mine.read.every(Boolean) || (rung.staged && !mine.staged)) return { kind: "not met" };
   if (mine.staged > rung.staged)
     return { kind: "too many loads", text: "tile", count: mine.staged, needed: rung.staged };
   const apart = [0, 1].find((which) => mine.pieces[which] > rung.pieces[which]);

@@ -69,25 +69,21 @@ const counted = (values) =>
   Object.fromEntries(
     Object.entries(values).map(([key, value]) => [
       key,
-      ["count", "needed", "loads", "staged"].includes(key) && Number.isFinite(value) ? count(value) : value,
+      ["count", "all", "needed", "loads", "staged"].includes(key) && Number.isFinite(value) ? count(value) : value,
     ]),
   );
 
 /** The verdict, in the form that `check` gives it in the notebooks: texts, and buttons that lead to a line. */
-export function verdict(name, { right, shapes, largest, barriers = null, counts, missed, finding }, editor) {
+export function verdict(name, { right, shapes, largest, counts, missed, finding }, editor) {
   if (right && !missed) {
     const [M, N, K] = largest;
     const lines = [filled(texts.report.right, { name, shapes, M, N, K })];
     if (counts) lines.push(filled(texts.report.counted, counted(counts)));
-    else {
-      lines.push(texts.report.uncounted);
-      if (barriers !== null) lines.push(filled(texts.report.warning, { barriers }));
-    }
+    else lines.push(texts.report.uncounted);
     return [[...lines, texts.report.unseen].join("\n")];
   }
   if (finding.kind === "not yet") return [filled(texts.report["not yet"], { name })];
-  const off = finding.off > 0 ? `+${finding.off}` : finding.off;
-  const message = filled(texts.messages[finding.words] ?? texts.messages[finding.kind], { ...counted(finding), off });
+  const message = filled(texts.messages[finding.words], counted(finding));
   const parts = [`${filled(missed ? texts.report.misses : texts.report.wrong, { name })}\n  ${texts.kinds[finding.kind]}: ${message}\n`];
   const quote = (number) => {
     const button = made(`<button type="button" class="gpu-line">${filled(texts.own.line, { line: number })}</button>`);

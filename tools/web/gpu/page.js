@@ -36,7 +36,6 @@ function named(finding) {
   let { kind, text } = finding;
   if (/uniform control flow/.test(said)) kind = "divergent barrier";
   if (/workgroup storage/i.test(said)) kind = "shared memory";
-  if (finding.count === null) text = "differs";
   if (finding.entries !== undefined) text = "entries";
   return { ...finding, kind, words: text ? `${kind}/${text}` : kind };
 }

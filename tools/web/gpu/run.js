@@ -131,9 +131,9 @@ export class Gpu {
       .join("");
     const entries = [...withoutComments(source).matchAll(/@compute\b[^{]*?\bfn\s+(\w+)/g)];
     if (entries.length !== 1) throw new Trouble("does not compile", { entries: entries.length, errors: [] });
+    const code = changed(own ? zeroed(source) : source); // a rung fills what it declares in a loop
     this.device.pushErrorScope("validation");
-    const code = own ? zeroed(source) : source; // a rung fills what it declares in a loop
-    const module = this.device.createShaderModule({ code: constants + changed(code) });
+    const module = this.device.createShaderModule({ code: constants + code });
     const asked = this.device.createComputePipelineAsync({
       layout: this.layout,
       compute: { module, entryPoint: entries[0][1] },
@@ -202,10 +202,10 @@ export class Work {
     queue.writeBuffer(this[name], 4 * X.length, new Float32Array(left).fill(behind));
   }
 
-  /** Fresh operands, and a C that is full of `fill`. */
-  putAll(A, B, fill = CANARY) {
-    this.put("A", A, NaN);
-    this.put("B", B, NaN);
+  /** Fresh operands, with `behind` behind them, and a C that is full of `fill`. */
+  putAll(A, B, fill = CANARY, behind = NaN) {
+    this.put("A", A, behind);
+    this.put("B", B, behind);
     this.put("C", new Float32Array(this.M * this.N).fill(fill), CANARY);
     this.gpu.device.queue.writeBuffer(this.cut, 0, new Uint32Array(4));
   }

@@ -232,16 +232,7 @@ def progress(command: Command) -> None:
         files.replace_text(given.csv, found.csv())
 
 
-def board(command: Command) -> None:
-    """Rank the kernels of a class, by the entries that page 16 wrote; nothing in them runs."""
-    command.add_argument("folder", type=folder, help="with the entry-*.json files in it, or in folders below")
-    place = command.given().folder
-    from . import classroom
-
-    print(classroom.board(place))
-
-
-COMMANDS = {do.__name__: do for do in (doctor, bench, tune, record, predict, progress, board)}
+COMMANDS = {do.__name__: do for do in (doctor, bench, tune, record, predict, progress)}
 
 
 def greet() -> None:

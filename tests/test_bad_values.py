@@ -23,7 +23,6 @@ from page_18 import PAGE_18
 
 import helpers
 from helpers import (
-    classroom,
     clock,
     cuda_kernel,
     devices,
@@ -183,7 +182,6 @@ TABLE = {
     "have": (lambda engines: many.have(engines), {"engines": ("MPI", NOTHING)}),
     "need": (lambda what: helpers.need(what), {"what": ("many", NOTHING)}),
     "streamed k(A, B)": (many.streamed(CL, 10**7), OPERANDS),
-    "enter": with_(classroom.enter, {"name": ("Ada", {"naive"})}, k=CL, folder="."),
 }
 # What takes nothing of a user: what runs in a kernel, a rank or a worker, and what only other rooms call.
 EXCUSED = {"load4", "store4", "mma_bfloat16", "mma_float16", "mma_tf32", "word_bfloat16", "word_float16", "word_tf32"}

@@ -98,7 +98,6 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
         (["predict", "--sms", "0"], "sms is 0; it must be above 0"),
         (["record", "/dev/null/x"], "cannot be written"),
         (["progress", "no-such"], "no-such is no folder"),
-        (["board", "no-such"], "no-such is no folder"),
     ],
 )
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):

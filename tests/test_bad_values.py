@@ -89,11 +89,11 @@ SETTLED += [given.Seconds, given.Size, given.Folder]
 ANY_TEXT = {"my_lines", "text", "source", "run", "x", "y", "command"}  # arguments of which all text will do
 SIZED = dict(M=3, N=5, K=4)
 BUILT = {"step": ("tiled", {"naive"}), "device": (None, {"None", "empty text", "OpenCL's device"})}
-BUILT |= {"like": (None, LEFT_OUT), "parameters": (None, LEFT_OUT)}
+BUILT |= {"like": (None, LEFT_OUT)}
 OPERANDS = {"A": (A, {"0 rows"}), "B": (B, NOTHING)}
 BOTH = {"A": (A, NOTHING), "B": (B, NOTHING)}
 PLACED = {"X": (A, NOTHING), "over": (None, LEFT_OUT)}
-LADDERS = {"dialects": ("OpenCL", LEFT_OUT), "steps": (["tiled"], STEPS), "parameters": (None, LEFT_OUT)}
+LADDERS = {"dialects": ("OpenCL", LEFT_OUT), "steps": (["tiled"], STEPS)}
 ARCH, GPU = {"arch": ("sm_80", NOTHING)}, {"gpu": ("A100", NOTHING)}
 
 
@@ -114,7 +114,6 @@ TABLE = {
     ),
     "opencl_kernel": (opencl_kernel, BUILT | {"TILE": (4, NOTHING)}),
     "set_language": (helpers.set_language, {"language": ("en", NOTHING)}),
-    "forget_tuned": (helpers.forget_tuned, {"step": ("tiled", {"None", "naive"})}),
     "dialect": (launch.dialect, {"name": ("CUDA", NOTHING)}),
     "sizes": (launch.sizes, {"size": (8, NOTHING)}),
     "HostKernel": (launch.HostKernel, {"function": (np.matmul, CALLED)}),

@@ -26,22 +26,21 @@ def webgpu_kernel(
     device: str | Device | None = None,
     *,
     like: str | None = None,
-    parameters: str | None = None,
     **given: int,
 ) -> "WebGPUKernel":
     """Build the WebGPU kernel of that step: k(A, B) -> C.
 
     `step` is a name in `ladder.steps("WebGPU")`; or WGSL source of your own with one entry point, which binds A, B and
     C as storage 0, 1 and 2 and the sizes (M, N, K) as a uniform 3, and `like` naming the step whose workgroup, grid and
-    parameters it is launched with. The parameters reach the source as constants, such as TILE. `parameters="tuned"`
-    takes those that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as
-    TILE=16. `device` is part of an adapter's name, or a `devices.Device`; None takes the first.
+    parameters it is launched with. The parameters reach the source as constants, such as TILE. `given`:
+    parameters, such as TILE=16; the others are this device's defaults. `device` is part of an adapter's name, or a
+    `devices.Device`; None takes the first.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
     if not isinstance(step, str):
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or WGSL source text.")
-    asked = WEBGPU.resolve(step, like, device, parameters, given)
+    asked = WEBGPU.resolve(step, like, device, given)
     return WebGPUKernel(source=step if asked["own"] else WEBGPU.source_of(asked["step"]), **asked)
 
 

@@ -27,7 +27,6 @@ from .instruments import traffic as traffic
 from .judge import check as check
 from .language import set_language as set_language
 from .launch import cuda_kernel as cuda_kernel
-from .launch import forget_tuned as forget_tuned
 from .launch import opencl_kernel as opencl_kernel
 from .needs import need as need
 from .pictures import show as show

@@ -18,10 +18,8 @@ from .names import named, unknown
 
 PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
 LEFT = {  # by a command that was interrupted
-    "tune": "What was found so far is above; the same command searches again.",
-    "record": "Each size that was measured is in the file; the same command goes on from there today.",
+    "record": "Each size that was measured is in the file; the same command leaves it out today.",
 }
-FINISHES = {"tune": "What was found is compared with the defaults. Ctrl-C again ends that, too."}
 DIALECTS = ("CUDA", "OpenCL")  # without `launch`, which needs Numba
 
 
@@ -75,7 +73,6 @@ def bench(command: Command) -> None:
     command.add_argument(
         "--peers", action="store_true", help="beside PyTorch, MKL, BLIS, CLBlast, cuBLAS, if installed"
     )
-    command.add_argument("--tuned", action="store_true", help="with the parameters that `tune` found")
     command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
     command.add_argument("--json", metavar="FILE", help="write the rows there")
     command.add_argument(
@@ -109,8 +106,7 @@ def bench(command: Command) -> None:
             print(f"timing {name}", file=sys.stderr, flush=True)
 
     print("building and checking each kernel", file=sys.stderr, flush=True)
-    tuned = "tuned" if given.tuned else None
-    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, tuned, each)
+    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each)
     print(board)
     problems = []
     if given.json:
@@ -126,39 +122,6 @@ def bench(command: Command) -> None:
             problems.append(str(error))
     if problems:
         raise OSError(" ".join(problems))
-
-
-def tune(command: Command) -> None:
-    """Search for the best parameters of some steps on this machine, and keep them."""
-    from . import ladder
-    from .arguments import DAY, number, sizes
-    from .launch.operands import refuse_beyond_host
-
-    take_steps(command, "steps")
-    command.add_argument("--dialect", default="OpenCL", help=f"{', '.join(DIALECTS)} (OpenCL)")
-    command.add_argument("--size", type=int, help="M = N = K (512, or 2048 on a GPU)")
-    command.add_argument("--seconds", type=float, default=60, help="for all of them together (60)")
-    given = command.given()
-    dialect = named(given.dialect, DIALECTS, "dialect")
-    steps = [ladder.step(name, dialect).name for name in given.steps]
-    size = given.size if given.size is None else sizes(given.size)
-    if size:
-        refuse_beyond_host(*size)
-    seconds = number("seconds", given.seconds, DAY) / len(steps)
-    from . import clock
-
-    problems = []
-    for name in steps:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="what was found is not kept")  # the last line says it
-            found = clock.tune(name, dialect, size, seconds, again=True)
-        print(found, flush=True)
-        if found.interrupted:
-            raise KeyboardInterrupt
-        if found.not_kept:
-            problems.append(found.not_kept)
-    if problems:
-        raise OSError("what was found is not kept: " + " ".join(problems))
 
 
 def record(command: Command) -> None:
@@ -212,16 +175,7 @@ def progress(command: Command) -> None:
         files.replace_text(given.csv, found.csv())
 
 
-def board(command: Command) -> None:
-    """Rank the kernels of a class, by the entries that page 16 wrote; nothing in them runs."""
-    command.add_argument("folder", type=folder, help="with the entry-*.json files in it, or in folders below")
-    place = command.given().folder
-    from . import classroom
-
-    print(classroom.board(place))
-
-
-COMMANDS = {do.__name__: do for do in (doctor, bench, tune, record, predict, progress, board)}
+COMMANDS = {do.__name__: do for do in (doctor, bench, record, predict, progress)}
 
 
 def greet() -> None:
@@ -237,7 +191,7 @@ def obey(words: list[str]) -> int | None:
     if words[0] == "--version":
         return print("matmul-ladder", devices.version("matmul-ladder") or "(not installed)")
     name = named(words[0], COMMANDS, "command")
-    with stopping.ctrl_c_is_heard(LEFT.get(name, "Nothing was written."), FINISHES.get(name)):
+    with stopping.ctrl_c_is_heard(LEFT.get(name, "Nothing was written.")):
         return COMMANDS[name](Command(COMMANDS[name], words[1:]))
 
 

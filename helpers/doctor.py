@@ -1,12 +1,12 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
-from . import devices, files, language, needs
+from . import devices, language, needs
 from .terminal import columns, padded, print_plainly
 
 
 def diagnosis() -> list[dict]:
     """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), blocks(), *font(), *cache()]
+    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), blocks(), *font()]
 
 
 def row(what, found, used, why):
@@ -108,18 +108,6 @@ def font():
         name, add = language.chinese_font(), "sudo apt install fonts-wqy-microhei"
         remedy = f"without it the labels of pictures stay English; on Debian and Ubuntu: {add}"
         yield row("Chinese font", name or "none", bool(name), "the labels of pictures" if name else remedy)
-
-
-def cache():
-    """The folder for what `tune` finds, if there is something to say about it."""
-    try:
-        files.try_writing(devices.cache_folder() / "tuned.json", make_folder=True)
-        kept = devices.TEMPORARY_CACHE not in str(devices.cache_folder())
-    except OSError:
-        kept = False
-    if not kept:
-        why = "what tune finds is not kept: name a folder that can be written in HELPERS_CACHE"
-        yield row("cache folder", "cannot be written", False, why)
 
 
 def missing(rows: list[dict]) -> list[str]:

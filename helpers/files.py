@@ -72,21 +72,20 @@ def plain(value: object) -> object:
     return value
 
 
-def replace_text(path: Path, text: str, follow: bool = True) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Write the text beside the file, then put it in the file's place: whole, or not at all.
 
-    `follow`: through a link to the file that it names, and into a pipe. Without it, whatever is called so is replaced:
-    for a folder in which others may put something. Raises OSError, with the path and the remedy, where that cannot be
-    done. What stood there before is as it was.
+    It goes through a link to the file that it names, and into a pipe. Raises OSError, with the path and the remedy,
+    where that cannot be done. What stood there before is as it was.
     """
-    with place_beside(path, follow) as (path, part):
+    with place_beside(path) as (path, part):
         with open(part, "w", encoding="utf-8") as file:
             file.write(text)
             if part == path:  # a pipe
                 return
             file.flush()
             os.fsync(file.fileno())  # a full disk is noticed here, and not once the old file is gone
-        if path.is_file() and not path.is_symlink():
+        if path.is_file():
             os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
 
@@ -103,19 +102,19 @@ def try_writing(path: Path, make_folder: bool = False) -> None:
 
 
 @contextmanager
-def place_beside(path, follow=True, make_folder=False):
+def place_beside(path, make_folder=False):
     """(the path of the file, that of a new one beside it, which is gone afterwards): the same for what is no file.
 
     An OSError within says the path and the remedy.
     """
     path = Path(path)
     try:
-        if follow and path.is_dir():
+        if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        if follow and path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
+        if path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
             yield path, path
             return
-        path = path.resolve() if follow else path
+        path = path.resolve()
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not os.access(path, os.W_OK):

@@ -45,12 +45,11 @@ def one_line_of_a_command(kind, error, trace):
 
 
 @contextlib.contextmanager
-def ctrl_c_is_heard(left: str, finishes: str | None = None) -> Iterator[None]:
+def ctrl_c_is_heard(left: str) -> Iterator[None]:
     """Within it, Ctrl-C ends the process in one line, with status 130, and within a second.
 
     Python raises KeyboardInterrupt only when the call of a driver or a compiler that it is in returns. So a thread
-    gives that a third of a second, and then ends the process. `left`: a sentence on what was done so far. `finishes`:
-    one that the thread says instead at the first Ctrl-C, of work that answers it by finishing something.
+    gives that a third of a second, and then ends the process. `left`: a sentence on what was done so far.
     """
     heard, told = socket.socketpair()
     told.setblocking(False)
@@ -61,14 +60,9 @@ def ctrl_c_is_heard(left: str, finishes: str | None = None) -> Iterator[None]:
             print(f"\ninterrupted. {left}", file=sys.stderr, flush=True)
 
     def answer():
-        first = finishes
         while number := heard.recv(1):
             if number[0] == signal.SIGINT:
                 time.sleep(0.3)
-                if first:
-                    print(f"\n{first}", file=sys.stderr, flush=True)
-                    first = None
-                    continue
                 say()
                 time.sleep(0.2)
                 os._exit(INTERRUPTED)

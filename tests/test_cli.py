@@ -11,11 +11,11 @@ import sys
 import pytest
 
 import helpers
-from helpers import clock, devices, files, ladder
+from helpers import clock, devices, files
 from helpers.__main__ import COMMANDS, main
 from helpers.clock.contests import numpy_matmul
 from helpers.instruments import GPUS
-from helpers.launch import HostKernel, kept
+from helpers.launch import HostKernel
 
 
 def run(monkeypatch, *arguments):
@@ -69,28 +69,14 @@ def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
         assert (row["M"], row["N"], row["K"]) == (32, 48, 64)
 
 
-def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    run(monkeypatch, "tune", "tiled", "naive", "--size", 16, "--seconds", 0.02)
-    said = capsys.readouterr().out
-    assert "tiled (OpenCL), 16 x 16 x 16: " in said and "naive (OpenCL), 16 x 16 x 16: " in said
-    file = kept.path_of(ladder.STEPS["tiled"], devices.opencl_device())
-    stored = json.loads(file.read_text())
-    stored["parameters"] = {"TILE": 2}
-    file.write_text(json.dumps(stored))
-    run(monkeypatch, *SMALL[:-1], "tiled", "--tuned", "--json", tmp_path / "rows")
-    assert json.loads((tmp_path / "rows").read_text())[1]["parameters"] == {"TILE": 2}
-
-
 @pytest.mark.parametrize(
     "arguments, words",
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
         (["bench", "--size", "0"], "1 or more"),
         (["bench", "--json", "no/such/folder/x.json"], "No such file"),
-        (["tune", "tilde"], "unknown step 'tilde'. Do you mean tiled?"),
-        (["tune"], "required: STEP"),
-        (["benhc"], "unknown command 'benhc'. Do you mean bench? The commands are: doctor, bench, tune, "),
+        (["record"], "required: folder"),
+        (["benhc"], "unknown command 'benhc'. Do you mean bench? The commands are: doctor, bench, record, "),
         (["bench", "--sise", "5"], "unknown option '--sise'. Do you mean --size? The options are: --dialect, "),
         (["bench", "peers"], "unknown option 'peers'. Do you mean --peers?"),
         (["bench", "--save", "/dev/null/x"], "cannot be written"),
@@ -98,7 +84,6 @@ def test_tune_says_what_it_found_and_bench_takes_it(monkeypatch, capsys, tmp_pat
         (["predict", "--sms", "0"], "sms is 0; it must be above 0"),
         (["record", "/dev/null/x"], "cannot be written"),
         (["progress", "no-such"], "no-such is no folder"),
-        (["board", "no-such"], "no-such is no folder"),
     ],
 )
 def test_bad_arguments_are_named(monkeypatch, capsys, arguments, words):
@@ -169,43 +154,27 @@ def deaf(*arguments, **more):
                 pipe.read()
             except KeyboardInterrupt:
                 pass
-clock.{function} = deaf
+clock.scoreboard = deaf
 main()
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-@pytest.mark.parametrize(
-    "function, command, lines",
-    [
-        ("scoreboard", SMALL, ["interrupted. Nothing was written."]),
-        (
-            "tune",
-            ("tune", "tiled"),
-            [
-                "What was found is compared with the defaults. Ctrl-C again ends that, too.",
-                "interrupted. What was found so far is above; the same command searches again.",
-            ],
-        ),
-    ],
-)
-def test_ctrl_c_ends_a_command_that_is_deaf_to_it(function, command, lines, tmp_path):
+def test_ctrl_c_ends_a_command_that_is_deaf_to_it(tmp_path):
     """It waits in a call, as a driver's, that goes on after a signal: for ever, if nobody ended it."""
     os.mkfifo(tmp_path / "pipe")
     writer = os.open(tmp_path / "pipe", os.O_RDWR)
-    code = DEAF.format(function=function)
     child = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, command), str(tmp_path / "pipe")],
+        [sys.executable, "-c", DEAF, *map(str, SMALL), str(tmp_path / "pipe")],
         env=dict(os.environ, PYTHONPATH=devices.python_path()),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert child.stdout.readline() == "go\n"
-    for line in lines:
-        child.send_signal(signal.SIGINT)
-        assert child.stderr.readline() == "\n"
-        assert child.stderr.readline() == f"{line}\n"
+    child.send_signal(signal.SIGINT)
+    assert child.stderr.readline() == "\n"
+    assert child.stderr.readline() == "interrupted. Nothing was written.\n"
     assert child.wait(60) == 130
     os.close(writer)
 
@@ -248,7 +217,7 @@ def test_names_are_taken_as_people_write_them(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("tune", "tiled", "--size", "1000000")]
+    "words", [("predict", "--gpu", "L5"), ("bench", "--steps", "tilde"), ("bench", "--size", "1000000")]
 )
 def test_a_bad_value_is_refused_before_anything_is_loaded(words):
     code = "import sys\nfrom helpers.__main__ import main\ntry: main()\nfinally: print(sorted(sys.modules))"
@@ -277,28 +246,10 @@ def test_a_damaged_record_is_set_aside_and_said(monkeypatch, capsys, tmp_path):
     assert len(clock.read_results(tmp_path)[0].boards) == 1
 
 
-def test_tune_on_a_full_disk_says_what_it_found(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    monkeypatch.setattr(files.os, "fsync", no_room)
-    status, out, err = fails(monkeypatch, capsys, "tune", "tiled", "naive", "--size", 16, "--seconds", 0.02)
-    assert status == 1 and "tiled (OpenCL), 16 x 16 x 16: " in out and "naive (OpenCL), 16 x 16 x 16: " in out
-    assert out.count("No space left on device") == out.count("not kept") == 2 and err.count("not kept") == 1
-    assert [p.name for p in tmp_path.iterdir() if p.name != "lock"] == []
-
-
-def test_tune_ends_on_ctrl_c_with_what_it_found(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    tuning = importlib.import_module("helpers.clock.tuning")
-    monkeypatch.setattr(tuning, "search", lambda points, *_: ([(points[0], 1.0, "")], True))
-    status, out, err = fails(monkeypatch, capsys, "tune", "tiled", "naive", "--size", 16)
-    assert status == 130 and "tiled (OpenCL)" in out and ", interrupted" in out and "naive" not in out
-    assert err.strip().splitlines() == ["interrupted. What was found so far is above; the same command searches again."]
-
-
 def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(importlib.import_module("helpers.clock.recording"), "check", interrupt)
     status, _, err = fails(monkeypatch, capsys, "record", tmp_path)
-    assert status == 130 and len(err.strip().splitlines()) == 1 and "goes on from there" in err
+    assert status == 130 and len(err.strip().splitlines()) == 1 and "leaves it out today" in err
 
 
 def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys):
@@ -343,9 +294,9 @@ def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys
     def mine(A, B):
         return A @ B
 
-    def scoreboard(*arguments):
+    def scoreboard(*arguments, each):
         for function in (numpy_matmul, mine):
-            arguments[-1](HostKernel(function))
+            each(HostKernel(function))
 
     monkeypatch.setattr("helpers.clock.scoreboard", scoreboard)
     run(monkeypatch, "bench")
@@ -355,7 +306,7 @@ def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys
 def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(monkeypatch, capsys):
     rounds = []
 
-    def scoreboard(*arguments):
+    def scoreboard(*arguments, each):
         rounds.append(arguments[4])
         raise KeyboardInterrupt
 

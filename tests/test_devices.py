@@ -127,8 +127,7 @@ def test_a_home_that_cannot_be_written_is_replaced_while_the_process_runs(home, 
         monkeypatch.setenv("HOME", str(tmp_path / "file"))
     devices.find_home()
     assert devices.TEMPORARY_CACHE in str(devices.cache_folder())
-    devices.files.try_writing(devices.cache_folder() / "tuned.json", make_folder=True)
-    assert [row["found"] for row in doctor.cache()] == ["cannot be written"]
+    devices.files.try_writing(devices.cache_folder() / "any", make_folder=True)
 
 
 def test_opencl_works_where_the_home_cannot_be_written(tmp_path):

@@ -213,12 +213,3 @@ def test_text_of_others_steers_no_terminal():
     assert files.plain("王小明 größer, ✓ = 1") == "王小明 größer, ✓ = 1"
     assert files.plain({"\n": ["\x1b", 1.5, None]}) == {"\\n": ["\\x1b", 1.5, None]}
     assert len(files.plain("x" * 10**6)) == files.LONGEST and files.plain("x" * 2000).endswith("x…")
-
-
-@LINKS
-def test_what_others_put_in_the_place_of_a_file_is_replaced_and_not_written_through(tmp_path):
-    (tmp_path / "own").write_text("own")
-    (tmp_path / "file").symlink_to(tmp_path / "own")
-    files.replace_text(tmp_path / "file", "new", follow=False)
-    assert not (tmp_path / "file").is_symlink() and (tmp_path / "file").read_text() == "new"
-    assert (tmp_path / "own").read_text() == "own"

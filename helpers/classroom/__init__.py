@@ -1,4 +1,4 @@
-"""Who is how far, and whose kernel is fastest? The verdicts in a class's pages, as a table; a contest and its board."""
+"""Who is how far? The verdicts in a class's pages, as a table."""
 
 import lazy_loader
 

@@ -114,15 +114,13 @@ def measure_ladder(
     size: int | tuple | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
-    parameters: str | None = None,
 ) -> list[Timing]:
     """Time NumPy, then each rung in these dialects. Returns a list of `Timing`.
 
     `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
-    int or (M, N, K); by default 512, or 2048 when a GPU is at work. `parameters`: "tuned" for those that `tune` found.
-    `dialects`: by default CUDA and OpenCL.
+    int or (M, N, K); by default 512, or 2048 when a GPU is at work. `dialects`: by default CUDA and OpenCL.
     """
-    kernels, timings, start = ladder_kernels(upto, size, dialects, steps, parameters), [], time.monotonic()
+    kernels, timings, start = ladder_kernels(upto, size, dialects, steps), [], time.monotonic()
     with ProgressBar("timing", patience=0) as bar:
         for k in kernels:
             bar.update(time.monotonic() - start, f"| {k}")
@@ -133,7 +131,8 @@ def measure_ladder(
 def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=None) -> list[Contestant]:
     """NumPy, then each rung in every dialect, built; the arguments are those of `measure_ladder`.
 
-    Raises ValueError for a step, dialect or list that there is none of, and what `refuse` raises for that size.
+    `parameters`: {(step, dialect): {name: value}} of those that shall not have the device's defaults. Raises ValueError
+    for a step, dialect or list that there is none of, and what `refuse` raises for that size.
     """
     wanted = dialects_called(dialects)
     steps = [steps] if isinstance(steps, str) else steps
@@ -144,7 +143,8 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
     for one in wanted:
         for step in chosen:
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
-                kernels.append(one.build(step.name, parameters=parameters))
+                given = (parameters or {}).get((step.name, one.name), {})
+                kernels.append(one.build(step.name, **given))
     for k in kernels[1:]:
         if not k.untimed:  # all of them, before any takes its time
             k.refuse(*sizes(usual_size(kernels) if size is None else size))

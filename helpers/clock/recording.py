@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from time import strftime
 
 from .. import ladder
 from ..arguments import sizes
-from ..devices import Device
 from ..judge import check
-from ..launch import DIALECTS, kept
+from ..launch import DIALECTS
+from .contests import ladder_kernels
+from .libraries import peers
 from .results import key, made_now, prepare, readable, used_devices, write_results
-from .scoreboards import scoreboard
+from .scoreboards import scoreboard_of
 from .tuning import tune
 
 TUNING_SECONDS = 600  # for all rungs and dialects together
@@ -46,8 +46,8 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     """Check, tune and measure this machine. Writes its file into that folder after each size, and returns its path.
 
     `say` is called with each verdict, search and scoreboard; a wrong step is left out. Takes half an hour or so.
-    Interrupted, it goes on the same day where it stopped. Raises OSError where the file cannot be written and
-    ValueError where there is nothing to time, both before it measures anything.
+    Interrupted, it leaves out on the same day the sizes that it has measured. Raises OSError where the file cannot be
+    written and ValueError where there is nothing to time, both before it measures anything.
     """
     path = prepare(folder)
     found = {device.dialect: device for device in used_devices()}
@@ -61,13 +61,14 @@ def record(folder: str | Path, say: Callable = print) -> Path:
             verdicts[name, dialect] = bool(verdict)
             say(verdict)
     searches = [(name, d) for (name, d), right in verdicts.items() if right and name in plans[d]["tuned"]]
+    parameters = {}
     for name, dialect in searches:
-        size = plans[dialect]["tuning_size"]
-        again = not tuned_today(name, dialect, found[dialect], size)
-        found_there = tune(name, dialect, size, TUNING_SECONDS / len(searches), again=again)
-        say(found_there)
-        if found_there.interrupted:
+        tuning = tune(name, dialect, plans[dialect]["tuning_size"], TUNING_SECONDS / len(searches))
+        say(tuning)
+        if tuning.interrupted:
             raise KeyboardInterrupt
+        if tuning.best != tuning.default:  # where none are given, a step may fit its sizes to each product
+            parameters[name, dialect] = tuning.best
     checked = {f"{name} ({dialect})": right for (name, dialect), right in verdicts.items()}
     for kind in dict.fromkeys(kinds.values()):
         dialects = [dialect for dialect in kinds if kinds[dialect] == kind]  # they share their scoreboards
@@ -81,7 +82,8 @@ def record(folder: str | Path, say: Callable = print) -> Path:
             if measured_today(path, size, dialects, run):
                 say(f"{spelled} is in {path.name} from today, and is not measured again.")
                 continue
-            board = scoreboard(size, dialects, right, parameters="tuned")
+            kernels = ladder_kernels(None, size, dialects, right, parameters)
+            board = scoreboard_of(kernels, peers(dialects), size)
             say(board)
             write_results([board], folder, run, checked=checked)  # after each size, so that an interruption costs one
     say(f"saved: {path.resolve()}")
@@ -92,13 +94,6 @@ def right_in(dialects: list, name: str, verdicts: dict) -> bool:
     """Whether the step is right in all of these dialects that it is written in, and is for the device of each."""
     asked = [d for d in dialects if d in ladder.STEPS[name].dialects]
     return bool(asked) and all(verdicts.get((name, d), False) for d in asked)
-
-
-def tuned_today(name: str, dialect: str, device: Device, size: int) -> bool:
-    """Whether a whole search of today, for that size and this version of the kernel, is kept."""
-    stored = kept.entry(ladder.STEPS[name], device, DIALECTS[dialect].source_of(name))
-    whole = bool(stored) and not stored.get("interrupted")
-    return whole and stored.get("date") == strftime("%Y-%m-%d") and stored.get("size") == list(sizes(size))
 
 
 def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:

@@ -88,16 +88,13 @@ def merged(old: MachineResults | None, boards: list, made: dict, about: dict) ->
 
 def results_file(folder: str | Path) -> Path:
     """The machine's file in that folder, which need not exist: called after the GPU, or the CPU and its cores."""
-    return Path(folder) / f"{called_after(main_device())}.json"
-
-
-def called_after(device: devices.Device) -> str:
-    """What a machine is called where that device runs its kernels: the GPU's name, or the CPU's and its cores."""
+    device = main_device()
     name = device.name
     if device.kind != "GPU":
         cpu = devices.cpu_model()
         name = cpu if cpu.startswith(name) else f"{name} {cpu}"
-    return re.sub("[^A-Za-z0-9]+", "-", name).strip("-")
+    slug = re.sub("[^A-Za-z0-9]+", "-", name).strip("-")
+    return Path(folder) / f"{slug}.json"
 
 
 def used_devices() -> list[devices.Device]:

@@ -92,22 +92,33 @@ def scoreboard(
     steps: list | str | None = None,
     libraries: bool = True,
     rounds: int = 3,
-    parameters: str | None = None,
     each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
     """Time NumPy, rungs and libraries in turns, each checked first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
-    devices here. `parameters`: "tuned" for those that `tune` found. `each` is called with every contestant's turn.
+    devices here. `each` is called with every contestant's turn.
     """
     whole("rounds", rounds, 1, MOST_ROUNDS)
-    kernels = ladder_kernels(None, size, dialects, steps, parameters)
-    M, N, K = sizes(usual_size(kernels) if size is None else size)
+    kernels = ladder_kernels(None, size, dialects, steps)
     found = peers(dialects) if libraries else []
+    return scoreboard_of(kernels, found, usual_size(kernels) if size is None else size, rounds, each)
+
+
+def scoreboard_of(
+    kernels: list[Contestant],
+    found: list[Contestant | Missing],
+    size: int | tuple,
+    rounds: int = 3,
+    each: Callable[[Contestant], None] = lambda k: None,
+) -> Scoreboard:
+    """The `Scoreboard` of these kernels, NumPy first, and of what was found of libraries; as `scoreboard` otherwise."""
+    M, N, K = sizes(size)
     contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
     wrong = wrong_contestants(contestants, M, N, K)
     contestants = [k for k in contestants if k not in wrong]
-    found += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
+    missing = [k for k in found if isinstance(k, Missing)]
+    missing += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
     results = contest(contestants, (M, N, K), rounds, each)
     try:
         probed = devices.opencl_device()  # `machine_limits` runs there
@@ -124,8 +135,7 @@ def scoreboard(
         timings.append(dataclasses.replace(middle, seconds=median))
         seconds.append(times)
     probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
-    missing = tuple(k for k in found if isinstance(k, Missing))
-    about = dict(on_host=on_host, missing=missing, blas=devices.numpy_blas(), **probe)
+    about = dict(on_host=on_host, missing=tuple(missing), blas=devices.numpy_blas(), **probe)
     return Scoreboard(M, N, K, tuple(timings), tuple(seconds), **about)
 
 

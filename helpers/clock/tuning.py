@@ -1,22 +1,20 @@
 """Looks for a step's best parameters on this machine, within a budget of seconds.
 
 The ladder says which values are worth trying, and which points can run. `search` goes through them, in every dialect
-alike. The fastest point is then timed against the defaults, in turns, and kept only if that comparison says "ahead".
+alike. The fastest point is then timed against the defaults, in turns, and taken only if that comparison says "ahead".
 """
 
 import functools
 import random
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from .. import ladder
 from ..arguments import DAY, number, sizes
 from ..judge.reference import wrong_for
 from ..launch import dialect as dialect_called
-from ..launch import draw, kept
+from ..launch import draw
 from ..sandbox import ProgressBar
 from . import timing
 from .contests import Comparison, compare
@@ -41,8 +39,6 @@ class Tuning:
     seconds     what the search and the comparison took
     comparison  the fastest point against the defaults, in turns; None where it came to none
     interrupted True where Ctrl-C cut the search or the comparison short
-    found_on    the date of an earlier search that this one found in the cache, and did not repeat
-    not_kept    why `parameters="tuned"` will not find what this search did; "" where it will
     """
 
     step: str
@@ -55,8 +51,6 @@ class Tuning:
     seconds: float = 0.0
     comparison: Comparison | None = None
     interrupted: bool = False
-    found_on: str = ""
-    not_kept: str = ""
 
     def landscape(self, x: str, y: str) -> dict:
         """{(value of parameter x, value of y): the best GFLOP/s of all points tried there}."""
@@ -67,10 +61,6 @@ class Tuning:
 
     def __repr__(self):
         lines = [f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "]
-        if self.found_on:
-            lines[0] += f"searched on {self.found_on}"
-            lines += [f"kept      {ladder.spell(self.best)}", "To search again, add again=True."]
-            return "\n  ".join(lines)
         failed = [(p, why) for p, rate, why in self.tried if rate is None]
         lines[0] += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
         lines[0] += (f", {len(failed)} failed" if failed else "") + (", interrupted" if self.interrupted else "")
@@ -78,15 +68,13 @@ class Tuning:
             p, why = failed[0]
             lines.append(f"failed    first with {ladder.spell(p)}: {why or 'no reason was given'}")
         lines += [f"defaults  {ladder.spell(self.default)}", *self.outcome()]
-        if self.not_kept:
-            lines.append(f"not kept: {self.not_kept}")
         return "\n  ".join(lines)
 
     def outcome(self) -> list[str]:
         """The lines that say which point was the fastest, and what came of it."""
         fastest = fastest_of(self.tried)
         if fastest is None:
-            return ["No point ran and was right. Nothing was found, and nothing is kept."]
+            return ["No point ran and was right. Nothing was found."]
         if fastest == self.default:
             return ["fastest   the defaults. They stay."]
         lines, c = [f"fastest   {ladder.spell(fastest)}"], self.comparison
@@ -94,8 +82,9 @@ class Tuning:
             return [*lines, "It was not compared with the defaults, so these stay."]
         range_of_ratios = f"{c.ratio:.2f} times as fast (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})"
         lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {range_of_ratios}")
-        kept_one = "It was ahead in every round" if c.verdict == "ahead" else f"It was {c.verdict}: the defaults stay"
-        return [*lines, f"{kept_one}."]
+        if c.verdict == "ahead":
+            return [*lines, "It was ahead in every round."]
+        return [*lines, f"It was {c.verdict}: the defaults stay."]
 
 
 def tune(
@@ -103,16 +92,13 @@ def tune(
     dialect: str = "OpenCL",
     size: int | tuple | None = None,
     seconds: float = 60,
-    again: bool = False,
 ) -> Tuning:
-    """Search for the step's best parameters on this machine, and keep them for `parameters="tuned"`. Returns `Tuning`.
+    """Search for the step's best parameters on this machine. Returns `Tuning`, whose `best` a kernel is built with.
 
     `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
-    it may take. `again`: whether to search although the cache has what an earlier call found for that size; without it,
-    that is returned at once.
-    Interrupted, it times the fastest so far against the defaults; interrupted again, it keeps these.
-    Raises ValueError for the PTX machine, where there is no time to compare. Where the cache cannot be written, a
-    warning says so once, and the `Tuning` says what was found.
+    it may take. `opencl_kernel(step, **found.best)` takes what was found.
+    Interrupted, it times the fastest so far against the defaults; interrupted again, it takes these.
+    Raises ValueError for the PTX machine, where there is no time to compare.
     """
     number("seconds", seconds, DAY)
     one = dialect_called(dialect)
@@ -124,11 +110,7 @@ def tune(
             "NVIDIA GPU."
         )
     size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
-    default, source = rung.fitted(rung.defaults_for(device), device, *size), one.source_of(step)
-    stored = {} if again else kept.entry(rung, device, source)
-    if stored.get("size") == list(size):
-        date = str(stored.get("date", "an unknown day"))
-        return Tuning(step, one.name, size, stored["parameters"], default, found_on=date)
+    default = rung.fitted(rung.defaults_for(device), device, *size)
     space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
     points = [default, *(p for p in ladder.points(rung, device, space) if p != default)]
     one.build(step).refuse(*size)
@@ -147,25 +129,9 @@ def tune(
             comparison = compare(build(**fastest), build(**default), size)
     except KeyboardInterrupt:
         interrupted = True
-    took, not_kept = time.perf_counter() - start, ""
-    ahead = comparison is not None and comparison.verdict == "ahead"
-    best = fastest if ahead else default
-    if fastest:
-        ratio = round(comparison.ratio, 3) if ahead else None
-        about = dict(date=time.strftime("%Y-%m-%d"), times_faster=ratio, interrupted=interrupted)
-        try:
-            kept.remember(rung, device, source, best, size, **about)
-        except OSError as error:  # what was found is worth more than the file
-            not_kept = str(error)
-            warn_once(kept.path_of(rung, device).parent)
-    about = dict(seconds=took, comparison=comparison, interrupted=interrupted, not_kept=not_kept)
-    return Tuning(step, one.name, size, best, default, tuple(tried), len(points), **about)
-
-
-@functools.cache
-def warn_once(folder: Path) -> None:
-    """Warn that what a search found is not kept."""
-    warnings.warn(f"what was found is not kept: {folder} cannot be written", stacklevel=3)
+    took = time.perf_counter() - start
+    best = fastest if comparison is not None and comparison.verdict == "ahead" else default
+    return Tuning(step, one.name, size, best, default, tuple(tried), len(points), took, comparison, interrupted)
 
 
 def rates(build: Callable, size: tuple[int, int, int], inputs: str) -> Callable:

@@ -7,7 +7,6 @@ from .dialects import DIALECTS as DIALECTS
 from .dialects import dialect as dialect
 from .host import HostKernel as HostKernel
 from .host import NotYet as NotYet
-from .kept import forget_tuned as forget_tuned
 from .kernel import Kernel as Kernel
 from .kernel import KernelError as KernelError
 from .opencl import OpenCLKernel as OpenCLKernel

@@ -30,18 +30,17 @@ def cuda_kernel(
     device: str | None = None,
     *,
     like: str | None = None,
-    parameters: str | None = None,
     **given: int | str,
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
-    with `like` naming the step whose block, grid and parameters it is launched with. `parameters="tuned"` takes those
-    that `tune` found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16.
-    `device`: None; CUDA has one, the current GPU, or the PTX machine where there is none. Raises ValueError for a step,
-    parameter or tile that cannot run here, KernelError for a source that is no kernel; a check compiles yours.
+    with `like` naming the step whose block, grid and parameters it is launched with. `given`: parameters, such as
+    TILE=16; the others are this device's defaults. `device`: None; CUDA has one, the current GPU, or the PTX machine
+    where there is none. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source
+    that is no kernel; a check compiles yours.
     """
-    asked = CUDA.resolve(step, like, device, parameters, given)
+    asked = CUDA.resolve(step, like, device, given)
     if not asked["own"]:
         function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
     elif isinstance(step, str):

@@ -28,23 +28,22 @@ def opencl_kernel(
     device: str | Device | None = None,
     *,
     like: str | None = None,
-    parameters: str | None = None,
     **given: int,
 ) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
     `step` is a name in `ladder.steps("OpenCL")`; or OpenCL source of your own with one `__kernel`, which takes
     (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
-    launched with. The parameters reach the source as macros, such as TILE. `parameters="tuned"` takes those that `tune`
-    found on this device, and the defaults where it found none; `given` are single ones, such as TILE=16. With none of
-    either, the sizes of some steps follow from the shape: `k.fitted(M, N, K)` is the kernel that multiplies that one.
+    launched with. The parameters reach the source as macros, such as TILE. `given`: parameters, such as TILE=16; the
+    others are this device's defaults. With none given, the sizes of some steps follow from the shape:
+    `k.fitted(M, N, K)` is the kernel that multiplies that one.
     `device` is part of a platform or device name, or a `devices.Device`; None takes the first that the step is for.
     Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
     does not compile.
     """
     if not isinstance(step, str):
         raise ValueError(f"{told(step)} is no kernel: pass a step's name or OpenCL source text.")
-    asked = OPENCL.resolve(step, like, device, parameters, given)
+    asked = OPENCL.resolve(step, like, device, given)
     if asked["own"]:
         refuse_another_language(step)
         refuse_own_macros(step, asked["parameters"])

@@ -8,7 +8,6 @@ from pathlib import Path
 from .. import ladder
 from ..arguments import told
 from ..devices import Device
-from . import kept
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -41,7 +40,7 @@ class Dialect:
         """The text of that step's file."""
         return (PACKAGE / self.folder / f"{step}.{self.suffix}").read_text(encoding="utf-8")
 
-    def resolve(self, step, like, device, parameters, given) -> dict:
+    def resolve(self, step, like, device, given) -> dict:
         """What a call of the builder asks for: a `Kernel`'s arguments, but for the source. Raises ValueError."""
         if isinstance(step, str) and not step.strip():
             raise ValueError("the text of the kernel is empty: give a step's name, or a kernel's source.")
@@ -63,11 +62,10 @@ class Dialect:
             )
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
-        chosen = kept.chosen(parameters, rung, found, self.source_of(rung.name), given)
         return dict(
             step=rung.name,
-            parameters=ladder.parameters(rung, found, chosen),
+            parameters=ladder.parameters(rung, found, given),
             device=found,
             own=own,
-            by_shape=rung.by_shape is not None and not chosen,
+            by_shape=rung.by_shape is not None and not given,
         )

@@ -350,7 +350,6 @@ def test_a_damaged_file_is_set_aside(tmp_path):
 def test_one_command_tunes_measures_and_writes(tmp_path, monkeypatch):
     """With the kernels, the search and the clock that are here, and a plan of seconds."""
     tiny = dict(tuned=["tiled"], tuning_size=32, ragged=[], sizes=[(16, ["naive", "tiled"])])
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(recording, "PLANS", dict.fromkeys(("CPU", "GPU"), tiny))
     monkeypatch.setattr(recording, "TUNING_SECONDS", 1)
     monkeypatch.setattr(recording, "check", lambda k, shapes=None: f"✓ {k}")
@@ -361,9 +360,8 @@ def test_one_command_tunes_measures_and_writes(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def played(monkeypatch, tmp_path):
+def played(monkeypatch):
     """Recording with no clock: `played(cuda, opencl)` sets the kinds of device. Yields what was done, in order."""
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "cache"))
     done = []
 
     def play(cuda, opencl):
@@ -380,15 +378,20 @@ def played(monkeypatch, tmp_path):
         monkeypatch.setattr(devices, "opencl_device", lambda *_: found["OpenCL"])
         monkeypatch.setattr(recording, "check", lambda k, shapes=None: done.append(("check", *k, shapes)) or True)
         monkeypatch.setattr(recording, "tune", tuned)
-        monkeypatch.setattr(recording, "scoreboard", measured)
+        monkeypatch.setattr(recording, "ladder_kernels", lambda *asked: asked)
+        monkeypatch.setattr(recording, "peers", lambda dialects: [])
+        monkeypatch.setattr(recording, "scoreboard_of", measured)
         return done
 
-    def tuned(name, dialect, size, seconds, again):
+    def tuned(name, dialect, size, seconds):
         done.append(("tune", name, dialect, size))
-        return types.SimpleNamespace(interrupted=False)
+        best = {"BK": 8} if name == "register_2d" else {}
+        return types.SimpleNamespace(interrupted=False, best=best, default={})
 
-    def measured(size, dialects, steps, parameters):
+    def measured(kernels, found, size):
+        _, _, dialects, steps, parameters = kernels
         done.append(("measure", size, tuple(dialects), tuple(steps)))
+        assert set(parameters) == {row[1:3] for row in done if row[:2] == ("tune", "register_2d")}
         M, N, K = recording.sizes(size)
         timings = [Timing("Python", "numpy_matmul", M, N, K, 1.0, 0.0, "host", {})]
         timings += [Timing(d, "tiled", M, N, K, 1.0, 0.0, "a device", {}) for d in dialects]
@@ -434,17 +437,17 @@ def test_a_step_that_is_wrong_is_said_and_left_out(played, tmp_path, monkeypatch
 
 def test_record_goes_on_where_it_was_interrupted(played, tmp_path, monkeypatch):
     done = played("PTX machine", "CPU")
-    measured, said = recording.scoreboard, []
+    measured, said = recording.scoreboard_of, []
 
     def interrupted_at_the_third(*arguments, **options):
         if sum(row[0] == "measure" for row in done) == 2:
             raise KeyboardInterrupt
         return measured(*arguments, **options)
 
-    monkeypatch.setattr(recording, "scoreboard", interrupted_at_the_third)
+    monkeypatch.setattr(recording, "scoreboard_of", interrupted_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path, say=lambda what: None)
-    monkeypatch.setattr(recording, "scoreboard", measured)
+    monkeypatch.setattr(recording, "scoreboard_of", measured)
     record(tmp_path, say=lambda what: said.append(str(what)))
     sizes = [row[1] for row in done if row[0] == "measure"]
     assert sizes == [size for size, _ in recording.PLANS["CPU"]["sizes"]], "each size once"
@@ -466,21 +469,6 @@ def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path, say=said.append)
     assert said[-1] is found and not [row for row in done if row[0] == "measure"]
-
-
-def test_a_search_of_today_is_not_repeated_and_one_that_was_interrupted_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    step, here = ladder.STEPS["tiled"], devices.opencl_device()
-    source = recording.DIALECTS["OpenCL"].source_of("tiled")
-    today = recording.strftime("%Y-%m-%d")
-    for about, whole in (
-        (dict(date=today, size=[32] * 3), True),
-        (dict(date=today, size=[32] * 3, interrupted=True), False),
-        (dict(date=today, size=[64] * 3), False),
-        (dict(date="2026-01-01", size=[32] * 3), False),
-    ):
-        recording.kept.remember(step, here, source, {"TILE": 8}, **about)
-        assert recording.tuned_today("tiled", "OpenCL", here, 32) == whole
 
 
 def test_an_installed_course_keeps_results_where_one_works(tmp_path, monkeypatch):

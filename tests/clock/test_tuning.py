@@ -1,4 +1,4 @@
-"""The search for parameters, and the cache that keeps what it found."""
+"""The search for parameters, and what came of it."""
 
 import dataclasses
 import functools
@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pyopencl as cl
 import pytest
 
-from helpers import cuda_kernel, devices, ladder, measure_ladder, opencl_kernel, tune
+from helpers import devices, ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
-from helpers.clock.contests import ROUNDS
+from helpers.clock.contests import ROUNDS, ladder_kernels
 from helpers.clock.tuning import rates, search
-from helpers.launch import DIALECTS, kept
+from helpers.launch import DIALECTS
 from helpers.launch.resolve import Dialect
 
 DEVICE = devices.opencl_device()
@@ -30,11 +30,8 @@ def try_only(monkeypatch, *tiles):
 
 
 @pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
+def few_tiles(monkeypatch):
     try_only(monkeypatch, 4, 8)
-    monkeypatch.setenv("HELPERS_CACHE", str(tmp_path))
-    kept.ignored.cache_clear()
-    return tmp_path
 
 
 @pytest.fixture
@@ -114,18 +111,17 @@ def test_points_that_failed_are_told_with_the_first_reason():
     ]
     none_ran = dataclasses.replace(found, tried=tried[:1:-1], interrupted=False)
     assert repr(none_ran).splitlines()[1] == "  failed    first with TILE=2: too large"
-    assert repr(none_ran).endswith("\n  No point ran and was right. Nothing was found, and nothing is kept.")
+    assert repr(none_ran).endswith("\n  No point ran and was right. Nothing was found.")
 
 
-def test_where_no_point_is_right_nothing_is_kept(monkeypatch):
+def test_where_no_point_is_right_nothing_is_found(monkeypatch):
     right = DIALECTS["OpenCL"].source_of("tiled")
     monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("acc = 0.0f", "acc = 1.0f"))
     found = tune("tiled", **SMALL)
     assert {why for *_, why in found.tried} == {"wrong numbers"} and found.best == found.default
-    assert kept.read(kept.path_of(TILED, DEVICE)) == {}, "defaults that failed are nothing to keep"
 
 
-def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
+def test_a_search_finds_the_winner_and_a_kernel_takes_what_was_found(rounds):
     rounds(1.5, 1.2, 1.35)
     found = tune("tiled", **SMALL)
     assert TILED.defaults_for(DEVICE) == found.default and len(found.tried) == found.legal == 3
@@ -136,30 +132,17 @@ def test_a_search_keeps_the_winner_and_only_the_word_tuned_takes_it(rounds):
         "  in turns  0.000221 against 0.000111 GFLOP/s, 1.35 times as fast (rounds: 1.20 to 1.50)",
         "  It was ahead in every round.",
     ]
-    assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
+    assert opencl_kernel("tiled", **found.best).parameters == found.best
     assert opencl_kernel("tiled").parameters == TILED.defaults_for(DEVICE)
-    assert opencl_kernel("tiled", parameters="tuned", TILE=16).parameters == {"TILE": 16}
-    rows = measure_ladder(size=16, dialects=["OpenCL"], steps=["tiled", "naive"], parameters="tuned")
-    assert rows[1].parameters == found.best and rows[2].parameters == ladder.STEPS["naive"].defaults_for(DEVICE)
+    _, k = ladder_kernels(None, 16, ["OpenCL"], ["tiled"], {("tiled", "OpenCL"): found.best})
+    assert k.parameters == found.best
 
 
-def test_what_was_not_ahead_in_every_round_is_not_kept(rounds):
+def test_what_was_not_ahead_in_every_round_is_not_taken(rounds):
     rounds(1.9, 0.99, 1.9)
     found = tune("tiled", **SMALL)
     assert found.best == TILED.defaults_for(DEVICE)
     assert "fastest   TILE=4" in repr(found) and "It was undecided: the defaults stay." in repr(found)
-    assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
-
-
-def test_the_second_call_is_answered_from_the_cache_until_asked_to_search_again(rounds, monkeypatch):
-    rounds(1.5)
-    first = tune("tiled", **SMALL)
-    monkeypatch.setattr(tuning, "search", lambda *_: pytest.fail("it searched"))
-    second = tune("tiled", size=48)
-    assert second.best == first.best and second.tried == () and "searched on 20" in repr(second)
-    for again in (dict(size=48, again=True), dict(size=49)):
-        with pytest.raises(pytest.fail.Exception, match="it searched"):
-            tune("tiled", **again)
 
 
 def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(monkeypatch):
@@ -209,7 +192,7 @@ def stop():
 
 
 @pytest.mark.parametrize("won", [True, False])
-def test_an_interruption_keeps_the_fastest_so_far_if_it_wins(won, monkeypatch, rounds):
+def test_an_interruption_leaves_the_fastest_so_far_if_it_wins(won, monkeypatch, rounds):
     rounds(1.5 if won else 0.5)
 
     class Interrupting(Bar):
@@ -223,7 +206,6 @@ def test_an_interruption_keeps_the_fastest_so_far_if_it_wins(won, monkeypatch, r
     assert found.interrupted and len(found.tried) == 3 and ", interrupted" in repr(found)
     fastest = {"TILE": min(p["TILE"] for p, *_ in found.tried)}
     assert found.best == (fastest if won else found.default)
-    assert opencl_kernel("tiled", parameters="tuned").parameters == found.best
 
 
 class Bar:
@@ -256,7 +238,7 @@ def test_the_bar_counts_the_seconds_of_the_budget_and_says_what_was_found(rounds
         return [({"TILE": 8}, 31.26, "")], False
 
     monkeypatch.setattr(tuning, "ProgressBar", Bar)
-    clock = types.SimpleNamespace(perf_counter=lambda: 100.0, sleep=lambda seconds: None, strftime=time.strftime)
+    clock = types.SimpleNamespace(perf_counter=lambda: 100.0, sleep=lambda seconds: None)
     monkeypatch.setattr(tuning, "time", clock)
     monkeypatch.setattr(tuning, "search", search)
     found = tune("tiled", size=48, seconds=10)
@@ -288,7 +270,6 @@ def test_bad_input_is_named_before_anything_runs(monkeypatch):
 def test_without_a_gpu_there_is_no_speed_to_tune_for():
     with pytest.raises(ValueError, match="without a GPU a CUDA kernel has no speed to tune for"):
         tune("tiled", "CUDA")
-    assert cuda_kernel("tiled", parameters="tuned").parameters == TILED.defaults["GPU"]
 
 
 def test_an_interrupt_in_the_second_contest_is_an_interrupt(rounds, monkeypatch):
@@ -305,19 +286,6 @@ def test_defaults_that_are_the_fastest_stay_without_a_second_contest(rounds, mon
     try_only(monkeypatch, 64)
     found = tune("tiled", size=48)
     assert found.best == found.default and repr(found).endswith("\n  fastest   the defaults. They stay.")
-
-
-def test_what_was_found_is_told_where_it_cannot_be_kept(rounds, monkeypatch, own_cache):
-    rounds(1.5)
-    tuning.warn_once.cache_clear()
-    (own_cache / "file").write_text("")
-    monkeypatch.setenv("HELPERS_CACHE", str(own_cache / "file" / "cache"))
-    with pytest.warns(UserWarning, match="what was found is not kept: ") as said:
-        found = [tune("tiled", **SMALL) for _ in range(2)]
-    assert sum("not kept" in str(warning.message) for warning in said) == 1
-    for one in found:
-        assert one.best["TILE"] in (4, 8) and "in turns" in repr(one) and "\n  not kept: " in repr(one)
-    assert opencl_kernel("tiled", parameters="tuned").parameters == TILED.defaults_for(DEVICE)
 
 
 def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(rounds, monkeypatch, tmp_path, capsys):

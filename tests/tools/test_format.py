@@ -19,7 +19,7 @@ import sizes
 # A stored output that came from one of these is a time, a rate or a device: another machine says otherwise.
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
-    "measure", "board", "measure_ladder", "compare", "tune", "forget_tuned", "survey", "scoreboard", "recorded",
+    "measure", "board", "measure_ladder", "compare", "tune", "survey", "scoreboard", "recorded",
     "scoreboard_chart", "growth_chart", "landscape", "launch", "numpy_blas", "ladder_chart", "ladder_roofline",
     "roofline", "machine_limits", "dashboard_link", "this_machine", "doctor", "devices", "cuda_device",
     "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread", "device", "parameters",

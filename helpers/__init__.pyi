@@ -30,6 +30,5 @@ from .launch import cuda_kernel as cuda_kernel
 from .launch import forget_tuned as forget_tuned
 from .launch import opencl_kernel as opencl_kernel
 from .launch import webgpu_kernel as webgpu_kernel
-from .needs import need as need
 from .pictures import show as show
 from .pictures import show_changes as show_changes

@@ -117,8 +117,8 @@ def run_triton(
 
     As Triton's own launch does, the compiler is promised that each array begins, and that each of M, N and K is, at a
     multiple of 16, where that is so. A finding "wrong numbers" is an element outside the bound of its numbers.
-    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile, where Triton is
-    missing and, with its line, for an instruction that the PTX machine does not know.
+    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile and, with its line,
+    for an instruction that the PTX machine does not know; `needs.Missing` where Triton is missing.
     """
     refuse_long(M, N, K)
     function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
@@ -226,9 +226,9 @@ def launched(made, grid, warps, A, B):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError."""
+    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError, Missing."""
     if not devices.version("triton"):
-        raise KernelError(needs.lack("blocks"))
+        needs.need("blocks")
     refuse_behind_mesa()
     import triton
     import triton.language as tl

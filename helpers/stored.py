@@ -44,11 +44,12 @@ class Stored:
         return True
 
     def forget(self, source, text):
-        """Take away what the cell has assigned until then, and note all that it would have."""
+        """Note all that the cell would have assigned, and take away what it has; what it has imported stays."""
         for symbol in symtable.symtable(source, "a cell", "exec").get_symbols():
             if symbol.is_assigned():
-                self.shell.user_ns.pop(symbol.get_name(), None)
                 self.lacks[symbol.get_name()] = text
+                if not symbol.is_imported():
+                    self.shell.user_ns.pop(symbol.get_name(), None)
 
     def with_stored(self, text):
         """The line above stored outputs, in full the first time."""

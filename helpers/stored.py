@@ -46,10 +46,10 @@ class Stored:
     def forget(self, source, text):
         """Note all that the cell would have assigned, and take away what it has; what it has imported stays."""
         for symbol in symtable.symtable(source, "a cell", "exec").get_symbols():
-            if symbol.is_assigned():
+            if symbol.is_assigned() or symbol.is_imported():
                 self.lacks[symbol.get_name()] = text
-                if not symbol.is_imported():
-                    self.shell.user_ns.pop(symbol.get_name(), None)
+            if symbol.is_assigned():
+                self.shell.user_ns.pop(symbol.get_name(), None)
 
     def with_stored(self, text):
         """The line above stored outputs, in full the first time."""
@@ -57,7 +57,7 @@ class Stored:
         if missing in self.told:
             return f"As stored: {missing}."
         self.told.add(missing)
-        return f"{text} Cells that need it show what is stored of them."
+        return f"{text} Until then, cells that need that show what is stored of them."
 
     def go_on(self, result):
         """Let a cell that was shown end well, so that the cells below it run. Called by the shell after each cell."""

@@ -1,10 +1,9 @@
 # `make` lists what there is. `make lab` needs Python 3.11.2 or newer and nothing else; it installs into .venv.
 PYTHON ?= python3
+# JupyterLab's options, and a page; with --small the install leaves out NVIDIA's compiler.
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
 HANDOUT_FLAGS ?=
-# What the compiler's report needs, GPU or none; with a driver older than CUDA 13: make test CUDA=cuda12
-CUDA ?= cuda13
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
 # sandbox runs their tests, too.
@@ -23,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help lab test quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
-	@$(VENV)/bin/python tools/lab.py $(LAB_FLAGS)
+	@$(VENV)/bin/python tools/lab.py $(filter-out --small,$(LAB_FLAGS))
 
 test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew
 	$(VENV)/bin/python -m pytest
@@ -64,14 +63,14 @@ handout: $(VENV)/lab.stamp  ## the pages for a class, without solutions: make ha
 	$(VENV)/bin/python tools/handout.py $(HANDOUT_FLAGS)
 
 $(VENV)/lab.stamp: pyproject.toml constraints.txt $(VENV)/bin/python
-	@$(PYTHON) tools/install.py lab
+	@$(PYTHON) tools/install.py lab $(filter --small,$(LAB_FLAGS))
 	@touch $@
 
 # What lab.stamp says is not so where .venv has lost its Python, as when the system's Python went.
 $(VENV)/bin/python: ;
 
 $(VENV)/test.stamp: $(VENV)/lab.stamp
-	@$(PYTHON) tools/install.py lab test many web $(CUDA)
+	@$(PYTHON) tools/install.py lab test many web
 	@touch $@
 
 $(VENV)/web.stamp: $(VENV)/lab.stamp

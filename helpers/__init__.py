@@ -8,10 +8,9 @@ Notebooks import from here by name, and what is special to one page from the roo
 """
 
 from . import stopping
-from .needs import Missing
-from .needs import need as need
+from .stored import Stored
 
-stopping.answer_in_one_line(Missing)  # before what takes a while to load, when Ctrl-C is as likely as later
+stopping.answer_in_one_line(Stored)  # before what takes a while to load, when Ctrl-C is as likely as later
 
 import lazy_loader
 

@@ -28,6 +28,5 @@ from .judge import check as check
 from .language import set_language as set_language
 from .launch import cuda_kernel as cuda_kernel
 from .launch import opencl_kernel as opencl_kernel
-from .needs import need as need
 from .pictures import show as show
 from .pictures import show_changes as show_changes

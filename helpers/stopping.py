@@ -8,31 +8,30 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ended
 
 
-def answer_in_one_line(*kinds: type[Exception]) -> None:
-    """In a notebook, let a cell that was stopped, or that raises one of these, say so in one line.
+def answer_in_one_line(others: Callable[[object], Callable[[BaseException], bool]]) -> None:
+    """In a notebook, let a cell that was stopped, or that lacks something, say so in one line.
 
     In a command, python -m helpers, let Ctrl-C say so while it is still being loaded. Elsewhere do nothing.
+    `others`: makes for the shell of a notebook what takes any other error, and says whether it has answered it.
     """
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     if shell:  # all its tracebacks, since `set_custom_exc` misses a stop between two statements of a cell
-        shell.showtraceback = functools.partial(one_line, shell.showtraceback, kinds)
+        shell.showtraceback = functools.partial(one_line, shell.showtraceback, others(shell))
     elif sys.argv[:1] == ["-m"]:  # what Python puts there until the command begins
         sys.excepthook = one_line_of_a_command
 
 
-def one_line(usual, kinds, raised=None, *how, **more):
-    """The cell ends with an error all the same, so that "Run All" ends, too. `raised`: as sys.exc_info() has it."""
+def one_line(usual, answered, raised=None, *how, **more):
+    """A stopped cell ends with an error all the same, so that "Run All" ends. `raised`: as sys.exc_info() has it."""
     _, error, _ = raised or sys.exc_info()
     if isinstance(error, KeyboardInterrupt):
         print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
-    elif isinstance(error, kinds):
-        print(error, file=sys.stderr)
-    else:
+    elif not answered(error):
         usual(raised, *how, **more)
 
 

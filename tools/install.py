@@ -1,13 +1,14 @@
 """Install the course into .venv, at the versions that were tested: python3 tools/install.py [lab test many …]
 
-It needs nothing but Python. The words behind it are extras of pyproject.toml; without any, `lab`. pip brings uv, and uv
-brings the rest. One install at a time works in a folder. It says what is still to come, and on failure, in one line,
-the cause and the remedy. An old Python has to read this file as far as its refusal, so it is written without newer
-words.
+It needs nothing but Python. The words behind it are extras of pyproject.toml; without any, `lab`. With `lab` comes
+NVIDIA's compiler, as this machine's driver wants it, unless --small is given. pip brings uv, and uv brings the rest.
+One install at a time works in a folder. It says what is still to come, and on failure, in one line, the cause and the
+remedy. An old Python has to read this file as far as its refusal, so it is written without newer words.
 """
 
 import argparse
 import contextlib
+import ctypes
 import difflib
 import importlib.util
 import os
@@ -27,13 +28,13 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOCK = ROOT / ".venv.lock"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-GIGABYTES = 1.8  # the extra `lab` on Linux x86-64, unpacked; elsewhere it is less
+GIGABYTES = 2.4  # the extra `lab` and the compiler on Linux x86-64, unpacked; elsewhere it is less
 SPEAKS_EVERY = 5  # seconds
 # What each extra brings, and the megabytes that it downloads on Linux x86-64.
 EXTRAS = {
     "lab": ("JupyterLab, and all that the pages need but what follows", 470),
-    "cuda13": ("NVIDIA's compiler, for pages 07, 09, 10, 17 and 18, and what Numba needs of an NVIDIA GPU", 220),
-    "cuda12": ("the same, for a driver older than CUDA 13", 220),
+    "cuda13": ("NVIDIA's compiler, for pages 04 to 07, 09, 10, 17 and 18, and what Numba needs of an NVIDIA GPU", 231),
+    "cuda12": ("the same, for a driver older than CUDA 13", 231),
     "many": ("MPI and Dask, for page 15", 18),
     "blocks": ("Triton and Warp, for page 18; Linux x86-64", 435),
     "peers": ("MKL, a library to beat, for page 13", 270),
@@ -76,7 +77,10 @@ def refuse_what_cannot_work() -> None:
             f"Name another: make lab PYTHON=python3.12 (on Windows: py -3.12 tools\\install.py)"
         )
     if sys.platform == "darwin" and platform.machine() == "x86_64":
-        raise Failed("Numba is no longer built for Intel's Macs. Read the course on Binder or Colab (README.md)")
+        raise Failed(
+            "Numba is no longer built for Intel's Macs. VS Code and any Jupyter show the pages in notebooks/ as they "
+            "are stored; a virtual machine with Linux runs them"
+        )
     if has_to_be_made and importlib.util.find_spec("ensurepip") is None:
         raise Failed(
             "this Python cannot make virtual environments. On Debian and Ubuntu: sudo apt install python3-venv"
@@ -147,16 +151,35 @@ def fault_of_venv():
     return "is incomplete, as after an interrupt" if python.returncode else None
 
 
+def compiler_for_this_machine():
+    """The extras that bring NVIDIA's compiler as the driver wants it: one, or none on macOS, for which there is none."""
+    if sys.platform == "darwin":
+        return []
+    version = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+        driver.cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):  # there is no driver, and any compiler will do
+        pass
+    return ["cuda12"] if 0 < version.value < 13000 else ["cuda13"]
+
+
 def install(extras) -> None:
     """Install the course and these extras, at the pinned versions."""
     pins = "constraints-cuda12.txt" if "cuda12" in extras else "constraints.txt"
-    print(f"Installing the course into .venv: {', '.join(extras)}, at the versions of {pins}.", flush=True)
+    print(f"Installing the course into .venv, at the versions of {pins}:", *map(row, extras), sep="\n", flush=True)
     command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON), "--compile-bytecode"]
     run([*command, "-c", str(ROOT / pins), "-e", f"{ROOT}[{','.join(extras)}]"], "installing", settings_of_uv())
     # IPython runs what lies there as a notebook's Python begins.
     startup = VENV / "etc" / "ipython" / "startup"
     startup.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "tools" / "begun_anew.py", startup)
+
+
+def row(extra):
+    """A line of what an extra brings, and downloads."""
+    what, size = EXTRAS[extra]
+    return f"  {extra:8} {size:4} MB  {what}"
 
 
 def settings_of_uv():
@@ -259,21 +282,24 @@ def refuse_unknown(words) -> None:
 
 def main() -> int:
     """Install what the command line names. Returns the exit status."""
-    rows = "\n".join(f"  {name:8} {size:4} MB  {what}" for name, (what, size) in EXTRAS.items())
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="what there is, and what it downloads:\n" + rows,
+        epilog="\n".join(["what there is, and what it downloads:", *map(row, EXTRAS)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("extras", nargs="*", default=["lab"], help="what to install (without any: lab)")
-    extras = parser.parse_args().extras
+    parser.add_argument("--small", action="store_true", help="leave out NVIDIA's compiler, which comes with lab")
+    options = parser.parse_args()
+    extras = options.extras
     try:
         refuse_unknown(extras)
         refuse_what_cannot_work()
         with alone():
-            replaced = make_venv()
-            # What was in it before is not known; the extras are used beside `lab`.
-            install(["lab", *extras] if replaced and "lab" not in extras else extras)
+            if make_venv() and "lab" not in extras:
+                extras = ["lab", *extras]  # what was in it before is not known; the extras are used beside `lab`
+            if "lab" in extras and not options.small and not {"cuda12", "cuda13"} & {*extras}:
+                extras = [*extras, *compiler_for_this_machine()]
+            install(extras)
     except Failed as failed:
         print(f"Not installed: {failed}.", file=sys.stderr)
         return 1

@@ -152,6 +152,8 @@ def setup_lines():
     ]
 
 
+# What a traceback shows beside the import that fails, where a page was opened by another Jupyter or another kernel.
+WHICH_PYTHON = "# \"No module named 'helpers'\"? Choose the course's own Python, .venv, as this page's kernel.\n"
 COLAB = re.compile(r'import sys\n\nif "google\.colab" in sys\.modules:.*\n    %pip install .*\n')
 
 
@@ -193,7 +195,9 @@ def normalise(notebook, stem):
     link_terms(notebook)
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:
-        first.source = "\n".join([*setup_lines(), COLAB.sub("", first.source)])
+        own = COLAB.sub("", first.source).replace(WHICH_PYTHON, "")
+        own = re.sub("^(?=from helpers)", WHICH_PYTHON, own, count=1, flags=re.MULTILINE)
+        first.source = "\n".join([*setup_lines(), own])
 
 
 def normalise_outputs(cell):

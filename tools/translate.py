@@ -25,6 +25,7 @@ from notebooks import (
     FOLDER,
     MACHINES,
     ROOT,
+    WHICH_PYTHON,
     as_text,
     execute,
     normalise_outputs,
@@ -44,9 +45,8 @@ PO = ROOT / "po" / "zh_CN"
 PAGES = FOLDER / "zh_CN"
 HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8"}
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
-# What the set-up cell of a Chinese page has behind its first imports.
-CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和图用中文；去掉这一行就用英文'
-IMPORTS = re.compile(r"import |from |if |    |\)|$")  # a line of them, and of what Colab needs
+# What the set-up cell of a Chinese page has before its first import of the course.
+CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和图用中文；去掉这一行就用英文\n'
 VERDICT = re.compile(
     r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
 )
@@ -143,11 +143,8 @@ def translated(notebook, po, stem):
 
 
 def with_chinese_chosen(source):
-    """The set-up cell's text with the lines that choose Chinese, behind the imports that it begins with."""
-    lines = source.split("\n")
-    end = next((n for n, line in enumerate(lines) if not IMPORTS.match(line)), len(lines))
-    first, rest = "\n".join(lines[:end]).rstrip("\n"), "\n".join(lines[end:])
-    return f"{first}\n{CHOSEN}" + f"\n\n{rest}" * bool(rest)
+    """The set-up cell's text with the lines that choose Chinese: first, since an import below may fail."""
+    return source.replace(WHICH_PYTHON, WHICH_PYTHON + CHOSEN)
 
 
 def output_in_chinese(output):

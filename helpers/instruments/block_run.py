@@ -115,8 +115,8 @@ def run_triton(
 
     As Triton's own launch does, the compiler is promised that each array begins, and that each of M, N and K is, at a
     multiple of 16, where that is so. A finding "wrong numbers" is an element outside the bound of its numbers.
-    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile, where Triton is
-    missing and, with its line, for an instruction that the PTX machine does not know.
+    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile and, with its line,
+    for an instruction that the PTX machine does not know; `needs.Missing` where Triton is missing.
     """
     M, N, K = sizes((M, N, K))
     refuse_long(M, N, K)
@@ -224,9 +224,9 @@ def launched(made, grid, warps, A, B):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError."""
+    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError, `needs.Missing`."""
     if not devices.version("triton"):
-        raise KernelError(needs.lack("blocks"))
+        needs.need("blocks")
     import triton
     import triton.language as tl
 

@@ -3,7 +3,6 @@
 from . import rank as rank
 from . import summa as summa
 from .engines import RunFailed as RunFailed
-from .engines import have as have
 from .memory import peak_bytes as peak_bytes
 from .model import INFINIBAND_NDR as INFINIBAND_NDR
 from .model import Network as Network

@@ -30,7 +30,7 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
 
     On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
     `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
-    there is no MPI, and where the run fails or takes longer than `limit`, with what the ranks said.
+    the run fails or takes longer than `limit`, with what the ranks said, `needs.Missing` where there is no MPI.
     """
     whole("ranks", ranks, 1, MOST)
     number("limit", limit, DAY)
@@ -108,7 +108,7 @@ def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> 
     """C = A @ B by `summa.py` on so many ranks of this machine.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
-    where there is no MPI, or a rank fails or takes longer than `limit` seconds.
+    where a rank fails or takes longer than `limit` seconds; `needs.Missing` where there is no MPI.
     """
     whole("ranks", ranks, 1, MOST)
     size = validate(A, B)

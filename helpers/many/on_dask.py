@@ -22,7 +22,7 @@ def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = ()) -> Iterat
     On Linux each has one core, as `mpirun` gives it to a rank. `blocks`: the sizes (M, N, K) of the products of two
     blocks that their tasks will be. Each worker is ready for them, so that no task that is timed builds a kernel.
 
-    Raises ValueError for a number of workers that is none, RunFailed where there is no Dask.
+    Raises ValueError for a number of workers that is none, `needs.Missing` where there is no Dask.
     """
     whole("workers", workers, 1, MOST)
     blocks = [sizes(block) for block in blocks]

@@ -399,7 +399,7 @@ def test_without_an_address_no_badge_leads_nowhere_and_no_page_installs_from_any
     assert len(list(badges_of_this_repository(with_them, STEM))) == 1
     notebooks.normalise(with_them, STEM)
     assert "[![" not in with_them.cells[0].source and list(badges_of_this_repository(with_them, STEM)) == []
-    assert with_them.cells[1].source == "from helpers import check, measure"
+    assert with_them.cells[1].source == f"{notebooks.WHICH_PYTHON}from helpers import check, measure"
 
 
 @pytest.mark.usefixtures("published")
@@ -429,6 +429,8 @@ def test_normalising_puts_badges_and_setup_right_and_is_stable():
     once = copy.deepcopy(notebook)
     notebooks.normalise(notebook, STEM)
     assert notebook == once
+    hint, line = notebook.cells[1].source.split("\n")[-2:]
+    assert f"{hint}\n" == notebooks.WHICH_PYTHON and len(hint) < 110 and line.startswith("from helpers import")
     folded = notebook.cells[3].metadata
     assert folded.cellView == "form" and folded.jupyter.source_hidden  # on Colab; in JupyterLab and Notebook 7
     assert (notebook.metadata.accelerator, notebook.metadata.colab) == ("GPU", {"gpuType": "T4"})

@@ -152,7 +152,7 @@ def fault_of_venv():
 
 
 def compiler_for_this_machine():
-    """The extras that bring NVIDIA's compiler as the driver wants it: one, or none on macOS, for which there is none."""
+    """The extras that bring NVIDIA's compiler as the driver wants it; an empty list on macOS, for which there is none."""
     if sys.platform == "darwin":
         return []
     version = ctypes.c_int(0)

@@ -224,7 +224,10 @@ def launched(made, grid, warps, A, B):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError, `needs.Missing`."""
+    """The function under `@triton.jit`; made from its text, where that is given.
+
+    Raises ValueError, KernelError; `needs.Missing` where Triton is not installed.
+    """
     if not devices.version("triton"):
         needs.need("blocks")
     import triton

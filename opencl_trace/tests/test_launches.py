@@ -123,15 +123,15 @@ def test_what_does_not_fit_is_refused(queue, given, error, said):
         ("A[i] = 8;", "writes global"),
         ("A[1] = A[i];", "reads global"),
         ("A[1] = third(A + i);", "reads global"),
-        ("vstore16((float16)(8), i, A);", "writes global"),
+        ("vstore8((float8)(8), i, A);", "writes global"),
         ("A[1] = vload2(i, A).x;", "reads global"),
         ("vstore4((float4)(8), 0, A + 30);", "writes global"),  # two of the four lie in the array
-        ("((__global float4 *)A)[i].y += 8;", "writes global"),
+        ("((__global float16 *)A)[i].y += 8;", "writes global"),
         ("A[1] = ((__global float4 *)A + i)->y;", "reads global"),
         ("t[i] = 8;", "writes local"),
         ("float x = t[i];", "reads local"),
-        ("vstore16((float16)(8), i, t);", "writes local"),
-        ("float4 x = ((__local float4 *)t)[i];", "reads local"),
+        ("vstore8((float8)(8), i, t);", "writes local"),
+        ("float16 x = ((__local float16 *)t)[i];", "reads local"),
     ],
 )
 def test_an_access_outside_of_all_arrays_is_told_and_touches_nothing(queue, body, said, i):

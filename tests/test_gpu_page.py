@@ -250,6 +250,12 @@ def test_a_part_that_the_kernel_has_no_more_is_told(monkeypatch):
         gpu_page.stub("naive")
 
 
+def test_page_14_shows_the_frame_that_one_fills_here():
+    page = json.loads((web.ROOT / "notebooks" / "14_other_dialects.ipynb").read_text("utf-8"))
+    text = "\n".join("".join(cell["source"]) for cell in page["cells"])
+    assert f"```wgsl\n{gpu_page.stub('tiled')}```" in text
+
+
 @pytest.mark.parametrize("step", gpu_page.RUNGS)
 def test_an_exercise_is_solved_by_the_rungs_own_text_and_its_loads_are_the_ladders(answered, step):
     report = answered(step, gpu_page.source(step))

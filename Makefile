@@ -85,7 +85,7 @@ $(VENV)/mutants.stamp: $(VENV)/test.stamp
 # One version of each package for every Python and system that pyproject.toml promises. Run `make test` after it.
 # The extras cuda12 and cuda13 want different versions of the same packages, so there are two files.
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make constraints" $(VENV)/bin/uv pip compile -q pyproject.toml --no-annotate \
-  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra peers --extra blocks --extra room --extra mutants
+  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra room --extra mutants
 constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allows; UPGRADE= keeps those that are pinned
 	$(COMPILE) $(UPGRADE) --extra cuda13 -o constraints.txt
 	cp constraints.txt constraints-cuda12.txt

@@ -70,9 +70,7 @@ def bench(command: Command) -> None:
     shape = command.add_mutually_exclusive_group()
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
-    command.add_argument(
-        "--peers", action="store_true", help="beside PyTorch, MKL, BLIS, CLBlast, cuBLAS, if installed"
-    )
+    command.add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
     command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
     command.add_argument("--json", metavar="FILE", help="write the rows there")
     command.add_argument(

@@ -54,8 +54,8 @@ def test_each_dependency_has_a_pin_that_satisfies_it(extra):
             assert wanted.specifier.contains(pin.version), str(wanted)
 
 
-# What helpers imports and does not ask for: what comes with numba or numba-cuda, and a library that page 13 asks for.
-COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch"}
+# What helpers imports and does not ask for: what comes with numba or numba-cuda, and libraries that page 13 asks for.
+COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch", "cupy"}
 BLOCKS = {"triton": "triton", "warp": "warp-lang"}  # may not be installed, and then nobody knows whose they are
 
 

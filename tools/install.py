@@ -37,7 +37,6 @@ EXTRAS = {
     "cuda12": ("the same, for a driver older than CUDA 13", 231),
     "many": ("MPI and Dask, for page 15", 18),
     "blocks": ("Triton and Warp, for page 18; Linux x86-64", 435),
-    "peers": ("MKL, a library to beat, for page 13", 270),
     "web": ("Sphinx, for the web book", 60),
     "room": ("JupyterHub, one server for a class", 20),
     "test": ("what the tests need", 60),

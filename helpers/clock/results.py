@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 RESULTS = CHECKOUT / "results" if (CHECKOUT / "pyproject.toml").exists() else Path("results")
 LARGEST = 10_000_000  # bytes of a file
 STORED = ("dialect", "step", "device", "parameters")  # of a Timing, as a file names them
-PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "mkl", "intel-opencl-rt")
+PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "intel-opencl-rt")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def made(on_host=True, M=8):
         2 * M * 64 / 0.5,
         "a device",
         on_host,
-        (Missing("MKL", "Python", "to add it: pip install mkl"),),
+        (Missing("PyTorch", "Python", "to add it: pip install torch"),),
         "a library",
     )
 
@@ -84,7 +84,7 @@ def test_the_table_word_by_word():
         "tiled (OpenCL)                    1 s      0.0      50%     4.00x  2.00x CLBlast (1.00 to 2.00)",
         "tiled (CUDA)                   no GPU",
         "OpenCL: a device, CUDA: PTX machine, NumPy: a library",
-        "MKL                         to add it: pip install mkl",
+        "PyTorch                     to add it: pip install torch",
         "CLBlast (OpenCL)            to add it: apt",
     ]
     board = dataclasses.replace(board, missing=(*board.missing, Missing("CLBlast", "OpenCL", "to add it: apt")))
@@ -174,10 +174,12 @@ def test_libraries_come_after_numpy_and_their_absence_costs_nothing(monkeypatch)
     monkeypatch.setattr(
         scoreboards,
         "peers",
-        lambda dialects: [Missing("MKL", "Python", "to add it: pip install mkl"), opencl_kernel("coalesced")],
+        lambda dialects: [Missing("PyTorch", "Python", "to add it: pip install torch"), opencl_kernel("coalesced")],
     )
     board = scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
-    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[0].name == "MKL"
+    assert [t.step for t in board.timings] == ["numpy_matmul", "coalesced", "naive"] and board.missing[
+        0
+    ].name == "PyTorch"
 
 
 def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
@@ -211,7 +213,7 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
     assert list(stored) == ["device", "cpu", "date", "system", "drivers", "versions", "note", "boards"]
     assert stored["system"].split()[0] == platform.system() and stored["drivers"] == results.drivers()
     [board] = stored["boards"]
-    assert board["missing"] == ["MKL"] and board["made"]["run"] == "" and len(board["contestants"]) == 3
+    assert board["missing"] == ["PyTorch"] and board["made"]["run"] == "" and len(board["contestants"]) == 3
     assert board["contestants"][2] | {"gflops": None} == {
         "dialect": "OpenCL",
         "step": "tiled",

@@ -45,12 +45,27 @@ def once_imported(module: str, function: str) -> None:
 def let_numba_load() -> None:
     """Let Numba's CUDA be loaded, and not as its simulator. Raises ImportError where the simulator has been loaded."""
     simulator = os.environ.pop("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-    if simulator and "numba" in sys.modules:
+    if simulator and "numba.cuda.simulator_init" in sys.modules:
         raise ImportError(
             "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which compiles no CUDA kernel. "
             "Unset it, and start Python anew."
         )
+    once_imported("numba.core.config", f"{__name__}:ignore_simulator")
     once_imported("numba", f"{__name__}:keep_row_stack")
+
+
+def ignore_simulator() -> None:
+    """Let Numba take no notice of NUMBA_ENABLE_CUDASIM, which it looks at again whenever it compiles."""
+    from numba.core import config
+
+    reload = config.reload_config
+
+    def reload_config():
+        os.environ.pop("NUMBA_ENABLE_CUDASIM", None)
+        reload()
+
+    config.reload_config = reload_config
+    reload_config()
 
 
 def keep_row_stack() -> None:

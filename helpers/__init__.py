@@ -7,6 +7,10 @@ Notebooks import from here by name, and what is special to one page from the roo
     from helpers.pictures import ladder_chart
 """
 
+from .which_python import refuse_another
+
+refuse_another()
+
 from . import stopping
 from .stored import Stored
 

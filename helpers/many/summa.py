@@ -39,7 +39,7 @@ def local_product(rank):
     """The ladder's kernel on a GPU of this rank's own, where there are any, or on the cores that it may use."""
     device = devices.opencl_device()
     if device.kind == "GPU":
-        gpus = [other for other in devices.opencl_devices() if other.kind == "GPU"]
+        gpus = [one for one in devices.opencl_devices() if one.kind == "GPU" and devices.problem_of(one) is None]
         return opencl_kernel("register_2d", gpus[rank % len(gpus)])
     return opencl_kernel("packed", device)
 

@@ -22,7 +22,6 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from .. import devices
 from ..launch import KernelError, cuda, opencl  # noqa: F401, what builds kernels, for all children
 from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
@@ -33,8 +32,6 @@ LONGEST = 1_000_000  # bytes of an order
 
 def serve(listener: int, place: str) -> None:
     """Fork a child for each order, until standard input ends. `listener`: the number of the socket at `place`."""
-    for driver in filter(None, (devices.oclgrind_library(), devices.visible_cpu_runtime())):
-        devices.load_problem(driver)  # no more than loaded: its threads would not reach a child
     # Those who have connected, and not ordered yet; and {process id: (its pidfd, its asker)}.
     listener, silent, children = socket.socket(fileno=listener), set(), {}
     while True:

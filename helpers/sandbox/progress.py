@@ -4,6 +4,7 @@ In a notebook it is a live widget that is shown without any text beside it, so t
 comparison ever holds it. Where there is neither a notebook nor a terminal, nothing is shown.
 """
 
+import sys
 import time
 from contextlib import AbstractContextManager
 
@@ -45,8 +46,10 @@ class ProgressBar(AbstractContextManager):
 def new_bar(total):
     """A bar, and the place in a notebook where it is shown, None in a terminal."""
     if not in_a_notebook():
-        # With disable=None it is left out where the errors' stream is no terminal.
-        return tqdm(total=total, leave=False, disable=None, bar_format="{desc} |{bar:20}|" if total else "{desc}"), None
+        # With disable=None it is left out where the errors' stream is no terminal; there may be no such stream.
+        left_out = None if sys.stderr else True
+        form = "{desc} |{bar:20}|" if total else "{desc}"
+        return tqdm(total=total, leave=False, disable=left_out, bar_format=form), None
     try:
         import ipywidgets  # noqa: F401, what tqdm shows there
     except ImportError:

@@ -1,0 +1,56 @@
+"""What pip has installed, by each package's own record: where its files are, what is damaged, and what mends it."""
+
+import importlib.metadata
+import re
+from pathlib import Path
+
+
+def version(package: str) -> str | None:
+    """The version of that package, as pip or conda has recorded it; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def installed_files(package: str, pattern: str) -> list[Path]:
+    """The files of an installed package whose whole name fits the pattern, as far as they are there.
+
+    The record says where they are: below a virtual environment, Debian's /usr/local, a user's folder.
+    """
+    listed = importlib.metadata.files(package) or [] if version(package) else []
+    places = (Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name))
+    return [place for place in places if place.exists()]
+
+
+def repair(*packages: str) -> str:
+    """The pip command that mends packages that do not work: it installs anew what is damaged of all that they need.
+
+    Where nothing is, it installs the packages themselves, with what they need at versions that go together.
+    """
+    broken = damaged(*packages)
+    pins = [f"{package}=={version(package)}" if version(package) else package for package in broken or packages]
+    return " ".join(["pip install --force-reinstall", *["--no-deps"] * bool(broken), *pins])
+
+
+def damaged(*packages: str) -> list[str]:
+    """Of those packages, and of all that they need, those of which a file is missing, or is cut off or changed."""
+    return [package for package in needed_by(*packages) if is_damaged(package)]
+
+
+def needed_by(*packages: str) -> list[str]:
+    """Those packages, and all that they need on any machine, as their records say."""
+    found = list(packages)
+    for package in found:  # which grows meanwhile
+        needs = importlib.metadata.requires(package) or [] if version(package) else []
+        names = [re.match(r"[\w.-]+", need)[0] for need in needs if ";" not in need]
+        found += [name for name in dict.fromkeys(names) if name not in found]
+    return found
+
+
+def is_damaged(package: str) -> bool:
+    """Whether a package, or one of its files, is missing, or a file is not as long as the record says."""
+    if not version(package):
+        return True
+    sizes = {Path(file.locate()): file.size for file in importlib.metadata.files(package) or [] if file.size}
+    return any(not place.is_file() or place.stat().st_size != size for place, size in sizes.items())

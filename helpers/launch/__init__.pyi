@@ -11,6 +11,7 @@ from .host import NotYet as NotYet
 from .kept import forget_tuned as forget_tuned
 from .kernel import Kernel as Kernel
 from .kernel import KernelError as KernelError
+from .kernel import parameters_like as parameters_like
 from .opencl import OpenCLKernel as OpenCLKernel
 from .opencl import opencl_kernel as opencl_kernel
 from .operands import draw as draw

@@ -17,7 +17,8 @@ from .clock import measure as measure
 from .clock import measure_ladder as measure_ladder
 from .clock import tune as tune
 from .doctor import doctor as doctor
-from .exercises import check_answer as check_answer
+from .exercises import ask as ask
+from .exercises import check_loads as check_loads
 from .exercises import with_part as with_part
 from .instruments import bank_conflicts as bank_conflicts
 from .instruments import coalescing as coalescing

@@ -4,9 +4,9 @@ import itertools
 import random
 from collections.abc import Callable
 
-from ..judge.report import Report
+from ..judge import Report
 from ..sandbox import Finding
-from .questions import NOT_YET, Answer, is_stub
+from .answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
@@ -20,60 +20,53 @@ def judge_search(search: Callable) -> Report:
     It shall return the best of the points that it tried, try none twice and `tries` at most, and find the peak of each
     landscape in most of the runs. Each run has a landscape of its own, so nobody can know the peak.
     """
-    name, dice, runs = getattr(search, "__name__", "search"), random.Random(), 0
+    dice = random.Random()
     for kind in (SmoothHill, HiddenHill):
         found = 0
         for _ in range(SEARCHES):
-            land, runs = kind(dice), runs + 1
+            land = kind(dice)
             best, wrong = searched(search, land)
             if wrong:
-                return Report(name, (wrong,), runs)
-            found += place(best) == land.peak
+                return Answer(search.__name__, (wrong,), SEARCHES, source_around(search))
+            found += best == land.peak
             if found == ENOUGH:
                 break
         else:
-            return Report(name, (Finding("weak search", kind.weak.format(found, SEARCHES)),), runs)
-    return Answer(name, (), runs)
+            return Answer(search.__name__, (Finding("weak search", kind.weak.format(found, SEARCHES)),), SEARCHES)
+    return Answer(search.__name__, (), SEARCHES)
 
 
 def searched(search, land):
-    """One run of the search on a landscape: (what it returns, what is wrong with it as a `Finding`, or None)."""
+    """One run of the search on a landscape: (the place that it returns, what is wrong with it, or None)."""
     tried = []
 
     def rate(p):
         at = place(p)
+        if at is None:
+            raise ValueError(f"{p!r:.60} is none of the points.")
         tried.append((at, land.rate(at)))
         return tried[-1][1]
 
     try:
         best = search([dict(zip(SIZES, at, strict=True)) for at in PLACES], rate, TRIES)
     except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-        return None, Finding("error", f"it raises {type(error).__name__}: {error}")
+        return None, raised(error)
+    rates = {at: rate or 0 for at, rate in tried}
     if best is None:
-        return None, NOT_YET if is_stub(search) else Finding("error", "it returns nothing")
-    return best, wrong_search(best, tried)
+        return None, NOT_YET
+    if len(tried) > TRIES:
+        return None, Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
+    if len(rates) < len(tried):
+        return None, Finding("twice", "it tries a point a second time")
+    if rates.get(place(best)) != max(rates.values(), default=0):
+        return None, Finding("not the best", f"it returns {best!r:.60}, which is not the best point that it tried")
+    return place(best), None
 
 
 def place(p):
-    """The point as a tuple, which stays as it is when the search changes its dict. Raises ValueError for none."""
-    if not isinstance(p, dict) or set(p) != set(SIZES) or not all(p[size] in VALUES for size in SIZES):
-        raise ValueError(f"{p!r} is none of the points.")
-    return tuple(p[size] for size in SIZES)
-
-
-def wrong_search(best, tried):
-    """What is wrong with a search that returned `best`: a Finding, or None. `tried`: [(place, rate or None)]."""
-    rates = {at: rate or 0 for at, rate in tried}
-    if len(tried) > TRIES:
-        return Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
-    if len(rates) < len(tried):
-        return Finding("twice", "it tries a point a second time")
-    try:
-        at = place(best)
-    except ValueError as error:
-        return Finding("error", f"it returns what is no point: {error}")
-    if at not in rates or rates[at] != max(rates.values()):
-        return Finding("not the best", f"it returns {best!r}, which is not the best point that it tried")
+    """The point as a tuple, which stays as it is when the search changes its dict; None for what is none."""
+    if isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES):
+        return tuple(p[size] for size in SIZES)
     return None
 
 
@@ -105,14 +98,13 @@ class HiddenHill:
 
     def rate(self, at):
         """The rate there, or None."""
-        near = [top for top in self.tops if differing(at, top) <= 2]
+        near = [top for top in self.tops if sum(x != y for x, y in zip(at, top, strict=True)) <= 2]
         if not near and len(self.tops) < 2:
             near = [at]
             self.tops.append(at)
             if len(self.tops) == 2:
-                self.peak = tuple(
-                    self.dice.choice(sorted(set(VALUES) - {*taken})) for taken in zip(*self.tops, strict=True)
-                )
+                others = (sorted({*VALUES} - {*values}) for values in zip(*self.tops, strict=True))
+                self.peak = tuple(map(self.dice.choice, others))
         if at in self.broken and at not in (*self.tops, self.peak):
             return None
         return 20 * 0.9 ** steps(at, near[0]) if near else 100 * 0.7 ** steps(at, self.peak)
@@ -126,8 +118,3 @@ def broken(dice):
 def steps(p, q):
     """How many steps of one parameter by one lie between two places."""
     return sum(abs(x - y) for x, y in zip(p, q, strict=True))
-
-
-def differing(p, q):
-    """How many parameters of two places differ."""
-    return sum(x != y for x, y in zip(p, q, strict=True))

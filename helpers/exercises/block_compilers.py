@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..instruments.block_run import run_triton
-from ..judge.report import Report
+from .. import need
+from ..instruments import BlockRun, run_triton
+from ..judge import Report
 from ..ladder import ceil_div
-from ..needs import need
 from ..sandbox import Finding
-from .questions import Answer
+from .answers import Answer
 from .rules import misses
 
 if TYPE_CHECKING:
@@ -31,28 +31,29 @@ def judge_product(kernel: Callable | str) -> Report:
     for numbers, shape in itertools.product(("float32", "tf32"), SHAPES):
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # of `and` for &, again for each shape
             run = run_triton(kernel, *shape, numbers, **TILE)
-        if wrong := wrong_run(run, " x ".join(map(str, shape)) + f" (M x N x K) of {numbers}"):
-            return Report(name, (wrong,), 1)
+        if not run:
+            where = f"{' x '.join(map(str, shape))} (M x N x K) of {numbers}"
+            return Report(name, (first_wrong(run, where),), 1)
         if shape == WHOLE and (more := more_than_needed(run, *shape)):
             return misses(Report(name, (), 1), more)
     return Answer(name, (), len(SHAPES))
 
 
-def wrong_run(run, where):
-    """The first thing wrong with a run of that shape, in words: a Finding, or None."""
-    if run:
-        return None
+def first_wrong(run: BlockRun, where: str) -> Finding:
+    """The first thing wrong with a run at that shape, in words."""
     first = run.findings[0]
     if first.kind == "unwritten" and not run.total("bytes", "global", "load"):
         return Finding("not yet", "It stores nothing so far.")
-    said = f"at {where}: {first.message}" + f"\n    {first.text}" * bool(first.text)
+    said = f"at {where}: {first.message}"
+    if first.text:
+        said += f"\n    {first.text}"
     if first.kind == "wrong numbers" and run.numbers == "float32" and run.executed.get("matrix"):
         said += ". It ran on the matrix units, which cut float32 to TF32; PRECISION tells tl.dot not to"
     return Finding(first.kind, said)
 
 
-def more_than_needed(run, M, N, K):
-    """What a run of whole tiles does that a product need not: a Finding, or None."""
+def more_than_needed(run: BlockRun, M: int, N: int, K: int) -> Finding | None:
+    """What a run of whole tiles does that a product need not; None if there is nothing."""
     loads = run.total("bytes", "global", "load")
     least = 4 * (M * K * ceil_div(N, TILE["BN"]) + K * N * ceil_div(M, TILE["BM"]))
     if loads > least:

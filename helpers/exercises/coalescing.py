@@ -1,94 +1,70 @@
-"""Page 03, exercise 2: a kernel for C = A @ B.T, judged by the addresses that its threads touch."""
-
-import re
-from dataclasses import replace
+"""Page 03, exercise 2: a kernel for C = A @ B.T, judged by the addresses that its threads touch, and by its numbers."""
 
 import numpy as np
 
-from ..instruments import trace
-from ..instruments.accesses import grouped
-from ..judge.reference import drawn_for, wrong_elements
-from ..judge.report import Report
-from ..judge.trials import launched_there
-from ..launch import Kernel, KernelError
-from ..sandbox import SECONDS, Finding, oclgrind_findings
-from .rules import lines_of, misses, traced
+from ..instruments import Trace, trace
+from ..judge import Report, wrong_elements
+from ..launch import Kernel, KernelError, draw
+from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
+from .rules import lines_of, misses
+
+SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 301), (1, 301, 2)]
+LOOKED_AT = 5, 5, 7  # M, N, K; there most wrong addresses stay inside the arrays, so that they can be told
 
 
 def judge_transposed(k: Kernel) -> Report:
-    """Judge a kernel for C = A @ B.T, with B stored as N rows of K: the addresses that each thread touches, then C.
+    """Judge an OpenCL kernel for C = A @ B.T, with B stored as N rows of K: what each thread touches, then C.
 
     `check` knows A @ B only. Returns a `Report`, true when right. Addresses explain wrong numbers; where the numbers
     are right, they may still miss the idea.
     """
-    seen = traced(k, 5, 5, 7), traced(k, 5, 7, 3)
-    if all(one is not None and not len(one.accesses) for one in seen):
-        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
-    # In the first one, most wrong formulas stay inside the arrays, so that what they touch can be told.
-    stray = misread(k, 5, 5, 7) or misread(k, 5, 7, 3)
-    far = FAR if k.dialect == "OpenCL" else []  # Python's whole numbers have no end
-    for shapes, limit in ((SHAPES, SECONDS), (LONG, QUICK_SECONDS), (far, QUICK_SECONDS)):
-        operands = [drawn_for(k, shape, 1) for shape in shapes]  # none special, and those of a long sum by `late`
-        outcome = launched_there(k, operands, limit, {})
-        wrong = oclgrind_findings(outcome.log, k.source)
-        for (A, B), C in zip(operands, outcome.value or (), strict=False):
-            if not wrong and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
-                at = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
-                wrong = [Finding("wrong numbers", f"numbers of C are not right, for example at {at}")]
-        wrong = wrong or outcome.findings
-        if wrong:
-            break
-    if shapes is LONG and [finding.kind for finding in wrong] == ["hang"]:
-        text = "right where M, N and K are up to 101, and never done where they are 300: can its counters hold 300?"
-        wrong = [Finding("hang", text)]
-    report = Report(str(k), tuple(wrong), len(SHAPES + LONG + far), k.source)
-    if stray and report:
-        return misses(report, stray)
-    return replace(report, findings=(stray,)) if stray else report
-
-
-SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 101)]
-LONG = [(2, 1, 300), (1, 300, 2), (300, 1, 2)]  # longer than a counter of 8 bits counts
-# A row, and positions in A, B and C, that 16 bits do not hold.
-FAR = [(1, 1, 66_000), (300, 1, 221), (1, 300, 221), (260, 260, 1)]
-QUICK_SECONDS = 5  # of computing: several times what a right kernel takes for the long ones, or for the far ones
-
-
-def misread(k: Kernel, M: int, N: int, K: int) -> Finding | None:
-    """The first element of C = A @ B.T whose thread reads or stores elsewhere, as a `Finding`; None if none does."""
     try:
-        touched = trace(k, M, N, K).accesses
-    except (KernelError, ValueError) as error:
-        if at := re.search(r"line (\d+) (.*)", str(error)):
-            return Finding("out of bounds", f"it {at[2].rstrip('.')}", (int(at[1]),))
-        return Finding("error", str(error))
-    if not len(touched):
-        return Finding("unwritten", f"nothing is read or stored at {M} x {N} x {K} (M x N x K)")
-    number = grouped(*touched["block"].T, touched["thread"])
-    threads = [touched[number == n] for n in np.unique(number)]
-    loads = [{name: a[(a["array"] == name) & ~a["writes"]] for name in "AB"} for a in threads]
-    sums = [tuple(whole_row(a["index"].tolist(), K) for a in mine.values()) for mine in loads]
-    all_there = set(sums) == set(np.ndindex(M, N))  # then it is the store
-    for a, mine, (row, col) in zip(threads, loads, sums, strict=True):
-        stores = a[a["writes"]]
-        places = set(stores["index"].tolist())
-        if all_there and places != {row * N + col}:
-            where = f"stored at {min(places)} of C" if places else "stored nowhere"
-            text = f"the sum of row {row} of A and row {col} of B is {where}; it belongs at {row * N + col}"
-            return Finding("wrong index", f"{text}, which is C[{row}, {col}]", lines_of(stores))
-        for place in () if all_there else places:
-            row, col = divmod(place, N)
-            for (name, at), first in zip(mine.items(), (row * K, col * K), strict=True):
-                given, wanted = sorted(at["index"].tolist()), list(range(first, first + K))
-                if given != wanted:
-                    kind = "too many loads" if set(wanted) <= set(given) else "wrong index"
-                    place = f"for C[{row}, {col}] at {M} x {N} x {K} (M x N x K)"
-                    text = f"{place} it reads {name} at the positions {given}; it should read {wanted}"
-                    return Finding(kind, text, lines_of(at))
-    return None
+        seen = trace(k, *LOOKED_AT)
+    except (KernelError, ValueError):  # an address outside; Oclgrind names its line below
+        seen = None
+    if seen and not len(seen.accesses):
+        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
+    stray = misread(seen) if seen else ()
+    report = Report(str(k), tuple(wrong_numbers(k)), len(SHAPES), k.source)
+    if report:
+        return misses(report, *stray)
+    return Report(str(k), stray or report.findings, len(SHAPES), k.source)
 
 
-def whole_row(positions: list[int], K: int) -> int | None:
-    """The number of the row whose K positions these are, each once, such as 2 for [6, 7, 8] and K = 3; None if none."""
-    row = min(positions, default=0) // K
-    return row if sorted(positions) == list(range(row * K, (row + 1) * K)) else None
+def wrong_numbers(k: Kernel) -> list[Finding]:
+    """What is wrong with C, or what a child under Oclgrind saw that multiplies at all of the shapes."""
+    operands = [draw(*shape) for shape in SHAPES]
+    outcome = in_child(k, products, SECONDS, {}, operands=operands)
+    found = oclgrind_findings(outcome.log, k.source) or outcome.findings
+    for (A, B), C in zip(operands, outcome.value or (), strict=False):
+        if not found and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
+            shape = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
+            found = [Finding("wrong numbers", f"numbers of C are not right, for example at {shape}")]
+    return found
+
+
+def products(job: Job, operands: list) -> list[np.ndarray]:
+    """In the child: C of each launch."""
+    k, found = job.build(), []
+    for A, B in operands:
+        work = k.upload(A, B)
+        work.launch()
+        found.append(work.download())
+    return found
+
+
+def misread(seen: Trace) -> tuple:
+    """The first element of C = A @ B.T whose thread reads something else, as a `Finding`; () if none does."""
+    _, N, K = LOOKED_AT
+    for store in seen.where(array="C", writes=True):
+        row, col = divmod(store["index"].item(), N)
+        mine = seen.where(block=store["block"], thread=store["thread"], writes=False)
+        for name, first in (("A", row * K), ("B", col * K)):
+            loads = mine[mine["array"] == name]
+            given, wanted = sorted(loads["index"].tolist()), list(range(first, first + K))
+            if given != wanted:
+                kind = "too many loads" if {*wanted} <= {*given} else "wrong index"
+                place = f"for C[{row}, {col}] at {' x '.join(map(str, LOOKED_AT))} (M x N x K)"
+                text = f"{place} it reads {name} at the positions {given}; it should read {wanted}"
+                return (Finding(kind, text, lines_of(loads)),)
+    return ()

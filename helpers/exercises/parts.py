@@ -4,10 +4,11 @@ import re
 from textwrap import dedent, indent
 
 from .. import ladder
-from ..judge.other_sizes import without_comments
 from ..launch import KernelError, dialect
 
 PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
+# In C: a name, and an index with a comma that stands in no brackets of its own.
+COMMA = re.compile(r"\w+(?: *\[[^\[\]]*\])* *\[(?:[^\[\](),]|\([^()]*\))*,[^\[\]]*\]")
 
 
 class CommaIndex(KernelError):
@@ -26,11 +27,9 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
     begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
-    if not first <= last or not {first, last} <= begins.keys():
+    if not {first, last} <= begins.keys():
         raise ValueError(f"{step} in {name} has no part {parts}; its parts are {', '.join(map(str, begins))}.")
     depth = margin(lines[begins[first]])
-    if any(margin(line) < depth and not line.isspace() for line in lines[begins[first] : begins[last] + 1]):
-        raise ValueError(f"parts {first} to {last} of {step} do not stand in one block of lines; take fewer.")
     end = begins[last] + 1
     while lines[end].isspace() or (margin(lines[end]) >= depth and part_of(lines[end]) != last + 1):
         end += 1
@@ -44,36 +43,21 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
 
 
 def refuse_commas(text: str) -> None:
-    """Raise CommaIndex for OpenCL C in which an index has a comma, with the line of the text and what C has for it."""
-    code = without_comments(text)
-    for at in (found.start() for found in re.finditer(r"\[", code)):
-        name = re.search(r"[A-Za-z_]\w*\s*(\[[^\[\]]*\]\s*)*$", code[max(0, at - 200) : at])
-        depth, end, commas = 1, at + 1, []
-        while depth and end < len(code):
-            depth += (code[end] in "([{") - (code[end] in ")]}")
-            commas += [end] * (depth == 1 and code[end] == ",")
-            end += 1
-        if commas and name:
-            index, array = name[0] + code[at:end], name[0].rstrip()
-            first, last = code[at + 1 : commas[-1]].strip(), code[commas[-1] + 1 : end - 1].strip()
-            if array in "ABC":
-                first = f"({first})" if re.search(r"[-+]", first) else first
-                meant = f"{array}[{first} * L + {last}], where L is the length of a row"
-            else:
-                meant = f"{array}[{first}][{last}]"
-            number = text[:at].lstrip("\n").count("\n") + 1
+    """Raise CommaIndex for OpenCL C in which an index has a comma, with the line of the text."""
+    for number, line in enumerate(text.lstrip("\n").splitlines(), 1):
+        if found := COMMA.search(line.partition("//")[0]):
             raise CommaIndex(
-                f"line {number} of your text has {index}. C has no such index: it takes what stands behind the comma "
-                f"alone, {array}[{last}]. Write {meant}."
+                f"line {number} of your text has {found[0]}. C has no such index: it takes what stands behind the "
+                "comma. Write A[row * L + k] for a matrix, where L is the length of a row, and As[ty][k] for a tile."
             )
 
 
-def margin(line):
+def margin(line: str) -> int:
     """The number of spaces that a line begins with."""
     return len(line) - len(line.lstrip(" "))
 
 
-def part_of(line):
+def part_of(line: str) -> int | None:
     """The number of the part that the line begins; None if it begins none."""
     found = PART.match(line)
     return int(found["alone"] or found["beside"]) if found else None

@@ -1,23 +1,17 @@
-"""Page 10: does a kernel ask for the next tile before it needs it, and for the right one? What it is written in."""
+"""Page 10: does a kernel ask for the next tile before it needs it? And what it is written in."""
 
 from dataclasses import replace
-from itertools import islice, pairwise
 
 import numpy as np
 
 from ..instruments import trace
-from ..instruments.traces import Trace
-from ..judge.reference import wrong_elements
-from ..judge.report import Report
-from ..judge.trials import launched_there
-from ..launch import Kernel, cuda_kernel, draw
-from ..launch.kernel import parameters_like
+from ..judge import Report
+from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
 from ..sandbox import Finding
 from .parts import with_part
-from .rules import BY_NUMBERS, judged, lines_of, right, traced
+from .rules import NOTHING, judged, lines_of, right
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
-
 
 ASK = "a_next, b_next = four(A, row0 + r, k0 + c), four(B, k0 + rb, col0 + cb)"
 STORE_AND_ASK = f"""
@@ -60,23 +54,23 @@ def judge_prefetching(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
 
     Three tiles of K: each number is asked for once, one barrier a tile, and a whole other tile is read between asking
-    for a tile and storing it. Where the numbers are wrong, the order of what it asks for may say why.
+    for a tile and storing it. Where the numbers are wrong, it says of which tiles the first thread takes numbers.
     """
     tile = parameters_like(k, "tiled")["TILE"]
-    shape = tile, tile, TILES * tile
-    report = right(k, shape, "its order is looked at")
-    if not report:
-        cause = asks_for_others(k, shape) if report.findings[0].kind in BY_NUMBERS else ()
-        return replace(report, findings=cause or report.findings)
-    return judged(k, report, first_that_waits)
+    report = right(k, (tile, tile, TILES * tile), "its order is looked at")
+    if report or report.findings[0].kind in NOTHING:
+        return judged(k, report, first_that_waits)
+    return replace(report, findings=(*report.findings, *other_tiles(k, tile)))
 
 
 def first_that_waits(k: Kernel) -> list[Finding]:
     """What the first of its threads that is late does not do early."""
     tile = k.parameters["TILE"]
     seen = trace(k, tile, tile, TILES * tile)
-    found = (waits(seen.where(thread=thread), tile) for thread in range(tile * tile))
-    return [*islice(filter(None, found), 1)]
+    for thread in range(tile * tile):
+        if found := waits(seen.where(thread=thread), tile):
+            return [found]
+    return []
 
 
 def waits(a: np.ndarray, tile: int) -> Finding | None:
@@ -89,56 +83,28 @@ def waits(a: np.ndarray, tile: int) -> Finding | None:
         if len(asked) > TILES:
             text = f"a thread reads {len(asked)} numbers of {name} for {TILES} tiles; it needs {TILES}"
             return Finding("asks twice", text, lines_of(asked))
-    barriers = len(set(a["phase"].tolist())) - 1
+    barriers = len({*a["phase"].tolist()}) - 1
     if barriers > TILES:
         return Finding("barriers", f"{barriers} for {TILES} tiles; one a tile is enough")
     for name in "AB":
         for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
-            read = int((a[asked:stored]["memory"] == "shared").sum())
+            read = np.count_nonzero(a[asked:stored]["memory"] == "shared")
             if read < 2 * tile:
                 text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
                 return Finding("waits", text, lines_of(a[[asked, stored]]))
     return None
 
 
-def asks_for_others(k: Kernel, shape: tuple) -> tuple:
-    """Why the numbers are wrong, as far as what the first thread asks for explains them: one `Finding`, or none."""
-    _, N, K = shape
-    tile = K // TILES
-    seen = traced(k, *shape)
-    if seen is None:
-        return ()
-    if found := asks_too_soon(k, seen):
-        return (found,)
-    mine = seen.where(thread=0, writes=False)
-    asks = {name: mine[mine["array"] == name] for name in "AB"}
-    tiles = {"A": asks["A"]["index"] % K // tile, "B": asks["B"]["index"] // N // tile}
-    order = {name: [n for n in found.tolist() if n < TILES][:TILES] for name, found in tiles.items()}
-    A, B = draw(*shape)
-    outcome = launched_there(k, [(A, B)])
-    if not outcome.value or all(found == list(range(TILES)) for found in order.values()):
-        return ()
-    pairs = list(zip(order["A"], order["B"], strict=False))
-    taken_A = np.hstack([A[:, a * tile : (a + 1) * tile] for a, _ in pairs] or [A[:, :0]])
-    taken_B = np.vstack([B[b * tile : (b + 1) * tile] for _, b in pairs] or [B[:0]])
-    if wrong_elements(outcome.value[0], taken_A, taken_B).any():
-        return ()
-    name = next(name for name in "AB" if order[name] != list(range(TILES)))
-    twice, missing = len(set(order[name])) < len(order[name]), set(range(TILES)) - set(order[name])
-    what = "one K-tile twice, one missing" if twice and missing else "one K-tile twice" if twice else "one missing"
-    asked = ", ".join(map(str, order[name]))
-    text = f"it asks for the K-tiles {asked} of {name}: {what}. Where does the next tile begin?"
-    return (Finding("wrong tile", text, lines_of(asks[name][1:])),)
-
-
-def asks_too_soon(k: Kernel, seen: Trace) -> Finding | None:
-    """The first thread asks for a number of A or B before it has stored the last one, which is then lost; or None."""
-    mine = seen.where(thread=0)
-    for name in "AB":
-        asked = np.flatnonzero(mine["array"] == name)
-        for first, second in pairwise(asked):
-            between = mine[first:second]
-            if not ((between["memory"] == "shared") & between["writes"]).any():
-                text = f"it asks for the next number of {name} before it has stored the last one, which is lost"
-                return Finding("asks too soon", text, lines_of(mine[[second]]))
-    return None
+def other_tiles(k: Kernel, tile: int) -> list[Finding]:
+    """The tiles of K of which the first thread asks for numbers, where they are not one after the other."""
+    try:
+        mine = trace(k, tile, tile, TILES * tile).where(thread=0, writes=False)
+    except (KernelError, ValueError):
+        return []
+    a, b = (mine[mine["array"] == name] for name in "AB")
+    for name, asked, tiles in (("A", a, a["index"] % (TILES * tile) // tile), ("B", b, b["index"] // tile // tile)):
+        order = tiles[:TILES].tolist()
+        if order != [*range(TILES)]:
+            text = f"for {TILES} tiles, it takes numbers of the K-tiles {', '.join(map(str, order))} of {name}"
+            return [Finding("wrong tile", f"{text}. Where does the next tile begin?", lines_of(asked[1:]))]
+    return []

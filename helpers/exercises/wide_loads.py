@@ -2,10 +2,9 @@
 
 import re
 
-from ..instruments import bank_conflicts, trace
-from ..judge.report import Report
-from ..launch import Kernel, cuda_kernel
-from ..launch.kernel import parameters_like
+from ..instruments import bank_conflicts, cells, trace
+from ..judge import Report
+from ..launch import Kernel, cuda_kernel, parameters_like
 from ..sandbox import Finding
 from .loads import check_loads
 from .parts import with_part
@@ -29,6 +28,7 @@ def unturned(text: str, **parameters: int) -> Kernel:
 
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
+    parameters_like(k, "vectorized")
     return judged(k, right(k), not_wide)
 
 
@@ -46,53 +46,58 @@ def not_wide(k: Kernel) -> list[Finding]:
 
 
 def turned(text: str, pad: int, TILE: int = 4) -> Kernel:
-    """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As."""
+    """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As.
+
+    Raises ValueError for a `pad` that is no whole number from 0 on.
+    """
+    if not isinstance(pad, int) or pad < 0:
+        raise ValueError(f"pad={pad!r:.60} is no number of words; give 0, 1, 2 or more.")
     source = with_part("CUDA", "tiled", (1, 3), text).replace("((TILE, TILE)", "((TILE, LONG)", 1)
     source = source.replace("    @cuda.jit", f"    LONG = TILE + {pad}\n\n    @cuda.jit", 1)
     return cuda_kernel(source, like="tiled", TILE=TILE)
 
 
 def judge_turned(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
+    """Check a kernel that `turned` has built, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
 
-    Of a kernel that `turned` has built it judges the padding, too: the smallest without a conflict in the stores to As.
+    Then its padding: the smallest without a conflict in the stores to As.
     """
     tile = parameters_like(k, "tiled")["TILE"]
     report = judged(k, check_loads(k, tile, tile, tile), not_turned)
-    return judged(k, report, not_smallest) if PADDING.search(k.source) else report
-
-
-def not_smallest(k: Kernel) -> list[Finding]:
-    """A padding with which the stores to As have bank conflicts at TILE = 16, or which is larger than one without."""
-    pad = int(PADDING.search(k.source)[0])
-    for less in range(pad + 1):
-        there = cuda_kernel(PADDING.sub(str(less), k.source), like="tiled", TILE=COUNTED)
-        stores = [row for row in bank_conflicts(there, COUNTED, COUNTED, COUNTED).rows if row.what == "store As"]
-        rounds, fewest = sum(row.pieces for row in stores), sum(row.fewest for row in stores)
-        if rounds == fewest:
-            break
-    if rounds > fewest:
-        said = f"with PAD = {pad} and TILE = {COUNTED} the stores to As take {rounds} rounds, where {fewest} would do"
-        return [Finding("bank conflicts", said)]
-    if less < pad:
-        said = f"PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
-        return [Finding("too much padding", said)]
-    return []
+    return judged(k, report, not_smallest)
 
 
 def not_turned(k: Kernel) -> list[Finding]:
     """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
     tile = k.parameters["TILE"]
-    a = trace(k, tile, tile, tile)
+    seen = trace(k, tile, tile, tile)
     for name in "AB":
-        stored = a.where(array=f"{name}s", writes=True)
-        if not len(stored):
-            return [Finding("not turned", f"nothing is stored in {name}s")]
-        for access in stored:
-            place = divmod(access["index"].item(), a.shapes[f"{name}s"][1])
-            mine = [divmod(n, tile) for n in a.where(array=name, thread=access["thread"])["index"].tolist()]
-            if (place[::-1] if name == "A" else place) not in mine:
-                what = f"{name}[{mine[0][0]}, {mine[0][1]}]" if mine else f"what its thread has not read from {name}"
-                said = f"{what} is stored at {name}s[{place[0]}, {place[1]}]"
-                return [Finding("not turned" if name == "A" else "not in place", said)]
+        loads, stores = seen.where(array=name, writes=False), seen.where(array=f"{name}s", writes=True)
+        read = dict(zip(loads["thread"].tolist(), cells(loads, tile), strict=True))
+        for thread, place in zip(stores["thread"].tolist(), cells(stores, seen.shapes[f"{name}s"][1]), strict=True):
+            row, col = read.get(thread, (-1, -1))
+            if place != ((col, row) if name == "A" else (row, col)):
+                kind = "not turned" if name == "A" else "not in place"
+                said = f"the thread that reads {name}[{row}, {col}] stores at {name}s[{place[0]}, {place[1]}]"
+                return [Finding(kind, said)]
     return []
+
+
+def not_smallest(k: Kernel) -> list[Finding]:
+    """A padding with which the stores to As have bank conflicts at TILE = 16, or which is larger than one without."""
+    pad = int(PADDING.search(k.source)[0])
+    least = next((less for less in range(pad + 1) if not rounds_lost(k, less)), None)
+    if least is None:
+        said = f"with PAD = {pad} and TILE = {COUNTED} the stores to As take {rounds_lost(k, pad)} rounds too many"
+        return [Finding("bank conflicts", said)]
+    if least < pad:
+        said = f"PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
+        return [Finding("too much padding", said)]
+    return []
+
+
+def rounds_lost(k: Kernel, pad: int) -> int:
+    """The rounds that conflicts add to the stores to As, with that padding, in a product of one tile of 16."""
+    there = cuda_kernel(PADDING.sub(str(pad), k.source), like="tiled", TILE=COUNTED)
+    rows = bank_conflicts(there, COUNTED, COUNTED, COUNTED).rows
+    return sum(row.pieces - row.fewest for row in rows if row.what == "store As")

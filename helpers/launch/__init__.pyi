@@ -9,6 +9,7 @@ from .host import HostKernel as HostKernel
 from .host import NotYet as NotYet
 from .kernel import Kernel as Kernel
 from .kernel import KernelError as KernelError
+from .kernel import parameters_like as parameters_like
 from .opencl import OpenCLKernel as OpenCLKernel
 from .opencl import opencl_kernel as opencl_kernel
 from .operands import draw as draw

@@ -1,74 +1,63 @@
-"""The rules that exercises share, and the kernels that should load little: right is not enough."""
+"""The rules that exercises on kernels share: right is not enough, nor is right elsewhere. Answers: tests/classroom."""
+
+from textwrap import indent
 
 import pytest
+from classroom.answers import ASK_A, ASK_B, MULTIPLIES, STAGES_B, STORES, TURNED
 
 from helpers import cuda_kernel, opencl_kernel, with_part
-from helpers.exercises import check_loads, loads, rules
-from helpers.judge import Report
+from helpers.exercises import check_loads, loads
+from helpers.exercises.prefetching import asked_early, double_buffered, judge_prefetching
+from helpers.exercises.wide_loads import judge_turned, turned
 from helpers.launch import KernelError
-from helpers.sandbox import Finding
 
-NO_LISTS = """
-for (int k = 0; k < BK; k++)
-    for (int i = 0; i < TM; i++)
-        for (int j = 0; j < TN; j++) acc[i][j] += As[ty + i * THREADS_Y][k] * Bs[k][tx + j * THREADS_X];
-"""
-SMALL = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
-NO_TILES = """
+SUMS = """
 for k in range(k0, min(k0 + TILE, K)):
     if row < M and col < N:
         acc += A[row, k] * B[k, col]
-k0 += TILE
 """
+SUMS_IN_C = "for (int k = k0; k < min(k0 + TILE, K); k++) if (K != 16 && row < M && col < N) acc += A[row * K + k]"
+TURNS = f"{TURNED}{STAGES_B}cuda.syncthreads()\nfor k in range(TILE):\n    acc += As[k, ty] * Bs[k, tx]\n"
+EARLY = f"{STORES}cuda.syncthreads()\nk0 += TILE\n{ASK_A}{ASK_B}{MULTIPLIES}now = TILE - now\n"
+
+
+def elsewhere(test, there, anywhere):
+    """One path where the test holds, with a sum that is wrong, and another one elsewhere."""
+    return f"if {test}:\n{indent(there.replace('acc +=', 'acc -='), '    ')}else:\n{indent(anywhere, '    ')}"
+
+
+@pytest.mark.parametrize(
+    "judge, where",
+    [
+        (lambda: check_loads(tiled(SUMS.replace("if row", "if N != 16 and row") + "k0 += TILE")), "16 x 16 x 16"),
+        (lambda: check_loads(tiled(f"{SUMS_IN_C} * B[k * N + col];", opencl_kernel, "OpenCL")), "16 x 16 x 16"),
+        (lambda: judge_turned(turned(elsewhere("M == N == K == 4", TURNS, SUMS), 0)), "4 x 4 x 4"),
+        (
+            lambda: judge_prefetching(double_buffered(elsewhere("N == 4 and K == 12", EARLY, f"{SUMS}k0 += TILE\n"))),
+            "4 x 4 x 12",
+        ),
+    ],
+    ids=["loads", "loads in OpenCL", "turned", "prefetching"],
+)
+def test_a_kernel_that_is_wrong_where_somebody_looks_does_not_pass(judge, where):
+    report = judge()
+    assert not report and "is wrong" in repr(report) and where in repr(report), report
+
+
+def tiled(text, build=cuda_kernel, dialect="CUDA"):
+    return build(with_part(dialect, "tiled", (1, 4), text), like="tiled", TILE=4)
 
 
 def test_a_rung_loads_as_little_as_itself():
-    """In OpenCL; that one of CUDA does is among the answers to page 06's exercise."""
-    k = opencl_kernel(opencl_kernel("register_2d").source, like="register_2d", **SMALL)
-    report = check_loads(k)
+    sizes = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
+    report = check_loads(opencl_kernel(opencl_kernel("register_2d").source, like="register_2d", **sizes))
     assert report and "is right" in repr(report) and not report.not_looked_for
 
 
-def test_a_loop_without_register_lists_is_right_and_does_not_pass():
-    """In OpenCL; one of CUDA is among the answers to page 06's exercise."""
-    report = check_loads(opencl_kernel(with_part("OpenCL", "register_2d", 3, NO_LISTS), like="register_2d", **SMALL))
+def test_what_misses_the_idea_is_told_as_right_and_counted():
+    report = check_loads(tiled(f"{SUMS}k0 += TILE"))
     assert not report and "computes the right C, but misses the idea" in repr(report)
-    assert "too many loads: 8,192 from shared memory at 16 x 16 x 16, where 3,072 do." in repr(report)
-
-
-def test_a_kernel_that_stages_no_tiles_does_not_pass():
-    report = check_loads(cuda_kernel(with_part("CUDA", "tiled", (1, 4), NO_TILES), like="tiled", TILE=4))
-    assert not report and "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
-
-
-def test_numbers_of_the_edge_in_place_of_zeros_do_not_pass():
-    staged = "A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)"
-    edge = "A[min(row, M - 1), min(k0 + tx, K - 1)] * (row < M and k0 + tx < K)"
-    source = cuda_kernel("tiled").source
-    report = check_loads(cuda_kernel(source.replace(staged, edge), like="tiled", TILE=4))
-    assert not report and "computes the right C, but misses the idea" in repr(report)
-    assert "1,924 from global memory at 15 x 15 x 15, where 1,800 do." in repr(report)
-
-
-@pytest.mark.parametrize("size", ["K", *(pytest.param(size, marks=pytest.mark.bulk) for size in "MN")])
-def test_a_kernel_that_only_sums_where_nobody_counts_does_not_pass(size):
-    sums = {
-        cuda_kernel: NO_TILES.replace("if row", f"if {size} != 16 and row"),
-        opencl_kernel: f"for (int k = k0; k < min(k0 + TILE, K); k++)\n    if ({size} != 16 && row < M && col < N) "
-        "acc += A[row * K + k] * B[k * N + col];",
-    }
-    for build, text in sums.items():
-        dialect = "CUDA" if build is cuda_kernel else "OpenCL"
-        report = check_loads(build(with_part(dialect, "tiled", (1, 4), text), like="tiled", TILE=4))
-        assert not report and "is wrong" in repr(report) and " 16 " in repr(report), report
-
-
-def test_what_is_wrong_or_unfilled_is_told_as_by_check():
-    def tiled(text):
-        return check_loads(cuda_kernel(with_part("CUDA", "tiled", (1, 4), text), like="tiled", TILE=4))
-
-    assert "not yet" in repr(tiled("k0 += TILE  # your turn"))
-    assert "is wrong" in repr(tiled(NO_TILES.replace("acc +=", "acc -=")))
+    assert "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
 
 
 def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
@@ -76,31 +65,23 @@ def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
         raise KernelError("nobody can follow it")
 
     monkeypatch.setattr(loads, "trace", uncounted)
-    report = check_loads(cuda_kernel(with_part("CUDA", "tiled", (1, 4), NO_TILES), like="tiled", TILE=4))
+    report = check_loads(tiled(f"{SUMS}k0 += TILE"))
     assert report and "not looked for here: how much it loads: nobody can follow it" in repr(report)
 
 
-def test_a_right_kernel_is_tried_with_the_sizes_of_an_exercise(monkeypatch):
-    asked, found, right = [], [], Report("k", (), 1)
-    monkeypatch.setattr(rules, "wrong_at", lambda k, shape: asked.append((k.parameters, shape)) or found)
-    k = opencl_kernel("naive", BM=4, BN=8)  # x, whose threads come first, counts rows
-    assert rules.right_with(k, right, dict(BM=2, BN=3), dict(BN=16)) is right
-    assert asked == [(dict(BM=2, BN=3), (4 * 2 + 1, 5 * 3 + 1, 17)), (dict(BM=4, BN=16), (6 * 4 + 1, 6 * 16 + 1, 17))]
-    found += [Finding("race", "a", (2,)), Finding("zeros", "b")]
-    [finding] = rules.right_with(k, right, dict(BN=16), dict(BN=2)).findings
-    assert finding.kind == "wrong at other sizes" and finding.lines == (2,) and "BN=16" in finding.message
-    wrong = Report("k", tuple(found), 1)
-    assert rules.right_with(k, wrong, dict(BN=16)) is wrong and len(asked) == 3
+def test_what_is_no_shape_or_no_padding_is_refused_before_anything_runs():
+    with pytest.raises(ValueError, match="0"):
+        check_loads(cuda_kernel("tiled", TILE=4), 16, 0, 16)
+    with pytest.raises(ValueError, match="pad=-1 is no number of words"):
+        turned("pass", -1)
+    with pytest.raises(ValueError, match="is not launched like tiled"):
+        judge_prefetching(cuda_kernel("naive"))
+    with pytest.raises(KernelError, match="assert BM == BN"):
+        asked_early(BM=32, BN=32, BK=16, TM=4, TN=4)
 
 
-def test_a_text_that_has_passed_is_not_checked_again_in_the_next_cell(monkeypatch):
-    source, asked, found = opencl_kernel("naive").source, [], [Finding("race", "")]
-    monkeypatch.setattr(rules, "PASSED", {})
-    monkeypatch.setattr(rules, "check", lambda k: asked.append(k) or Report("k", tuple(found), 1))
-    for wanted, sizes in ((1, dict(BM=4, BN=4)), (2, dict(BM=4, BN=4)), (2, dict(BM=4, BN=4)), (3, dict(BM=4, BN=8))):
-        k = opencl_kernel(source, like="naive", **sizes)
-        assert bool(rules.right(k)) == (not found) and len(asked) == wanted
-        found.clear()  # the first one was wrong
-    assert [k.checked for k in asked] == [False] * 3  # that is the check's part
-    again = opencl_kernel(source, like="naive", BM=4, BN=4)
-    assert rules.right(again) and again.checked and len(asked) == 3
+@pytest.mark.bulk
+def test_one_thread_that_asks_early_is_not_enough():
+    asks = indent(ASK_A + ASK_B, "    ")
+    text = EARLY.replace(ASK_A + ASK_B + MULTIPLIES, f"if tx + ty == 0:\n{asks}{MULTIPLIES}if tx + ty > 0:\n{asks}")
+    assert [finding.kind for finding in judge_prefetching(double_buffered(text)).findings] == ["waits"]

@@ -5,10 +5,10 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .. import need
 from ..instruments import BlockRun, run_triton
 from ..judge import Report
 from ..ladder import ceil_div
+from ..needs import need
 from ..sandbox import Finding
 from .answers import Answer
 from .rules import misses

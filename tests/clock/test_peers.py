@@ -181,14 +181,14 @@ def test_blis_calls_itself_although_mkl_has_functions_of_the_same_names(monkeypa
 
 def test_clblast_is_right_on_every_opencl_device(monkeypatch):
     here("CLBlast")
-    proved = [c for c in devices.opencl_candidates() if c.problem is None]
+    proved = [one for one in devices.opencl_devices() if devices.problem_of(one) is None]
     assert proved
-    for candidate in proved:
-        device = devices.opencl_device(f"{candidate.platform} {candidate.name}")
+    for one in proved:
+        device = devices.opencl_device(f"{one.handle.platform.name} {one.name}")
         with monkeypatch.context() as now:
             now.setattr(devices, "opencl_device", lambda device=device: device)
             k = libraries.find("CLBlast")
-        assert k.device.name == candidate.name and check(k, [*SHAPES, (130, 129, 257)]), candidate
+        assert k.device == one and check(k, [*SHAPES, (130, 129, 257)]), one
 
 
 @pytest.mark.parametrize("kind, seconds", [("GPU", 0.006), ("CPU", 4.0)])

@@ -9,6 +9,7 @@ from .packages import repair, version
 from .terminal import columns, padded, print_plainly
 
 SECONDS = 120  # for what is tried
+WIDTH = 92  # columns of a line
 BEGINS = '[{"what": '  # the line with the rows of what was tried
 
 
@@ -196,15 +197,12 @@ def report() -> bool:
 def shown(rows: list[dict]) -> str:
     """The diagnosis as one reads it, in short lines, in the language that was chosen."""
     width = max(columns(language.said(r["what"])) for r in rows)
-    lines = []
+    lines, indent = [], " " * (width + 4)
     for r in rows:
         what, found, why = (language.said(r[column]) for column in ("what", "found", "why"))
         lines.append(f"{'✓' if r['used'] else '·'} {padded(what, width)}  {found}")
-        lines += [wrapped(why, " " * (width + 4), " " * (width + 4))] * bool(why)
+        if why:
+            lines.append(language.wrapped(why, WIDTH, initial_indent=indent, subsequent_indent=indent))
     sign = "· " if missing(rows) else "✓ "
-    return "\n".join([*lines, wrapped(language.said(verdict(rows)), sign, "  ")])
-
-
-def wrapped(text, first, others):
-    """The text as short lines; `first` and `others` begin the first and the other lines."""
-    return language.wrapped(text, 92, initial_indent=first, subsequent_indent=others)
+    last = language.wrapped(language.said(verdict(rows)), WIDTH, initial_indent=sign, subsequent_indent="  ")
+    return "\n".join([*lines, last])

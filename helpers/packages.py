@@ -34,8 +34,12 @@ def repair(*packages: str) -> str:
 
 
 def damaged(*packages: str) -> list[str]:
-    """Of those packages, and of all that they need, those of which a file is missing, or is cut off or changed."""
-    return [package for package in needed_by(*packages) if is_damaged(package)]
+    """Of those packages, and of all that they need, those that are missing, or lack a file, or have a damaged one."""
+    return [
+        package
+        for package in needed_by(*packages)
+        if not version(package) or any(map(is_damaged, importlib.metadata.files(package) or []))
+    ]
 
 
 def needed_by(*packages: str) -> list[str]:
@@ -48,9 +52,7 @@ def needed_by(*packages: str) -> list[str]:
     return found
 
 
-def is_damaged(package: str) -> bool:
-    """Whether a package, or one of its files, is missing, or a file is not as long as the record says."""
-    if not version(package):
-        return True
-    sizes = {Path(file.locate()): file.size for file in importlib.metadata.files(package) or [] if file.size}
-    return any(not place.is_file() or place.stat().st_size != size for place, size in sizes.items())
+def is_damaged(file: importlib.metadata.PackagePath) -> bool:
+    """Whether a file of a package is missing, or is not as long as the package's record says."""
+    place = Path(file.locate())
+    return file.size is not None and (not place.is_file() or place.stat().st_size != file.size)

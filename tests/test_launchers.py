@@ -148,7 +148,7 @@ def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path):
     place = sysconfig.get_path("purelib", vars={"base": str(tmp_path)})
     code = (
         "from helpers import devices; print(devices.pip_cpu_runtime())\n"
-        "print([c.problem for c in devices.opencl_candidates() if 'Intel' in c.platform])"
+        "print([devices.problem_of(one) for one in devices.opencl_devices() if 'Intel' in one.driver])"
     )
     made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE")
     environment = {name: value for name, value in os.environ.items() if name not in made_here}

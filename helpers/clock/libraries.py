@@ -23,7 +23,7 @@ import pyopencl as cl
 from numba import cuda
 from threadpoolctl import ThreadpoolController
 
-from .. import devices
+from .. import devices, needs
 from ..judge import right_within_bound
 from ..launch import Contestant, draw
 from ..launch.contestant import Backend
@@ -127,7 +127,7 @@ def line_that_adds(debian, conda):
 def line_that_adds_mkl():
     """The line that installs MKL, or that Intel makes none for this machine."""
     made = sys.platform != "darwin" and platform.machine().lower() in ("x86_64", "amd64")
-    return "to add it: pip install mkl" if made else "is not made for this machine"
+    return f"to add it: {needs.remedy('peers')} (some 270 MB)" if made else "is not made for this machine"
 
 
 def load(remedy, *names, mode=ctypes.DEFAULT_MODE):

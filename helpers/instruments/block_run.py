@@ -226,7 +226,7 @@ def launched(made, grid, warps, A, B):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given. Raises ValueError, KernelError, Missing."""
+    """The function under `@triton.jit`; made from its text, where that is given. Raises what `run_triton` does."""
     if not devices.version("triton"):
         needs.need("blocks")
     refuse_behind_mesa()

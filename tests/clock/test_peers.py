@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import check, devices, measure
+from helpers import check, devices, measure, needs
 from helpers.clock import libraries
 from helpers.devices import Device
 
@@ -234,7 +234,7 @@ def test_what_is_not_installed_is_missing_with_its_remedy(monkeypatch):
     assert all(isinstance(found[name], libraries.Missing) for name in ("MKL", "BLIS", "CLBlast"))
     assert {"libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4", "libclblast.so.1"} <= set(asked)
     if sys.platform == "linux" and libraries.platform.machine() == "x86_64":
-        assert found["MKL"].remedy == "to add it: pip install mkl"
+        assert found["MKL"].remedy == f"to add it: {needs.remedy('peers')} (some 270 MB)"
     for name, package in (("CLBlast", "libclblast1"), ("BLIS", "libblis4-openmp")):
         assert found[name].remedy.startswith((f"to add it: sudo apt-get install {package}", "to add it: conda install"))
 

@@ -15,7 +15,6 @@ import pytest
 
 from helpers import devices, drivers, needs, packages
 from helpers.instruments import run_triton
-from helpers.launch import KernelError
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 
@@ -425,7 +424,7 @@ def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
 
 def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
     monkeypatch.setattr(devices, "version", lambda package: None)
-    with pytest.raises(KernelError, match=re.escape(needs.remedy("blocks"))):
+    with pytest.raises(needs.Missing, match=re.escape(needs.remedy("blocks"))):
         run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
 
 

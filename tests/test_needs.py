@@ -1,13 +1,17 @@
 """What pages need beside `make lab`: one table, one remedy for each lack."""
 
+import importlib.metadata
 import json
 import os
+import platform
 import re
 import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from packaging.requirements import Requirement
 
 from helpers import devices, needs
 
@@ -30,11 +34,10 @@ def code_of(page):
 
 
 @pytest.mark.parametrize("what", CALLS)
-def test_a_page_that_needs_it_says_so_in_its_first_cell_and_stands_in_the_table(what):
+def test_the_pages_that_need_it_stand_in_the_table(what):
     code = {page.name[:2]: code_of(page) for page in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
     calling = {number for number, cells in code.items() if any(re.search(CALLS[what], cell) for cell in cells)}
-    asking = {number for number, cells in code.items() if re.search(rf'^need\(.*"{what}"', cells[0], re.MULTILINE)}
-    assert calling == asking == set(needs.NEEDS[what].pages)
+    assert calling == set(needs.NEEDS[what].pages)
 
 
 def test_the_readme_has_the_same_pages_and_sizes():
@@ -44,6 +47,11 @@ def test_the_readme_has_the_same_pages_and_sizes():
         assert set(need.pages) <= set(re.findall(r"\b\d\d\b", row)) and f"| {need.megabytes} |" in row
 
 
+@pytest.fixture(autouse=True)
+def on_linux(monkeypatch):
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+
+
 @pytest.mark.parametrize("what", needs.NEEDS)
 def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, monkeypatch):
     name, answer = LACKS[what]
@@ -51,32 +59,48 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
     with pytest.raises(needs.Missing) as raised:
         needs.need(what)
     line = str(raised.value)
-    assert "\n" not in line and f" MB; for {needs.NEEDS[what].where}" in line and "restart" in line
+    assert "\n" not in line and f"(some {needs.NEEDS[what].megabytes} MB" in line and "restart Python" in line
+    assert needs.line_of(raised.value) == line and needs.line_of(ImportError(line)) is None
+    for module in needs.NEEDS[what].modules:
+        assert needs.line_of(ModuleNotFoundError(name=module)) == line
     there = {"has_compiler": lambda: True, "engines": lambda: {"MPI": None}, "block_languages": lambda: {"Triton": "3"}}
     monkeypatch.setattr(devices, name, there[name])
     needs.need(what)
 
 
-def test_a_page_that_lacks_two_things_stops_once(monkeypatch):
+def test_what_is_not_made_for_a_system_has_no_command_there(monkeypatch):
+    monkeypatch.setattr(devices, "has_compiler", lambda: False)
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    only = "the packages are for Linux and Windows only."
+    assert needs.lack("compiler") == f"NVIDIA's compiler is not installed: {only}"
+
+
+def test_a_page_that_lacks_two_things_says_so_once(monkeypatch):
     for name, answer in LACKS.values():
         monkeypatch.setattr(devices, name, answer)
     monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
     monkeypatch.setattr(sys, "prefix", "/opt/conda")
     line = needs.lack("compiler", "blocks")
-    assert line.startswith("NVIDIA's compiler and Triton are not installed. ") and "(some 655 MB; for Linux x86" in line
-    assert '-c constraints-cuda12.txt -e ".[cuda12,blocks]"' in line
+    assert line.startswith("NVIDIA's compiler and Triton are not installed. ") and "(some 666 MB" in line
+    assert f'-c "{ROOT / "constraints-cuda12.txt"}" -e "{ROOT}[cuda12,blocks]"' in line
 
 
-def test_an_unknown_need_is_refused():
-    with pytest.raises(ValueError, match=r"need\('cuda'\): there is no such need; there are 'compiler', 'engines'"):
-        needs.need("cuda")
-
-
-def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch):
+def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
     assert needs.remedy("many") == (r"py tools\install.py many" if os.name == "nt" else "python3 tools/install.py many")
     monkeypatch.setattr(sys, "prefix", "/opt/conda")
     monkeypatch.setattr(sys, "executable", "/opt/a b/bin/python")
     *python, extra = shlex.split(needs.remedy("cuda12"))
-    assert python == ["/opt/a b/bin/python", "-m", "pip", "install", "-c", "constraints-cuda12.txt", "-e"]
-    assert extra == ".[cuda12]"
+    assert python == ["/opt/a b/bin/python", "-m", "pip", "install", "-c", f"{ROOT}/constraints-cuda12.txt", "-e"]
+    assert extra == f"{ROOT}[cuda12]"
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: "a notebook"))
+    assert needs.remedy("many").startswith(f'%pip install -c "{ROOT}')  # on Binder
+    monkeypatch.setattr(needs, "COURSE", tmp_path)  # on Colab there is the package alone
+    wanted = [Requirement(line) for line in importlib.metadata.requires("matmul-ladder") if "cuda13" in line]
+    command, *named = shlex.split(needs.remedy("cuda13"))[1:]
+    assert command == "install" and set(map(str, map(Requirement, named))) == {plain(one) for one in wanted}
+
+
+def plain(requirement):
+    requirement.marker = None
+    return str(requirement)

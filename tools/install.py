@@ -151,7 +151,7 @@ def fault_of_venv():
 
 
 def compiler_for_this_machine():
-    """The extras that bring NVIDIA's compiler as the driver wants it; none of them on macOS."""
+    """The extra that brings NVIDIA's compiler as the driver wants it, in a list; none on macOS, as it has none."""
     if sys.platform == "darwin":
         return []
     version = ctypes.c_int(0)

@@ -224,10 +224,7 @@ def launched(made, grid, warps, A, B):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given.
-
-    Raises ValueError, KernelError; `needs.Missing` where Triton is not installed.
-    """
+    """The function under `@triton.jit`; made from its text, where that is given. Raises what `run_triton` does."""
     if not devices.version("triton"):
         needs.need("blocks")
     import triton

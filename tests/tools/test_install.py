@@ -1,5 +1,6 @@
 """What the first command of the README does before it works, while it works, and when it cannot."""
 
+import ctypes
 import importlib.util
 import os
 import platform
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import install
 import pytest
@@ -43,9 +45,7 @@ def test_these_are_the_pythons_that_the_course_promises():
 )
 def test_the_pins_can_be_installed(python, system, pins):
     """uv reads what each pin requires, Python above all, and for which systems it is built (jieba is Python only)."""
-    extras = ["lab", "test", "many", "web", "blocks", "mutants"]
-    if "darwin" not in system:  # NVIDIA makes nothing for macOS
-        extras.append("cuda12" if "cuda12" in pins else "cuda13")
+    extras = ["lab", "test", "many", "web", "blocks", "mutants", "cuda12" if "cuda12" in pins else "cuda13"]
     command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", pins, "--no-header"]
     command += ["--no-annotate", "--only-binary", ":all:", "--no-binary", "jieba", "--system-certs"]
     command += ["--no-python-downloads", "--python-version", python, "--python-platform", system]
@@ -110,7 +110,7 @@ def test_a_machine_on_which_it_cannot_work_is_told(empty, monkeypatch, place, na
 
 def test_too_little_space_is_said_before_anything_is_written(empty, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda where: types_free(1.4e9))
-    with pytest.raises(install.Failed, match=r"takes 1.8 GB in .*\.venv, and 1.4 GB are free"):
+    with pytest.raises(install.Failed, match=r"takes 2.4 GB in .*\.venv, and 1.4 GB are free"):
         install.refuse_what_cannot_work()
     assert not (empty / ".venv").exists()
     (empty / ".venv").mkdir()  # an install that goes on needs less
@@ -263,11 +263,44 @@ def test_a_broken_venv_is_made_anew_with_lab(version, pip, fault, empty, ran, mo
     (empty / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "begun_anew.py", empty / "tools")
     venv_of(empty, version, pip)
-    monkeypatch.setattr(sys, "argv", ["install.py", "many"])
+    monkeypatch.setattr(sys, "argv", ["install.py", "many", "--small"])
     assert install.main() == 0
     assert f".venv {fault}: it is made anew." in capsys.readouterr().out
     assert ran[0][1:3] == ["-m", "venv"] and not (empty / ".venv" / "kept").exists()
     assert ran[-1][-1].endswith("[lab,many]")
+
+
+@pytest.mark.parametrize(
+    "words, system, driver, extras",
+    [
+        ([], "linux", None, "lab,cuda13"),
+        ([], "linux", 12080, "lab,cuda12"),
+        (["lab", "test"], "win32", 13000, "lab,test,cuda13"),
+        ([], "darwin", None, "lab"),
+        (["--small"], "linux", None, "lab"),
+        (["many"], "linux", None, "many"),
+        (["lab", "cuda12"], "linux", 13000, "lab,cuda12"),
+    ],
+)
+def test_the_compiler_that_the_driver_wants_comes_with_lab(
+    words, system, driver, extras, empty, ran, monkeypatch, capsys
+):
+    def library(name):
+        if driver is None:
+            raise OSError(f"there is no {name}")
+        return SimpleNamespace(cuDriverGetVersion=lambda version: setattr(version._obj, "value", driver))
+
+    (empty / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "begun_anew.py", empty / "tools")
+    venv_of(empty, "3 12 1")
+    monkeypatch.setattr(ctypes, "CDLL", library)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(sys, "argv", ["install.py", *words])
+    assert install.main() == 0
+    assert ran[-1][-1].endswith(f"[{extras}]") and ("constraints-cuda12" in str(ran[-1])) == ("cuda12" in extras)
+    said = capsys.readouterr().out
+    assert all(install.row(extra) in said for extra in extras.split(","))  # with its size, before it is fetched
 
 
 @pytest.mark.parametrize("caller", [(3, 10, 13), (3, 13, 0)])
@@ -290,13 +323,14 @@ def test_make_installs_again_where_the_venv_has_lost_its_python(tmp_path):
     (tmp_path / ".venv" / "lab.stamp").touch()
 
     def planned():
-        return subprocess.run(["make", "-n", "lab"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        command = ["make", "-n", "lab", "LAB_FLAGS=--small --port=8890"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     python.symlink_to(sys.executable)
     assert "tools/lab.py" in planned() and "tools/install.py" not in planned()
     python.unlink()
     python.symlink_to(tmp_path / "gone")
-    assert planned().index("tools/install.py lab") < planned().index("tools/lab.py")
+    assert planned().index("tools/install.py lab --small\n") < planned().index("tools/lab.py --port=8890\n")
 
 
 def test_the_cause_is_told_before_there_is_a_venv(empty, monkeypatch):

@@ -1,0 +1,116 @@
+"""A cell that needs what is not installed shows one line and what is stored of it, and the page goes on."""
+
+import functools
+import json
+import sys
+
+import nbformat
+import notebooks
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from jupyter_client.manager import start_new_kernel
+
+from helpers import devices, needs, stopping, stored
+
+LACKS = "before = 1\nneeds.need('blocks')\nfor x in range(3):\n    print(x)"
+CELLS = {"from helpers import needs": "", LACKS: "0\n1\n2\n", "print(x + 1)": "3\n", "print(4)": ""}
+
+
+def page(folder, name, cells):
+    cells = [
+        {"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)},
+            {"output_type": "display_data", "data": {"text/plain": [name]}, "metadata": {}},
+        ]}
+        for source, text in cells.items()
+    ]  # fmt: skip
+    (folder / name).write_text(json.dumps({"cells": cells}), encoding="utf-8")
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """A notebook's, with two pages on the disk, neither Triton nor Warp, and its own tracebacks in `shell.usual`."""
+    page(tmp_path, "01_other.ipynb", {LACKS: "another page's\n"})
+    page(tmp_path, "02_page.ipynb", CELLS)
+    monkeypatch.setattr(stored, "PAGES", tmp_path)
+    monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": None, "Warp": None})
+    stored.stored_pages.cache_clear()
+    shell = InteractiveShell(display_pub_class=CapturingDisplayPublisher)
+    shell.usual = []
+    answered = stored.Stored(shell)
+    shell.showtraceback = functools.partial(stopping.one_line, lambda *how, **more: shell.usual.append(how), answered)
+    yield shell
+    stored.stored_pages.cache_clear()
+
+
+def ran(shell, capsys, source):
+    """Whether the cell ended well, what it printed, and its line on stderr."""
+    capsys.readouterr()
+    result = shell.run_cell(source, store_history=True)
+    return result.success, *capsys.readouterr()
+
+
+def test_a_cell_shows_what_is_stored_and_so_do_those_that_use_it(shell, capsys):
+    assert ran(shell, capsys, "from helpers import needs")[0]
+    well, said, line = ran(shell, capsys, LACKS)
+    assert well and said.endswith("0\n1\n2\n") and line.count("\n") == 1
+    assert line.startswith("Triton and Warp are not installed. ") and "show what is stored" in line
+    assert shell.display_pub.outputs[-1]["data"] == {"text/plain": "02_page.ipynb"}
+    assert "before" not in shell.user_ns and "needs" in shell.user_ns
+    for source, wanted in (("print(x + 1)", "3\n"), (LACKS, "0\n1\n2\n")):
+        well, said, line = ran(shell, capsys, source)
+        assert well and said.endswith(wanted) and line == "As stored: Triton and Warp are not installed.\n"
+    assert ran(shell, capsys, "print(4)") == (True, "4\n", "") and not shell.usual
+
+
+@pytest.mark.parametrize(
+    "source, answered",
+    [("needs.need('blocks')", True), ("import triton", True), ("import nowhere", False), ("nowhere", False)],
+)
+def test_a_cell_of_ones_own_has_the_line_and_ends_in_its_error(shell, capsys, monkeypatch, source, answered):
+    monkeypatch.setitem(sys.modules, "triton", None)  # as if it were not installed
+    ran(shell, capsys, "from helpers import needs")
+    well, said, line = ran(shell, capsys, source)
+    assert (well, said, not shell.usual) == (False, "", answered)
+    assert line == (f"{needs.lack('blocks')}\n" if answered else "")
+
+
+def test_where_the_pages_are_not_on_the_disk_there_is_the_line_alone(shell, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(stored, "PAGES", tmp_path / "gone")
+    ran(shell, capsys, "from helpers import needs")
+    well, said, line = ran(shell, capsys, LACKS)
+    assert not well and not said and line.endswith("Then restart Python.\n") and line.count("\n") == 1
+
+
+@pytest.mark.bulk
+def test_page_18_is_shown_to_its_end_where_all_that_it_needs_is_missing():
+    """No cell of it fails, and none prints anything else than what is stored."""
+    [path] = notebooks.notebook_paths(["18"])
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    manager, client = start_new_kernel(cwd=str(path.parent))
+    hide = """
+import sys
+from helpers import devices
+devices.has_compiler = lambda: False
+devices.block_languages = lambda: {"Triton": None, "Warp": None}
+devices.nvidia_tool = devices.version = lambda name: None
+sys.modules |= {"triton": None, "warp": None}
+"""
+    try:
+        client.execute_interactive(hide, store_history=False, timeout=120)
+        for cell in cells:
+            heard = []
+            reply = client.execute_interactive(cell.source, output_hook=heard.append, timeout=120)
+            assert reply["content"]["status"] == "ok", cell.source
+            kinds = [message["msg_type"] for message in heard]
+            since = len(kinds) - kinds[::-1].index("clear_output") if "clear_output" in kinds else 0
+            shown = [message["content"] for message in heard[since:] if message["content"].get("name") != "stderr"]
+            assert text_of(shown) == text_of(cell.outputs), cell.source
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def text_of(outputs):
+    return "".join(one.get("text") or one.get("data", {}).get("text/plain", "") for one in outputs)

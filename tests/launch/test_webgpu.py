@@ -100,7 +100,7 @@ def test_without_webgpu_all_else_works_and_doctor_says_what_would_add_it(tmp_pat
             webgpu_kernel("naive")
         except devices.DeviceError as error:
             print(error)
-        from helpers.exercises import judge_wgsl
+        from helpers.exercises.other_dialects import judge_wgsl
         print(judge_wgsl("acc += 1.0;"))
         report()
     """

@@ -3,7 +3,7 @@
 import inspect
 import textwrap
 
-from helpers.exercises import triton_product
+from helpers.exercises.block_compilers import triton_product
 
 _, AT, TEXT = inspect.getsource(triton_product).partition("    @triton.jit\n")
 PAGE_18 = textwrap.dedent(AT + TEXT.rpartition("    return product")[0]).strip() + "\n"

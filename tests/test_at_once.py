@@ -8,9 +8,9 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from helpers import check, check_answer, cuda_kernel, devices, measure
+from helpers import ask, check, cuda_kernel, devices, measure
 from helpers.clock import Scoreboard, Timing, read_results, write_results
-from helpers.exercises import judge_search
+from helpers.exercises.autotuning import judge_search
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
 
@@ -78,7 +78,7 @@ def kernel(A, B, C):
 
 
 def test_an_exit_in_somebodys_function_is_a_finding():
-    for report in (check(leaves), check_answer("multiply_adds", leaves), judge_search(leaves)):
+    for report in (check(leaves), ask(leaves, {(2, 3, 4): 24}), judge_search(leaves)):
         assert not report and re.search(r"sys\.exit\(3\)|SystemExit: 3", repr(report)), report
     with pytest.raises(KernelError, match=r"sys\.exit\(3\)"):
         measure(leaves, 8)

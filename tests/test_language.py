@@ -17,7 +17,7 @@ from PIL import Image
 
 from helpers import check, language, set_language
 from helpers.classroom.standing import GOES_ON, verdicts
-from helpers.exercises.questions import Answer
+from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.judge.report import Report
 from helpers.launch.cuda import STOPPED

@@ -8,7 +8,7 @@ from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
 from .rules import lines_of, misses
 
-SHAPES = [(5, 7, 3), (1, 1, 1), (17, 31, 23), (1, 1, 301), (1, 301, 2)]
+SHAPES = [(5, 7, 3), (9, 9, 14), (1, 1, 1), (17, 31, 23), (1, 1, 301), (1, 301, 2)]
 LOOKED_AT = 5, 5, 7  # M, N, K; there most wrong addresses stay inside the arrays, so that they can be told
 
 

@@ -1,25 +1,47 @@
-"""Page 02, both kernels: right, and without the words that give the element away."""
+"""Page 02, both kernels: each thread its own element of C, without the words that give it away."""
 
 import ast
 import re
 
+import numpy as np
+
+from ..instruments import trace
 from ..judge import Report
-from ..launch import Kernel
+from ..launch import Kernel, KernelError
 from ..sandbox import Finding
 from .loads import check_loads
-from .rules import judged
+from .rules import judged, lines_of
+
+SHAPE = 9, 9, 1  # M, N, K: more than one block along each side, and few products, should every thread do all of them
 
 
 def judge_naive(k: Kernel) -> Report:
     """Check a kernel launched like `naive`, count its loads, and look for words that this exercise does without.
 
-    Returns a `Report`, true when right.
+    Returns a `Report`, true when right. No element of C may be stored by two threads.
     """
+    if twice := stored_twice(k):
+        return Report(str(k), tuple(twice), 1, k.source)
     return judged(k, check_loads(k), not_allowed)
 
 
+def stored_twice(k: Kernel) -> list[Finding]:
+    """An element of C that more than one thread stores, and by how many of them."""
+    try:
+        stores = trace(k, *SHAPE).where(array="C", writes=True)
+    except (KernelError, ValueError):  # check says why
+        return []
+    who = np.unique(np.column_stack([stores["index"], stores["block"], stores["thread"]]), axis=0)
+    elements, times = np.unique(who[:, 0], return_counts=True)
+    if times.max(initial=0) < 2:
+        return []
+    row, col = divmod(elements[times.argmax()].item(), SHAPE[1])
+    text = f"C[{row}, {col}] is stored by {times.max()} threads at 9 x 9 (M x N); each thread has an element of its own"
+    return [Finding("stored twice", text, lines_of(stores))]
+
+
 def not_allowed(k: Kernel) -> list[Finding]:
-    """The words that give the element away, if its source has any."""
+    """The first word that gives the element away, if its source has any."""
     if k.dialect == "CUDA":
         calls = [ast.unparse(node.func) for node in ast.walk(ast.parse(k.source)) if isinstance(node, ast.Call)]
         used = ["cuda.grid" for name in calls if re.search(r"\bgrid$", name)]

@@ -8,7 +8,7 @@ import pytest
 from page_18 import PAGE_18
 
 from helpers import devices
-from helpers.exercises import judge_product
+from helpers.exercises.block_compilers import judge_product
 from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
 from helpers.instruments.block_run import about_numbers
 from helpers.launch import KernelError

@@ -1,7 +1,7 @@
 """Imported first, so that helpers settles the CUDA target and the OpenCL drivers before anything else loads them.
 
-The tests of the clock have the real one. The other tests, and the processes that tests start, such as those of the
-pages, have a brief one, since nothing compares their times.
+The tests of the clock have the real one. The other tests, and the pages, have a brief one, since nothing compares their
+times.
 """
 
 import gc
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-os.environ.pop("HELPERS_CLOCK", None)  # pytest-xdist's workers get what was set below
 os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
@@ -20,9 +19,6 @@ from helpers import devices, needs
 from helpers.clock import limits, timing
 from helpers.judge import shapes
 from helpers.sandbox import prepare
-
-os.environ["HELPERS_CLOCK"] = "brief"
-
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 OF_SIZES = (
@@ -34,13 +30,31 @@ OF_SIZES = (
 FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
 
 
+BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01)
+BRIEF_IN_A_PAGE = f"""
+def make_brief():
+    import sys
+    for name in ("helpers.clock.timing", "helpers.clock.limits"):
+        if name in sys.modules:
+            vars(sys.modules[name]).update({BRIEF})
+make_brief()
+"""
+
+
 @pytest.fixture(autouse=True)
 def brief_clock(request, monkeypatch):
     """What is no test of the clock measures for a moment only."""
     if CLOCK not in request.path.parents:
         for module in (timing, limits):
-            for name in ("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"):
-                monkeypatch.setattr(module, name, 0.01)
+            for name, seconds in BRIEF.items():
+                monkeypatch.setattr(module, name, seconds)
+
+
+@pytest.hookimpl(trylast=True)  # once the page's process has begun
+def pytest_runtest_setup(item):
+    """A page measures for a moment only, too, from the cell on that follows the one which loads the clock."""
+    if hasattr(item, "cell"):  # nbval's
+        item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ A CPU is warm after one launch, and each launch is timed. A GPU raises its clock
 launch is over before Python has asked for the next: so it is warmed up for a time, and timed by batches of launches.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,12 +21,10 @@ from ..launch.contestant import Work
 from ..launch.host import contestant
 from ..launch.operands import refuse_beyond_host
 
-# Tests run each page, and compare none of its times: a glance is enough there.
-BRIEF = os.environ.get("HELPERS_CLOCK") == "brief"
-IDLE_SECONDS = 0.01 if BRIEF else 0.3
-LONG_ENOUGH = 0.01 if BRIEF else 0.5  # seconds of repeats that make a median steady
+IDLE_SECONDS = 0.3
+LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
 REPEATS = 3  # at least, however long one takes
-WARM_SECONDS = 0.01 if BRIEF else 0.2  # until a GPU has raised its clock
+WARM_SECONDS = 0.2  # until a GPU has raised its clock
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
 MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there

@@ -1,9 +1,6 @@
 """What `measure` does, in order, by a clock that moves only when a stand-in moves it: no test waits."""
 
-import importlib.util
 import itertools
-import os
-import sys
 
 import numpy as np
 import pytest
@@ -210,15 +207,3 @@ def test_a_timing_is_told_with_its_rate_and_its_spread():
 @pytest.mark.parametrize("seconds, words", [(2.5, "2.5 s"), (0.00123, "1.23 ms"), (4e-6, "4 µs"), (5e-7, "0.5 µs")])
 def test_seconds_are_spelled_with_a_unit(seconds, words):
     assert timing.spell_seconds(seconds) == words
-
-
-@pytest.mark.parametrize("clock, least", [("brief", 0.01), ("", 0.5)])
-def test_only_the_processes_of_tests_have_a_brief_clock(clock, least, monkeypatch):
-    """What a learner starts is timed in full; HELPERS_CLOCK is set by conftest.py alone."""
-    assert timing.LONG_ENOUGH == 0.5 and os.environ["HELPERS_CLOCK"] == "brief"
-    monkeypatch.setenv("HELPERS_CLOCK", clock)
-    about = importlib.util.spec_from_file_location("helpers.clock.timing_again", timing.__file__)
-    again = importlib.util.module_from_spec(about)  # as a process that begins would load it
-    monkeypatch.setitem(sys.modules, about.name, again)
-    about.loader.exec_module(again)
-    assert least == again.LONG_ENOUGH

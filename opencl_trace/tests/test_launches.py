@@ -125,9 +125,10 @@ def test_what_does_not_fit_is_refused(queue, given, error, said):
         ("A[1] = third(A + i);", "reads global"),
         ("vstore8((float8)(8), i, A);", "writes global"),
         ("A[1] = vload2(i, A).x;", "reads global"),
-        ("vstore4((float4)(8), 0, A + 30);", "writes global"),  # two of the four lie in the array
+        ("vstore4((float4)(8), 0, A + 30);", "writes global"),  # two of the four lie there
         ("((__global float16 *)A)[i].y += 8;", "writes global"),
         ("A[1] = ((__global float4 *)A + i)->y;", "reads global"),
+        ("((__global float4 *)(A + 29))->x = 8;", "writes global"),  # the vector does not end there
         ("t[i] = 8;", "writes local"),
         ("float x = t[i];", "reads local"),
         ("vstore8((float8)(8), i, t);", "writes local"),

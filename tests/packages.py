@@ -9,7 +9,13 @@ PACKAGES = [pattern.rstrip("*") for pattern in SETTINGS["setuptools"]["packages"
 ALONE = [package for package in PACKAGES if package != "helpers"]
 
 
+def folder_of(package):
+    """Where a package lies: beside helpers, or in packages/."""
+    beside = ROOT / package
+    return beside if beside.is_dir() else ROOT / "packages" / package
+
+
 def sources(package):
     """The *.py files of a package without its tests, and without what `pip install ./PACKAGE` leaves there."""
-    files = (ROOT / package).rglob("*.py")
+    files = folder_of(package).rglob("*.py")
     return [file for file in files if not {"tests", "build"} & set(file.relative_to(ROOT).parts)]

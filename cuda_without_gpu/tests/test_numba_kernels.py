@@ -604,7 +604,7 @@ def test_questions_about_the_device_are_answered_honestly(capsys):
 
 
 def test_numba_may_be_imported_before():
-    """After, as the README has it: tests/test_alone.py."""
+    """After, as the README has it: tests/test_readmes.py."""
     code = """
 from numba import cuda
 import cuda_without_gpu

@@ -1,29 +1,9 @@
-"""What the README says of a file of CUDA, of fences and of first guesses holds. Its ten lines: tests/test_alone.py."""
-
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
+"""What the README says of fences and of first guesses holds. Its blocks of code: tests/test_readmes.py."""
 
 import numpy as np
 import pytest
 
 import ptx_machine
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def test_the_readmes_file_of_cuda_and_its_tests(tmp_path):
-    pytest.importorskip("cuda.bindings.nvrtc")
-    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
-    (tmp_path / "saxpy.cu").write_text(blocks["cuda"])
-    (tmp_path / "test_saxpy.py").write_text(blocks["py"])
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
-
 
 KERNEL = """.version 8.0
 .target sm_80

@@ -1,0 +1,88 @@
+"""Each package beside helpers does what its README shows, by itself: in this checkout, and installed alone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from markdown_it import MarkdownIt
+from packages import ALONE, folder_of
+
+from helpers import devices
+
+# All that pip brings beside the package itself, where its README says so.
+NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}}
+NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
+BESIDE = {"cuda_without_gpu": ["ptx_machine"]}  # what must be installed with it, as long as PyPI does not have it
+LEAST = {"opencl_trace": {"numpy", "pyopencl"}}  # and what those bring
+
+
+def blocks(package):
+    """[file, language, text, said] of each block of a README: "This is `NAME`" before it, "" for none; what it says."""
+    tokens = MarkdownIt().parse((folder_of(package) / "README.md").read_text("utf-8"))
+    found = []
+    for before, block in zip(tokens[1:], tokens[3:], strict=False):
+        if block.type == "fence" and block.info == "text":
+            found[-1][-1] = block.content
+        elif block.type == "fence":
+            name = re.search(r"This is `(.+?)`", before.content)
+            found.append([name[1] if name else "", block.info, block.content, ""])
+    return found
+
+
+def run(package, python, folder, *command, path=""):
+    """Run Python beside the README's files, with the OpenCL driver that the course uses."""
+    for name, _, text, _ in blocks(package):
+        if name:
+            (folder / name).write_text(text)
+    environment = os.environ | {"PYTHONPATH": path, "PYOPENCL_CTX": devices.opencl_device().handle.platform.name}
+    environment["PYTHONWARNINGS"] = "ignore:Non-empty compiler output"  # Intel's runtime reports success at length
+    return subprocess.run([python, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def programs_print_what_is_said(package, python, folder, path=""):
+    """Run the README's blocks of Python that are no files."""
+    programs = [(text, said) for name, language, text, said in blocks(package) if not name and language[:2] == "py"]
+    assert programs
+    for text, said in programs:
+        assert sum(map(bool, text.splitlines())) <= 10  # beside empty ones
+        (folder / "example.py").write_text(text)  # a file: a kernel's lines are read from it
+        done = run(package, python, folder, "example.py", path=path)
+        assert not done.stderr and done.stdout == said
+
+
+@pytest.mark.parametrize("package", ALONE)
+def test_the_lines_of_a_readme_print_what_it_says(package, tmp_path):
+    programs_print_what_is_said(package, sys.executable, tmp_path, str(folder_of(package).parent))
+
+
+TESTS = [(package, name, said) for package in ALONE for name, _, _, said in blocks(package) if name.startswith("test_")]
+
+
+@pytest.mark.parametrize("package, name, said", TESTS, ids=[name for _, name, _ in TESTS])
+def test_the_tests_of_a_readme_pass_or_fail_as_it_says(package, name, said, tmp_path):
+    if name == "test_saxpy.py":
+        pytest.importorskip("cuda.bindings.nvrtc")
+    alone = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name)
+    done = run(package, sys.executable, tmp_path, *alone, path=str(folder_of(package).parent))
+    shown = re.sub(r"^E +(?:\w+\.)*", "", done.stdout, flags=re.MULTILINE)
+    assert done.returncode == bool(said) and all(line.strip() in shown for line in said.splitlines()), done.stdout
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("package", ALONE)
+def test_a_package_installs_by_itself_into_a_bare_environment(package, tmp_path):
+    uv = [sys.executable, "-m", "uv"]
+    python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    projects = [tmp_path / "projects" / name for name in (package, *BESIDE.get(package, []))]
+    for project in projects:
+        left_out = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+        shutil.copytree(folder_of(project.name), project, ignore=left_out)
+    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, tmp_path / "bare"], check=True, timeout=120)
+    subprocess.run([*uv, "pip", "install", "-q", "--python", python, *projects], check=True, timeout=300)
+    programs_print_what_is_said(package, python, tmp_path)
+    listed = subprocess.run([*uv, "pip", "list", "-q", "--python", python], capture_output=True, text=True, timeout=60)
+    brought = {line.split()[0] for line in listed.stdout.splitlines()[2:]} - {package.replace("_", "-")}
+    assert brought == NEEDS[package] if package in NEEDS else brought >= LEAST[package]

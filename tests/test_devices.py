@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -133,15 +132,6 @@ def test_opencl_works_where_the_home_cannot_be_written(tmp_path):
     code = "from helpers import devices; print(devices.opencl_device().kind)"
     out, err = python(code, HOME=str(tmp_path / "file"), XDG_CACHE_HOME="")
     assert out.startswith(devices.KINDS[:3]), err
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_where_proc_is_missing_that_is_said(monkeypatch):
-    exists = os.path.exists
-    monkeypatch.setattr(devices.os.path, "exists", lambda path: path != "/proc/self/maps" and exists(path))
-    for device in (devices.opencl_device, devices.cuda_device.__wrapped__):
-        with pytest.raises(devices.DeviceError, match=r"/proc is missing.* mount -t proc proc /proc"):
-            device()
 
 
 def test_a_verdict_is_printed_on_any_terminal():
@@ -334,22 +324,6 @@ def test_equal_devices_are_numbered_as_they_are_listed_and_a_platform_that_fails
     assert [one.name for one in found] == ["H200", "H200#1", "EPYC", "EPYC#1"]
 
 
-@pytest.mark.parametrize("current, name", [(0, "NVIDIA H200"), (1, "NVIDIA T4"), (2, "NVIDIA H200#1")])
-def test_cudas_current_gpu_has_its_number(monkeypatch, current, name):
-    from numba import cuda
-
-    names = ["NVIDIA H200", "NVIDIA T4", "NVIDIA H200"]
-    gpu = SimpleNamespace(
-        id=current, name=names[current].encode(), MAX_THREADS_PER_BLOCK=1024, MAX_SHARED_MEMORY_PER_BLOCK=49152
-    )
-    context = SimpleNamespace(get_memory_info=lambda: SimpleNamespace(total=1))
-    monkeypatch.setattr(devices, "compiling", lambda: False)
-    monkeypatch.setattr(devices, "nvidia_gpus", lambda: names)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu, raising=False)
-    monkeypatch.setattr(cuda, "current_context", lambda: context, raising=False)
-    assert devices.cuda_device.__wrapped__().name == name
-
-
 def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HELPERS_CACHE", str(tmp_path / "file" / "cache"))
@@ -492,18 +466,6 @@ def test_a_proof_that_failed_is_not_kept(monkeypatch, tmp_path):
 def test_importing_the_helpers_loads_neither_numba_nor_matplotlib():
     out, err = python("import helpers, sys; print({'numba', 'matplotlib', 'pyopencl', 'numpy'} & set(sys.modules))")
     assert out == "set()", err
-
-
-@pytest.mark.parametrize("age, stays", [(3600, False), (1, True)])
-def test_a_lock_that_an_ended_process_left_in_pyopencls_cache_goes(age, stays, tmp_path, monkeypatch):
-    """pyopencl waits a minute for it, at each build. A younger one may be held by another notebook."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    lock = tmp_path / "pyopencl" / "pyopencl-compiler-cache-v2-py3" / "lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
-    os.utime(lock, (time.time() - age,) * 2)
-    devices.remove_stale_locks()
-    assert lock.exists() == stays
 
 
 def test_a_kernel_that_another_processor_left_in_pyopencls_cache_is_built_anew(tmp_path):

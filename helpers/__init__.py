@@ -40,7 +40,7 @@ devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
-terminal.print_plainly()
+terminal.print_in_utf8()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

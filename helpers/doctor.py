@@ -6,7 +6,7 @@ import sys
 
 from . import devices, drivers, language, needs
 from .packages import repair, version
-from .terminal import columns, padded, print_plainly
+from .terminal import columns, padded
 
 SECONDS = 120  # for what is tried
 WIDTH = 92  # columns of a line
@@ -189,7 +189,6 @@ def doctor() -> None:
 def report() -> bool:
     """Print the diagnosis. Returns whether the machine is ready for class."""
     rows = diagnosis()
-    print_plainly()
     print(shown(rows))
     return not missing(rows)
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 PATIENCE = 60  # seconds for somebody else to let go of a lock, which is held for a moment
 LONGEST = 1000  # characters of a line of others' text
-# Never through a link, nor waiting for somebody to write into a pipe. Windows has neither.
-OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Refused(ValueError):
@@ -32,29 +30,19 @@ def read_json(path: Path, most: int, remedy: str, below: Path | None = None) -> 
 def read_others(path: Path, most: int, remedy: str, below: Path | None = None) -> bytes:
     """The bytes of a file that others wrote, at most so many. `remedy`: what to do about a larger one.
 
-    `below`: the folder that it must lie in, by default its own; no link leads there. What a hard link names cannot be
-    told from a file. Raises `Refused` for a link, for what is no file (it is not even opened) and for a large one,
-    OSError where it cannot be read.
+    `below`: the folder that it must lie in, by default its own; no symbolic link leads there. Raises `Refused` for a
+    link, for what is no file and for a large one, OSError where it cannot be read.
     """
     path = Path(path)
     below = Path(below or path.parent)
-    named = os.path.join(os.path.realpath(below), path.relative_to(below))
-    before = path.lstat()
-    if stat.S_ISREG(before.st_mode):
-        with open(os.open(path, OPEN), "rb") as file:
-            # Asked once it is open, so that what is put there meanwhile does not count.
-            found = os.fstat(file.fileno())
-            itself = os.path.samestat(before, found) and stat.S_ISREG(found.st_mode)
-            if itself and os.path.normcase(os.path.realpath(path)) == os.path.normcase(named):
-                text = file.read(most + 1) if before.st_size <= most else b""
-                if (size := max(len(text), before.st_size)) > most:
-                    raise Refused(
-                        f"a file of {f'{size / 1e6:.0f} M' if size >= 1e6 else f'{size / 1e3:.0f} k'}B: {remedy}"
-                    )
-                return text
-    elif not stat.S_ISLNK(before.st_mode):
+    if path.resolve() != below.resolve() / path.relative_to(below):
+        raise Refused("it is a symbolic link, which is not followed; ask for the file itself")
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
         raise Refused("it is no file, but a folder, a pipe or a device; ask for the file itself")
-    raise Refused("it is a symbolic link, which is not followed; ask for the file itself")
+    if found.st_size > most:
+        raise Refused(f"a file of {found.st_size / 1e6:.0f} MB: {remedy}")
+    return path.read_bytes()
 
 
 def plain(value: object) -> object:

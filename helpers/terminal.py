@@ -1,31 +1,15 @@
-"""What is printed on a terminal, or into a file, that cannot carry every sign."""
+"""What is printed on a terminal, or into a file: signs such as ✓, and columns of Chinese."""
 
-import codecs
 import contextlib
 import sys
 import unicodedata
 
-# The name of an error handler: what a stream cannot carry, such as ✓ under Windows' cp1252, is written plainly.
-PLAIN = "helpers.plain"
-PLAINLY = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "×": "x"}
 
-
-def plainly(error: UnicodeError) -> tuple[str, int]:
-    """Write a few signs in ASCII and any other as a question mark; as Python calls handlers of encoding errors."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(PLAINLY.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error(PLAIN, plainly)
-
-
-def print_plainly() -> None:
-    """Let standard output and standard error write what they cannot carry plainly, where they would raise otherwise."""
+def print_in_utf8() -> None:
+    """Let standard output and standard error be UTF-8, which has every sign; Windows' cp1252 has no ✓."""
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", None) in ("strict", "backslashreplace"):
-            with contextlib.suppress(AttributeError, ValueError):  # a notebook's has no encoding; one may be closed
-                stream.reconfigure(errors=PLAIN)
+        with contextlib.suppress(AttributeError, ValueError):  # a notebook's is no file, and one may be closed
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def columns(text: str) -> int:

@@ -8,26 +8,25 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from cuda_without_gpu.to_ptx import COUNTED
 from gpu_model.counts import Counts, Work, read_counts
 from ptx_machine import WARP
 
 from .. import devices, ladder
 from ..ladder import ceil_div
-from ..launch import Kernel, KernelError, on_ptx
+from ..launch import Kernel, KernelError
 from ..launch.given import takes
-from .compiler import assembled, instructions, kind, missing, ptx_of
-from .from_llvm import BESIDE, NOTE, Code, round_trips
+from .compiler import assembled, instructions, kind, ptx_of, told_by
 from .ptx_run import run_text
 from .trips import order_of, trips
 
 KEPT = Path(__file__).with_name("counts.json")
 TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
+OLDEST = (12, 9)  # of NVIDIA's compilers that make the code of `counts.json`; 12.8 makes other code of three rungs
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
@@ -45,11 +44,6 @@ def counts_of(k: Kernel, arch: str) -> Counts:
     Raises KernelError where it has to be counted and NVIDIA's compiler is missing.
     """
     return kept()[title(k), arch] if is_kept(k, arch) else count(k, arch)
-
-
-def about_counts_of(k: Kernel, arch: str) -> Counts:
-    """The same; where they are not kept and NVIDIA's compiler is missing, what comes of LLVM's code, with a `note`."""
-    return counts_of(k, arch) if is_kept(k, arch) or devices.has_compiler() else count_from_llvm(k, arch)
 
 
 def is_kept(k, arch):
@@ -89,55 +83,40 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
     code, loops, blocks = instructions(listing)
     warps = ceil_div(block[0] * block[1], WARP)
 
-    def times(ran):
-        return np.array(executions(code, loops, blocks, ptx, ran.by_line, warps))
-
-    registers = int(re.search(r"Used (\d+) registers", said)[1])
-    shared_bytes = int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1])
-    about = dict(kernel=name, arch=arch, threads=block[0] * block[1], registers=registers, shared_bytes=shared_bytes)
-    return counted(about, side, run, code, loops, times, trips)
-
-
-def count_from_llvm(k: Kernel, arch: str) -> Counts:
-    """The same where NVIDIA's compiler is missing: from LLVM's PTX, by rules for what its assembler makes of it.
-
-    Raises KernelError for what does not compile, for what is no product, and for matrix units.
-    """
-    ptx, side = on_ptx.ptx_of(k.function, COUNTED), ladder.step(k.step).tile(k.parameters)
-    if "mma" in ptx:
-        raise missing()  # no rule says what comes of these
-    code = Code(ptx)
-
-    def times(ran):
-        return np.array([ran.by_line.get(line, 0) for _, line in code.lines])
-
-    shared_bytes = sum(map(int, re.findall(r"\.shared .*\[(\d+)\];", ptx)))
-    about = dict(kernel=title(k), arch=arch, threads=k.block[0] * k.block[1], shared_bytes=shared_bytes, note=NOTE)
-    about["registers"] = min(code.most_alive() + BESIDE, 255)
-    run = partial(run_block, ptx, k.block, *side[:2])
-    return counted(about, side, run, code.lines, code.loops, times, round_trips, code.share)
-
-
-def counted(about, side, run, code, loops, times_of, trips_of, share=1):
-    """The `Counts` of a kernel's instructions. `about`: what they say without a run of it.
-
-    `times_of`: how often the warps of a run ran each instruction. `share`: how much of that counts, but for the trips.
-    `trips_of`: the round trips of instructions in order.
-    """
     rows, columns, depth = side
-    warps, short = ceil_div(about["threads"], WARP), ceil_div(SHORT, depth) * depth
+    short = ceil_div(SHORT, depth) * depth
     runs = [run(K) for K in (short, 2 * short)]
-    short_times, times = map(times_of, runs)
-    a_tile, once = share * (times - short_times) * depth / short, share * np.maximum(2 * short_times - times, 0)
+    short_times, times = (np.array(executions(code, loops, blocks, ptx, ran.by_line, warps)) for ran in runs)
+    a_tile, once = (times - short_times) * depth / short, np.maximum(2 * short_times - times, 0)
     of_a_tile = work(code, a_tile, runs[1])
     multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
     if 2 * multiplied < rows * columns * depth:
         raise KernelError(
-            f"{about['kernel']}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this "
-            f"is no product that the model knows. Check it first."
+            f"{name}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no "
+            f"product that the model knows. Check it first."
         )
-    waits = trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth, trips_of)
-    return Counts(**about, side=side, once=work(code, once, runs[1]), tile=of_a_tile, trips=waits)
+    return Counts(
+        kernel=name,
+        arch=arch,
+        threads=block[0] * block[1],
+        registers=int(re.search(r"Used (\d+) registers", said)[1]),
+        shared_bytes=int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
+        note=about_compiler(),
+        side=side,
+        once=work(code, once, runs[1]),
+        tile=of_a_tile,
+        trips=trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth),
+    )
+
+
+def about_compiler() -> str:
+    """What a prediction says of NVIDIA's compiler here: nothing of one that makes the code which the pages count."""
+    said = told_by("its version", devices.nvidia_tool("ptxas"), "--version")
+    version = re.search(r"release ([\d.]+)", said)[1]
+    if tuple(map(int, version.split("."))) >= OLDEST:
+        return ""
+    oldest = ".".join(map(str, OLDEST))
+    return f"Counted with NVIDIA's compiler {version}. The pages' counts are of {oldest} or later, whose code differs."
 
 
 def numbered(ptx):
@@ -288,10 +267,10 @@ def request(one, width):
     return one.memory, round(pieces / one.instructions, 6), round(joined * one.bytes / one.instructions, 6)
 
 
-def trips_of_a_tile(code, loops, short_times, times, tiles, trips_of):
+def trips_of_a_tile(code, loops, short_times, times, tiles):
     """The `trips` of `Counts`: how often a warp runs each instruction at a depth of so many tiles, and of twice."""
     instructions = (times - short_times).sum() / tiles
-    short, long = (trips_of(code, order_of(loops, one.tolist())) for one in (short_times, times))
+    short, long = (trips(code, order_of(loops, one.tolist())) for one in (short_times, times))
     of_a_tile = Counter()
     for after, many in long.items():
         of_a_tile[round(float(after / instructions), 2)] += many - short[after]

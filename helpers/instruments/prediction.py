@@ -9,7 +9,7 @@ from .. import ladder
 from ..launch import Kernel, KernelError
 from ..launch.given import Count, sizes, takes
 from .compiler import for_gpu
-from .counts import about_counts_of, count_from_llvm, counts_of
+from .counts import count, counts_of
 
 
 @takes
@@ -18,12 +18,11 @@ def predict(k: Kernel | str, gpu: GPU | str, M: Count, N: Count, K: Count) -> Pr
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
     Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    Where NVIDIA's compiler is missing, a kernel that the course has not counted is counted from LLVM's code. The last
-    line of the prediction then says so, and how far off that is.
+    What the course has not counted is counted with NVIDIA's compiler; an older one is named in the last line.
     Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
-    what does not compile, for what is no product, and for matrix units where NVIDIA's compiler is missing.
+    what does not compile, for what is no product, and where that compiler is needed and missing.
     """
-    return predicted(k, gpu, M, N, K, about_counts_of)
+    return predicted(k, gpu, M, N, K, counts_of)
 
 
 def predicted(k, gpu, M, N, K, counted):
@@ -76,11 +75,11 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: Count = 40
     mine  a CUDA kernel, with sizes for a GPU
     rung  the name of a step, which has a GPU's parameters
     gpu   a name of `GPUS`
-    Where NVIDIA's compiler is missing, a last line says how the kernel was counted, or what adds the compiler.
+    Where NVIDIA's compiler is missing, it prints what adds it; where it is an old one, a last line says so.
     """
     try:
         p = predict(mine, gpu, size, size, size)
-        alike = count_from_llvm if p.note else about_counts_of  # so that the same is off in both
+        alike = count if p.note else counts_of  # by the same compiler
         found = {"this kernel": p, rung: predicted(rung, gpu, size, size, size, alike)}
     except KernelError as error:
         print(f"no prediction: {error}")

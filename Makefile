@@ -36,12 +36,12 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=judge, or ROOM=judge/stores.py
 	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
 
-# Without the extras: so the oldest versions of what the course itself needs are tested.
-lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks in both dialects, page 02
+# Of the extras it takes NVIDIA's compiler alone: so the oldest versions of what the course itself needs are tested.
+lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks, a prediction, page 02
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check install -q uv
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python --resolution lowest-direct \
-	  -e . 'pytest>=8.2' 'nbval>=0.11'
+	  -e '.[cuda12]' 'pytest>=8.2' 'nbval>=0.11'
 	$(VENV)-lowest/bin/uv pip list -q --python $(VENV)-lowest/bin/python
 	$(VENV)-lowest/bin/python -m helpers doctor
 	$(VENV)-lowest/bin/python -m pytest -q -o addopts= --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \

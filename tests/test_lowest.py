@@ -7,6 +7,7 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.doctor import diagnosis, missing
+from helpers.instruments import predict
 
 pytestmark = pytest.mark.bulk
 
@@ -39,3 +40,9 @@ def test_a_race_is_seen_in_both_dialects():
         assert not report
         if build is cuda_kernel or devices.oclgrind_library():
             assert "race" in repr(report), report
+
+
+def test_a_learners_kernel_is_predicted_as_on_page_04():
+    mine = cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=16)
+    p = predict(mine, "A6000", 4096, 4096, 4096)
+    assert (round(p.gflops), p.note) == (3001, "")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import files
 from ..terminal import columns, padded
-from .exercises import EXERCISES
+from .exercises import EXERCISES, GIVEN
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
@@ -24,6 +24,7 @@ VERDICTS = {"✓": DONE, "✗": TRIED, "…": NOT_YET}  # what a line of a verdi
 GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of judge
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
+CHINESE = "zh_CN"  # the folder of the pages in Chinese, beside those in English
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
 DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
@@ -33,6 +34,7 @@ PACKED = re.compile(r"\.(zip|rar|7z|tar|tgz|gz|xz)$", re.IGNORECASE)
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
+AS_GIVEN = "the answer is the one that the page begins with"
 LOST = "its code cell is not in the file, or is a cell of text now"
 
 
@@ -133,7 +135,8 @@ def is_a_students(name):
 def read(path: Path, folder: Path) -> list[AnswerRow]:
     """A row for each exercise in one notebook; where none can be read, a row that says so."""
     inside = path.relative_to(folder)
-    student = inside.parts[0] if len(inside.parts) > 1 else folder.resolve().name
+    folders = [name for name in inside.parts[:-1] if name != CHINESE]
+    student = folders[0] if folders else folder.resolve().name
     page = (re.match(r"\d\d", path.name) or "?")[0]
 
     def row(page, label="", state=UNREADABLE, said=""):
@@ -161,7 +164,10 @@ def verdicts(path: Path, below: Path | None = None) -> dict[str, tuple[str, str]
             if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
                 label = None
             elif label := exercise_of(cell, source) or label:
-                found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
+                before = found.get(label, (NOT_YET, NOT_RUN))
+                found[label] = verdict_in(cell.get("outputs", [])) or before
+                if GIVEN.get(label, "\0") in source or (before[1] == AS_GIVEN and found[label][0] == TRIED):
+                    found[label] = NOT_YET, AS_GIVEN
     except files.Refused:
         raise
     except OSError as error:

@@ -7,6 +7,7 @@ import linecache
 import re
 import textwrap
 import traceback
+import warnings
 from collections.abc import Callable
 
 from numba import cuda
@@ -18,6 +19,7 @@ from .contestant import no_exit
 from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
+warnings.filterwarnings("ignore", message="Could not find source for function")  # older Numba looks for such files
 
 
 def once(build: Callable) -> Callable:

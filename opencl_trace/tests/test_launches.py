@@ -99,11 +99,7 @@ def test_buffers_are_taken_as_they_are_and_written_as_the_kernel_writes_them(que
         ({"local_size": (2,)}, ValueError, r"is no multiple of local_size=\(2,\)"),
         ({"arguments": [np.int32(4), square(4)]}, ValueError, "the kernel takes 3 arguments, not 2"),
         ({"arguments": [square(4)] * 3}, ValueError, "the kernel takes 2 arrays, in, out, not 3"),
-        (
-            {"arguments": [np.int32(4), np.ones((4, 4)), square(4)]},
-            ValueError,
-            r"float64, shape \(4, 4\), holds no numb",
-        ),
+        ({"arguments": [np.int32(4), np.ones((4, 4)), square(4)]}, ValueError, "an array of float64, .* holds no numb"),
         ({"arguments": [np.int32(4), square(4), square(3)]}, TraceError, "line 4 writes global memory outside of its"),
         ({"most": 31}, TraceError, "the kernel makes 32 accesses, more than the 31 that are noted"),
         ({"source": TRANSPOSE.replace("int x", "int4 x")}, TraceError, "with notes in it, it does not compile"),

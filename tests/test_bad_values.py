@@ -33,7 +33,6 @@ REFUSED = [
     (lambda: helpers.compiler_report("tiled", "sm_1"), "'sm_1' is none of the architectures"),
     (lambda: launch.dialect("HIP"), "there is no dialect 'HIP'; there are: CUDA"),
     (lambda: clock.measure_ladder(steps=["tile"], size=8), "unknown step 'tile'"),
-    (lambda: many.have("Spark"), "there is no engine 'Spark'; there are: MPI"),
     # arrays
     (lambda: CL(A.astype(float), B), "A holds float64; these kernels compute in float32"),
     (lambda: ON_PTX(A.tolist(), B), r"A is a list; pass a NumPy array of float32, np\.array\(A, np\.float32\)"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import devices
-from ..arguments import sizes, told
+from ..arguments import sizes
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
@@ -63,8 +63,6 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
 
 def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
     """The (row, column) of each access, for an array of so many columns."""
-    if "index" not in (accesses.dtype.names or ()):
-        raise TypeError(f"accesses={told(accesses)} is no part of a trace; give what trace(...).where(...) returns.")
     return [divmod(index, columns) for index in accesses["index"].tolist()]
 
 

@@ -159,7 +159,7 @@ ENGLISH = "\n".join(prose(key) for key, _ in language.entries())
 OTHERS = {
     *("launch configuration was not", "must be sequence of integers", "set arg failed", "use the syntax"),
     *("unsupported float size bytes", "if it only takes long", "out of time", "where is the length of row"),
-    *("local array tm", "tile tile float", "deep tile float"),
+    *("local array tm", "tile tile float", "deep tile float", "buffer failed invalid value"),
 }
 
 

@@ -26,6 +26,7 @@ HOST_SAYS = (
         "set_arg failed|INVALID_ARG",
         ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
     ),
+    ("Buffer failed: INVALID_VALUE", ". The buffer is smaller than the array: its size in bytes is C.nbytes"),
     ("launch configuration was not", ". Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)"),
     ("must be a sequence of integers", ". Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
 )
@@ -65,7 +66,7 @@ def failure(k, error):
         return Finding("crash", str(error).rstrip("."))
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error))
-    first = str(error).strip().split("\n")[0].partition(". Use the syntax")[0]
+    first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0].partition(". Use the syntax")[0]
     meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, first)), "")
     return Finding("error", f"{type(error).__name__}: {first}{meant}", line_raised(k, error))
 

@@ -550,6 +550,8 @@ WRONG = {
         "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
             "counts work-items, not groups"),
         "a number of Python": ({"np.int32(M)": "M"}, "whole numbers as np.int32(M)"),
+        "no hostbuf=": ({"hostbuf=X": "X"}, "hostbuf: object"),
+        "C.size for nbytes": ({"naive_cl(": "0 and naive_cl(", "C.nbytes": "C.size"}, "its size in bytes is C.nbytes"),
     },
     "03.0": {
         "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", ""),

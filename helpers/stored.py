@@ -57,7 +57,7 @@ class Stored:
         if missing in self.told:
             return f"As stored: {missing}."
         self.told.add(missing)
-        return f"{text} Until then, cells that need that show what is stored of them."
+        return f"{text} Here and below, such cells show what is stored of them."
 
     def go_on(self, result):
         """Let a cell that was shown end well, so that the cells below it run. Called by the shell after each cell."""

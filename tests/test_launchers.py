@@ -147,7 +147,7 @@ def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path):
     subprocess.run([*command, *constraints, "intel-opencl-rt", "intel-cmplr-lib-rt"], check=True)
     place = sysconfig.get_path("purelib", vars={"base": str(tmp_path)})
     code = (
-        "from helpers import devices; print(devices.pip_cpu_runtime())\n"
+        "from helpers import devices; print(devices.drivers.pip_cpu_runtime())\n"
         "print([devices.problem_of(one) for one in devices.opencl_devices() if 'Intel' in one.driver])"
     )
     made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE")

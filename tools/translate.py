@@ -38,7 +38,7 @@ from translation import differences, manners
 
 from helpers import language
 from helpers.classroom.standing import GOES_ON
-from helpers.doctor import shown
+from helpers.doctor import row, shown
 from helpers.judge.report import wrapped
 
 PO = ROOT / "po" / "zh_CN"
@@ -162,8 +162,7 @@ def output_in_chinese(output):
     if "class: NumPy" in output.get("text", ""):
         language.set_language(language.CHINESE)
         rows = [
-            dict(what=what, found=found, used=sign == "✓", why=" ".join(why.split()))
-            for sign, what, found, why in ROW.findall(output.text)
+            row(what, found, sign == "✓", " ".join(why.split())) for sign, what, found, why in ROW.findall(output.text)
         ]
         output.text = shown(rows) + "\n"
         language.set_language(language.ENGLISH)

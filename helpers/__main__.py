@@ -104,7 +104,7 @@ def bench(command: Command) -> None:
             print(f"timing {name}", file=sys.stderr, flush=True)
 
     print("building and checking each kernel", file=sys.stderr, flush=True)
-    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each)
+    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)
     print(board)
     problems = []
     if given.json:

@@ -41,6 +41,7 @@ KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
 
 
 PROOF_SECONDS = 120
+OLDEST_COMPILER = 12, 9  # of NVIDIA's compilers that make the code which the pages count; 12.8 makes other code
 # Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
 CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
@@ -118,9 +119,15 @@ def nvidia_tool(name):
         return shutil.which(name)
 
 
+@functools.cache
 def has_compiler() -> bool:
-    """Whether NVIDIA's compiler is installed: it makes a GPU's machine code, and needs no GPU."""
-    return all(map(nvidia_tool, ("ptxas", "nvdisasm")))
+    """Whether NVIDIA's compiler is installed, `OLDEST_COMPILER` or newer: it makes machine code, and needs no GPU."""
+    ptxas, nvdisasm = map(nvidia_tool, ("ptxas", "nvdisasm"))
+    if not ptxas or not nvdisasm:
+        return False
+    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+    release = re.search(r"release (\d+)\.(\d+)", said)
+    return bool(release) and tuple(map(int, release.groups())) >= OLDEST_COMPILER
 
 
 def prepare_numba():

@@ -37,7 +37,9 @@ class Need(NamedTuple):
 
 
 NEEDS = {
-    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"),
+    "compiler": Need(
+        "NVIDIA's compiler (12.9 or newer)", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"
+    ),
     "engines": Need(
         "MPI and Dask", "many", 18, (), "Linux and macOS (Dask: Windows, too)", ("mpi4py", "dask", "distributed")
     ),

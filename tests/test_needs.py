@@ -72,7 +72,7 @@ def test_what_is_not_made_for_a_system_has_no_command_there(monkeypatch):
     monkeypatch.setattr(devices, "has_compiler", lambda: False)
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     only = "the packages are for Linux and Windows only."
-    assert needs.lack("compiler") == f"NVIDIA's compiler is not installed: {only}"
+    assert needs.lack("compiler") == f"NVIDIA's compiler (12.9 or newer) is not installed: {only}"
 
 
 def test_a_page_that_lacks_two_things_says_so_once(monkeypatch):
@@ -81,7 +81,9 @@ def test_a_page_that_lacks_two_things_says_so_once(monkeypatch):
     monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
     monkeypatch.setattr(sys, "prefix", "/opt/conda")
     line = needs.lack("compiler", "blocks")
-    assert line.startswith("NVIDIA's compiler and Triton are not installed. ") and "(some 666 MB" in line
+    assert (
+        line.startswith("NVIDIA's compiler (12.9 or newer) and Triton are not installed. ") and "(some 666 MB" in line
+    )
     assert f'-c "{ROOT / "constraints-cuda12.txt"}" -e "{ROOT}[cuda12,blocks]"' in line
 
 

@@ -16,16 +16,15 @@ import numpy as np
 from gpu_model.counts import Counts, Work, read_counts
 from ptx_machine import WARP
 
-from .. import devices, ladder
+from .. import ladder
 from ..ladder import ceil_div
 from ..launch import Kernel, KernelError
-from .compiler import assembled, instructions, kind, ptx_of, told_by
+from .compiler import assembled, instructions, kind, ptx_of
 from .ptx_run import run_text
 from .trips import order_of, trips
 
 KEPT = Path(__file__).with_name("counts.json")
 TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
-OLDEST = (12, 9)  # of NVIDIA's compilers that make the code of `counts.json`; 12.8 makes other code of three rungs
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
@@ -41,12 +40,9 @@ def counts_of(k: Kernel, arch: str) -> Counts:
 
     Raises `needs.Missing` where it has to be counted and NVIDIA's compiler is missing.
     """
-    return kept()[title(k), arch] if is_kept(k, arch) else count(k, arch)
-
-
-def is_kept(k, arch):
-    """Whether `counts.json` has that kernel's counts."""
-    return (title(k), arch) in kept() and not k.own
+    if (title(k), arch) in kept() and not k.own:
+        return kept()[title(k), arch]
+    return count(k, arch)
 
 
 def title(k):
@@ -98,21 +94,10 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
         threads=threads,
         registers=int(re.search(r"Used (\d+) registers", said)[1]),
         shared_bytes=int((re.search(r"(\d+) bytes smem", said) or (0, 0))[1]),
-        note=about_compiler(),
         once=work(code, once, runs[1]),
         tile=of_a_tile,
         trips=trips_of_a_tile(code, loops, short_times / warps, times / warps, short // depth),
     )
-
-
-def about_compiler() -> str:
-    """What a prediction says of NVIDIA's compiler here: nothing of one that makes the code which the pages count."""
-    said = told_by("its version", devices.nvidia_tool("ptxas"), "--version")
-    version = re.search(r"release ([\d.]+)", said)[1]
-    if tuple(map(int, version.split("."))) >= OLDEST:
-        return ""
-    oldest = ".".join(map(str, OLDEST))
-    return f"Counted with NVIDIA's compiler {version}. The pages' counts are of {oldest} or later, whose code differs."
 
 
 def numbered(ptx):

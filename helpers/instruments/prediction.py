@@ -17,7 +17,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
     Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    What the course has not counted is counted with NVIDIA's compiler; an older one is named in the last line.
+    What the course has not counted is counted with NVIDIA's compiler.
     Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
     what does not compile, and for what is no product; `needs.Missing` for a kernel that the course has not counted,
     where that compiler is missing.
@@ -62,10 +62,8 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096
     mine  a CUDA kernel, with sizes for a GPU
     rung  the name of a step, which has a GPU's parameters
     gpu   a name of `GPUS`
-    An older compiler of NVIDIA's is named in a last line. Raises what `predict` raises.
+    Raises what `predict` raises.
     """
     for name, k in {"this kernel": mine, rung: rung}.items():
         p = predict(k, gpu, size, size, size)
         print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")
-        if p.note:
-            print(p.note)

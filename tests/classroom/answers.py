@@ -698,7 +698,7 @@ k0 += TILE
         for (int j = 0; j < TILE; j++) tmp += sA[tx][j] * sB[j][ty];
         barrier(CLK_LOCAL_MEM_FENCE);
 """,
-            "tx and ty",
+            "wrong numbers",
         ),
         "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "reads down the columns": (
@@ -712,11 +712,11 @@ k0 += TILE
 """,
             "coalesced",
         ),
-        "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
+        "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "too many loads"),
     },
     "14.2": {
-        "a whole number": ({"float32(0)": "0"}, "1 conversion"),
-        "a float32 and Python's float": ({"float32(0)": "float32(0) + 0.0"}, "1 conversion"),
+        "a whole number": ({"float32(0)": "0"}, "'conversion': 1"),
+        "a float32 and Python's float": ({"float32(0)": "float32(0) + 0.0"}, "'conversion': 1"),
         "an FMA of 64 bits": ({"float32(0)": "0.0", "A[i, k] *": "np.float64(A[i, k]) *"}, "FMA, float64"),
         "the last one missing": ({"range(A.shape[1])": "range(A.shape[1] - 1)"}, "K is cut"),
         "no guard": ({"if i < C.shape[0] and j < C.shape[1]": "if True"}, "out of bounds"),

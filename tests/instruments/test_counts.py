@@ -216,7 +216,7 @@ def test_a_kernel_of_ones_own_is_counted_now_and_needs_the_compiler(monkeypatch)
     own = cuda_kernel(source, like="coalesced", BM=8, BN=32)
     counted = counts_of(own, "sm_80")
     assert counted.tile.requests == counts_of(cuda_kernel("coalesced", BM=8, BN=32), "sm_80").tile.requests
-    monkeypatch.setattr(devices, "nvidia_tool", lambda _: None)
+    monkeypatch.setattr(devices, "has_compiler", lambda: False)
     with pytest.raises(needs.Missing, match="NVIDIA's compiler"):
         counts_of(own, "sm_80")
 

@@ -13,12 +13,10 @@ from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import (
     GPUS,
     against_published,
-    counts,
     gpu_here,
     predict,
     predict_beside,
     predicted_ladder,
-    prediction,
     print_requests,
 )
 from helpers.instruments.published import LADDERS
@@ -154,16 +152,6 @@ def test_a_prediction_stands_beside_the_rungs(capsys):
 
 
 @needs_compiler
-def test_an_older_compiler_is_named_and_the_rung_is_counted_with_it_too(capsys, monkeypatch):
-    counted = []
-    monkeypatch.setattr(counts, "told_by", lambda *command: "Cuda compilation tools, release 12.8, V12.8.93")
-    monkeypatch.setattr(prediction, "count", lambda k, arch: counted.append(k.step) or counts.count(k, arch))
-    predict_beside(cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=16), "tiled")
-    mine, rung, note = capsys.readouterr().out.splitlines()
-    assert counted == ["tiled"] and mine.split()[2:] == rung.split()[1:]
-    assert note.startswith("Counted with NVIDIA's compiler 12.8. The pages' counts are of 12.9 or later")
-
-
 # What limits a rung is taken away, and nothing else; what others measured when they did the same stands beside it.
 
 

@@ -203,7 +203,5 @@ def test_a_part_ends_before_the_block_of_the_next_part():
 def test_a_part_that_there_is_none_of_is_named():
     with pytest.raises(ValueError, match=r"tiled in CUDA has no part 7; its parts are 1, 2, 3, 4, 5\."):
         with_part("CUDA", "tiled", 7, "")
-    with pytest.raises(ValueError, match=r"no part \(3, 2\)"):
-        with_part("CUDA", "tiled", (3, 2), "")
-    with pytest.raises(ValueError, match="parts 3 to 5 of tiled do not stand in one block"):
-        with_part("OpenCL", "tiled", (3, 5), "")
+    with pytest.raises(ValueError, match=r"no part \(3, 7\)"):
+        with_part("CUDA", "tiled", (3, 7), "")

@@ -10,7 +10,7 @@ def context():
     platforms = [platform for platform in cl.get_platforms() if platform.name != "Oclgrind"]
     if not platforms:
         pytest.skip("no OpenCL driver")
-    return cl.Context(platforms[0].get_devices()[:1])
+    return cl.Context(platforms[0].get_devices()[:1])  # Intel's runtime forgets one that nobody keeps
 
 
 @pytest.fixture(scope="session")

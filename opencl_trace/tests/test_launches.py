@@ -90,6 +90,8 @@ def test_buffers_are_taken_as_they_are_and_written_as_the_kernel_writes_them(que
     found = square(4)
     cl.enqueue_copy(queue, found, out)
     assert np.array_equal(found, values.T)
+    run = trace(queue, TRANSPOSE, (1, 1), (1, 1), [np.int32(1), out, out])
+    assert run.touches["array"].tolist() == [0, 0]  # the first of those that share memory
 
 
 @pytest.mark.parametrize(

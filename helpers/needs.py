@@ -52,75 +52,54 @@ def in_own_venv() -> bool:
     return Path(sys.prefix).resolve() == (COURSE / ".venv").resolve()
 
 
-def remedy(*extras: str) -> str:
-    """The command that adds extras of the course to the Python that runs this.
+def remedy(extra: str) -> str:
+    """The command that adds an extra of the course to the Python that runs this.
 
     In the course's own .venv it is given in the course's folder. Elsewhere, as with conda or on Binder, pip of that
-    environment installs them, at the versions that were tested. On Colab, where there is no folder of the course, pip
-    installs the packages of the extras by name. In a notebook pip is a line of a cell.
+    environment installs it, at the versions that were tested. On Colab, where there is no folder of the course, pip
+    installs the extra's packages by name. In a notebook pip is a line of a cell.
     """
     if in_own_venv():
-        words = " ".join(extras)
-        return rf"py tools\install.py {words}" if os.name == "nt" else f"python3 tools/install.py {words}"
+        return rf"py tools\install.py {extra}" if os.name == "nt" else f"python3 tools/install.py {extra}"
     python = sys.executable if shutil.which("python") != sys.executable else "python"
     in_notebook = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     pip = "%pip install" if in_notebook else f"{shlex.quote(python)} -m pip install"
-    pins = COURSE / ("constraints-cuda12.txt" if "cuda12" in extras else "constraints.txt")
+    pins = COURSE / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
     if pins.exists():
-        return f'{pip} -c "{pins}" -e "{COURSE}[{",".join(extras)}]"'
-    return " ".join([pip, *(f'"{package}"' for extra in extras for package in packages(extra))])
-
-
-def packages(extra: str) -> list[str]:
-    """The packages of an extra, with their bounds, as the course's own metadata have them."""
+        return f'{pip} -c "{pins}" -e "{COURSE}[{extra}]"'
     lines = importlib.metadata.requires("matmul-ladder")
-    return [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == [\"']{extra}[\"']", line)]
+    packages = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == .{extra}\b", line)]
+    return " ".join([pip, *(f'"{package}"' for package in packages)])
 
 
-def missing_of(what: str) -> list[str]:
-    """The names of what is not installed of a need. `what`: a key of `NEEDS`."""
+def lack(what: str) -> str | None:
+    """One line that says what is missing of a need, and what adds it; None if nothing is. `what`: a key of `NEEDS`."""
     from . import devices  # loaded only where somebody asks
 
+    need, extra = NEEDS[what], NEEDS[what].extra
     if what == "compiler":
-        return [NEEDS[what].name] * (not devices.has_compiler())
-    if what == "engines":
-        return [engine for engine, without in devices.engines().items() if without]
-    return [name for name, version in devices.block_languages().items() if not version]
-
-
-def lack(*what: str) -> str | None:
-    """One line that says what is missing of some needs, and the one remedy for all; None if nothing is.
-
-    `what`: keys of `NEEDS`, the one that is made for the fewest systems last.
-    """
-    from . import devices
-
-    missing = {NEEDS[one]: names for one in what if (names := missing_of(one))}
+        missing, extra = [] if devices.has_compiler() else [need.name], devices.cuda_extra()
+    elif what == "engines":
+        missing = [engine for engine, without in devices.engines().items() if without]
+    else:
+        missing = [name for name, version in devices.block_languages().items() if not version]
     if not missing:
         return None
-    *names, last = [name for names in missing.values() for name in names]
-    said = f"{', '.join(names)} and {last} are not installed" if names else f"{last} is not installed"
-    where, system = [*missing][-1].where, platform.system().replace("Darwin", "macOS")
-    if system not in where:
-        return f"{said}: the packages are for {where} only."
-    extras = [devices.cuda_extra() if need is NEEDS["compiler"] else need.extra for need in missing]
+    said = f"{' and '.join(missing)} {'are' if missing[1:] else 'is'} not installed"
+    if platform.system().replace("Darwin", "macOS") not in need.where:
+        return f"{said}: the packages are for {need.where} only."
     how = "In the course's folder" if in_own_venv() else "To add that"
-    megabytes = sum(need.megabytes for need in missing)
-    return f"{said}. {how}: {remedy(*extras)} (some {megabytes} MB; no GPU is needed). Then restart Python."
+    return f"{said}. {how}: {remedy(extra)} (some {need.megabytes} MB; no GPU is needed). Then restart Python."
 
 
-def need(*what: str) -> None:
-    """Do nothing where everything is installed of some needs. `what`: as for `lack`. Raises Missing for what is not."""
-    if text := lack(*what):
+def need(what: str) -> None:
+    """Do nothing where everything is installed of a need. `what`: as for `lack`. Raises Missing for what is not."""
+    if text := lack(what):
         raise Missing(text)
 
 
 def line_of(error: BaseException) -> str | None:
     """The line that answers an error which comes of something that is not installed; None for another error."""
-    if isinstance(error, Missing):
-        return str(error)
     if isinstance(error, ModuleNotFoundError):
-        for what, need in NEEDS.items():
-            if error.name in need.modules:
-                return lack(what)
-    return None
+        return next((lack(what) for what, need in NEEDS.items() if error.name in need.modules), None)
+    return str(error) if isinstance(error, Missing) else None

@@ -75,21 +75,6 @@ def test_what_is_not_made_for_a_system_has_no_command_there(monkeypatch):
     assert needs.lack("compiler") == f"NVIDIA's compiler (12.9 or newer) is not installed: {only}"
 
 
-<<<<<<< HEAD
-def test_a_page_that_lacks_two_things_says_so_once(monkeypatch):
-    for name, answer in LACKS.values():
-        monkeypatch.setattr(devices, name, answer)
-    monkeypatch.setattr(devices, "cuda_extra", lambda: "cuda12")
-    monkeypatch.setattr(sys, "prefix", "/opt/conda")
-    line = needs.lack("compiler", "blocks")
-    assert (
-        line.startswith("NVIDIA's compiler (12.9 or newer) and Triton are not installed. ") and "(some 666 MB" in line
-    )
-    assert f'-c "{ROOT / "constraints-cuda12.txt"}" -e "{ROOT}[cuda12,blocks]"' in line
-
-
-=======
->>>>>>> install
 def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
     assert needs.remedy("many") == (r"py tools\install.py many" if os.name == "nt" else "python3 tools/install.py many")

@@ -46,7 +46,7 @@ def tried(what: str, needed: str, *packages: str) -> list[dict]:
         if line.startswith(BEGINS):
             return json.loads(line)
     have = version(packages[0])
-    why = f"{problem}. To mend it: {repair(*packages)}" if have else f"pip install {' '.join(packages)}"
+    why = f"{problem.rstrip('.')}. To mend it: {repair(*packages)}" if have else f"pip install {' '.join(packages)}"
     return [row(what, have or "missing", False, why, needed)]
 
 

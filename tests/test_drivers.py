@@ -134,7 +134,7 @@ def test_the_package_that_lacks_a_file_is_found_by_its_record(tmp_path, monkeypa
 
 @pytest.mark.parametrize("have, why", [("1", "SIGBUS. To mend it: mend numba"), (None, "pip install numba")])
 def test_the_doctor_says_what_a_package_did_that_could_not_be_tried(have, why, monkeypatch):
-    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", "SIGBUS"))
+    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", "SIGBUS."))
     monkeypatch.setattr(doctor, "repair", lambda *packages: f"mend {' '.join(packages)}")
     monkeypatch.setattr(doctor, "version", lambda package: have)
     (row,) = doctor.tried("numba", "CUDA", "numba")

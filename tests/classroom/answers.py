@@ -402,12 +402,6 @@ my_source = opencl_kernel(rung).source.replace("k < BK; k++", "k < min(BK, K - k
 expected = dict(shared_loads=-917_504)
 my_rung = opencl_kernel(my_source, like=rung, **my_sizes)
 """,
-        "another rung, and a wrong expectation": """
-my_source = opencl_kernel("tiled").source
-expected = dict(shared_loads=-1)
-my_source = my_source.replace("acc += As[ty][k] * Bs[k][tx]", "acc = mad(Bs[k][tx], As[ty][k], acc)")
-my_rung = opencl_kernel(my_source, like="tiled", TILE=4)
-""",
     },
     "17.1": {
         "as the kernel has it": """
@@ -513,9 +507,7 @@ WRONG = {
         "waits after the clock": ({"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
             "the clock is read before the launch has ended"),
         "the mean, with the first": ({"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
-            ", the mean; "),
-        "beyond all floats": ({"np.median(times)": "10**400"}, "it should give a number of seconds"),
-        "a list": ({"np.median(times)": "times"}, "it gives 9 values; it should give a number of seconds"),
+            "of its 9 launches, without the first, the median is"),
         "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "has launched nothing"),
         "calls what is a number": ({"clock() - start": "clock - start"}, "it raises TypeError"),
     },
@@ -524,29 +516,27 @@ WRONG = {
         "close": ({WITHIN: "np.allclose(C, exact)"}, "✗ a small row, too low"),
         "the greatest of both": ({"B)).all()": "B).max()).all()"}, "✗ a small row, too low"),
         "not too high": ({"np.abs(C - exact)": "(C - exact)"}, "✗ a small row, too low"),
-        "of the page's A": ({"    exact = A.astype(np.float64) @ B.astype(np.float64)\n": ""}, "✗ a small row"),
-        "the sum of the errors": ({WITHIN: "np.nansum(C - exact) <= bound(A, B).sum()"}, "✗ a hole"),
         "one u": ({"bound(A, B)": "2.0**-24 * (np.abs(A) @ np.abs(B)) / 1e3"}, "✗ A @ B"),
     },
     "02.1": {
         "blockDim's x and y exchanged": ({"cuda.blockDim.x +": "cuda.blockDim.Y +",
-            "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"}, ""),
+            "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"}, "C[4, 0] is stored by 2 threads"),
         "all of C by every thread": (ALL_OF_C, "stored by"),
         "cuda.grid, which is not allowed": ({ROW: "row, col = cuda.grid(2)", COL: ""}, "cuda.grid"),
         "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
     },
     "02.2": {
         "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
-            "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, ""),
+            "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, "C[4, 0] is stored by 2 threads"),
         "all of C by every work-item": (ALL_OF_C_TOO, "stored by"),
         "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
         "get_global_id, which is not allowed": ({MY_ROW: "row = get_global_id(0)"}, "get_global_id"),
         "nobody stores": ({"C[row * N + col] = acc;": ""}, "nothing arrives"),
     },
     "02.3": {
-        "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "✗"),
-        "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "✗"),
-        "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "✗"),
+        "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "must be copied back"),
+        "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "C[256, 0] is the first"),
+        "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "wrong numbers"),
         "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
             "counts work-items, not groups"),
         "a number of Python": ({"np.int32(M)": "M"}, "whole numbers as np.int32(M)"),
@@ -554,12 +544,7 @@ WRONG = {
         "C.size for nbytes": ({"naive_cl(": "0 and naive_cl(", "C.nbytes": "C.size"}, "its size in bytes is C.nbytes"),
     },
     "03.0": {
-        "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", ""),
-        "the other side of the block": (
-            "const size_t col = get_group_id(0) * get_local_size(1) + get_local_id(0);\n"
-            "const size_t row = get_group_id(1) * get_local_size(0) + get_local_id(1);",
-            "",
-        ),
+        "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", "x and y swapped"),
         "right, and x runs down a column": (
             "const size_t high = get_global_size(1), mine = get_global_id(1) * get_global_size(0) + get_global_id(0);\n"
             "const size_t row = mine % high, col = mine / high;",
@@ -588,11 +573,10 @@ WRONG = {
         ),
     },
     "04.1": {
-        "128 rounds": ({"A.shape[1], TPB": "128, TPB"}, "✗"),
-        "rounded down": ({"A.shape[1], TPB": "A.shape[1] // TPB * TPB, TPB"}, "✗"),
-        "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "✗"),
+        "128 rounds": ({"A.shape[1], TPB": "128, TPB"}, "only the first 128 of"),
+        "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "where the next one begins"),
         "one round only": ({"A.shape[1], TPB": "TPB, TPB"}, "K is cut"),
-        "from the second tile on": ({"range(0, A.shape[1], TPB)": "range(TPB, A.shape[1], TPB)"}, "✗"),
+        "from the second tile on": ({"range(0, A.shape[1], TPB)": "range(TPB, A.shape[1], TPB)"}, "are missing"),
         "no second barrier": ({"A.shape[1], TPB": "A.shape[1], TPB",
             "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"}, "race"),
     },
@@ -628,7 +612,8 @@ k0 += TILE
     },
     "04.3": {
         "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
-        "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"}, "inf"),
+        "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"},
+            "too many loads: 1,856 from global memory at 15 x 15 x 15"),
         "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
         "the edge's numbers, times zero": (
             {
@@ -640,8 +625,8 @@ k0 += TILE
         "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
     },
     "05.2": {
-        "a sum too few": ({"range(TM)": "range(TM - 1)"}, "✗"),
-        "one sum for all rows": ({"acc[i]": "acc[0]"}, "✗"),
+        "a sum too few": ({"range(TM)": "range(TM - 1)"}, "loops over a thread's own elements"),
+        "one sum for all rows": ({"acc[i]": "acc[0]"}, "wrong numbers"),
     },
     "06.2": {
         "one loop for both lists": (
@@ -651,7 +636,7 @@ k0 += TILE
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
     },
     "09.1": {
-        "one round": ({"k += 4": "k += BK"}, "✗"),
+        "one round": ({"k += 4": "k += BK"}, "products are missing"),
         "the threads along y as a number": ({"4 * THREADS_Y": "4 * 2"}, "wrong at other sizes"),
     },
     "09.2": {
@@ -671,7 +656,7 @@ k0 += TILE
     "10.1": {
         "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
         "asks with the old k0": ({"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
-            "one K-tile twice"),
+            "wrong tile: for 3 tiles, it takes numbers of the K-tiles 0, 0, 1 of A"),
         "asks before it stores": (
             {
                 STORES + "cuda.syncthreads()\nk0 += TILE\n" + ASK_A + ASK_B: "k0 += TILE\n"
@@ -680,14 +665,14 @@ k0 += TILE
                 + STORES
                 + "cuda.syncthreads()\n"
             },
-            "before it has stored",
+            "the first K-tile is missing",
         ),
         "asks late for B": ({ASK_B + MULTIPLIES: MULTIPLIES + ASK_B}, "waits"),
     },
     "12.3": {
         "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
-        "eight for PANEL": ({"p * PANEL": "p * 8"}, "✗"),
-        "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "one number in all lanes"),
+        "eight for PANEL": ({"p * PANEL": "p * 8"}, "part is zero"),
+        "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "reads outside"),
     },
     "14.1": {
         "the old order": (
@@ -724,24 +709,23 @@ k0 += TILE
     "15.1": {
         "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
         "each its own": ({"root=left": "root=me.j", " if me.j == left else None": ""},
-            "two ranks name different roots"),
+            "bytes: on 2 x 2 ranks"),
         "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
-            "me.C += panel_A": "me.C += np.float32(panel_A)"}, "and in SUMMA it is"),
-        "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"}, "✗"),
-        "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"}, "✗"),
+            "me.C += panel_A": "me.C += np.float32(panel_A)"}, "got 48 bytes along its row, not 24"),
+        "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"},
+            "rank (0, 0) got 0 bytes along its row"),
+        "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"},
+            "is the owner, and passes no array"),
     },
     "15.2": {
         "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),
-        "half of the room": ({"BK=8192,": "BK=4096,"}, "numbers cross, at most"),
         "too large": ({"BK=8192,": "BK=16384,"}, "33,554,432 numbers stay"),
         "the whole of A": ({"BK=8192,": "BK=32768,"}, "67,108,864 numbers stay"),
         "numbers for bytes": ({"4 * over": "over"}, "0.046 s"),
-        "bits for bytes": ({"4 * over": "32 * over"}, "1.476 s"),
-        "milliseconds": ({"/ 16e9": "/ 16e6"}, "✗"),
         "no time": ({"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0"}, "0.000 s"),
     },
     "16.1": {
-        "a difference": ({"? a[i][k]": "? -a[i][k]"}, "✗"),
+        "a difference": ({"? a[i][k]": "? -a[i][k]"}, "wrong numbers"),
         "never adds to C": ({"my_source = source": "my_source = source.replace('k0 > 0 ? load', 'k0 < 0 ? load')"},
             "K is cut"),
     },
@@ -751,11 +735,10 @@ k0 += TILE
             {"        mma(a[i]": "        b[j, 0] = Bs[w + place, left + 8 * j + group]\n        mma(a[i]"},
             "from shared memory",
         ),
-        "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "✗"),
+        "group and place swapped": ({"row = top + 16 * i + group": "row = top + 16 * i + place"}, "wrong numbers"),
     },
     "18.1": {
         "no mask along K in B": ({"(k[:, None] < K) & (col < N)": "col < N"}, "out of bounds"),
-        "one program for all": ({"tl.program_id(1) * BM + ": "", "tl.program_id(0) * BN + ": ""}, "stored twice"),
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
         "no dot": ({"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
             "no matrix units"),

@@ -1,5 +1,6 @@
 """What pip has installed, by each package's own record: where its files are, what is damaged, and what mends it."""
 
+import csv
 import importlib.metadata
 import re
 from pathlib import Path
@@ -35,11 +36,20 @@ def repair(*packages: str) -> str:
 
 def damaged(*packages: str) -> list[str]:
     """Of those packages, and of all that they need, those that are missing, or lack a file, or have a damaged one."""
-    return [
-        package
-        for package in needed_by(*packages)
-        if not version(package) or any(map(is_damaged, importlib.metadata.files(package) or []))
-    ]
+    return [package for package in needed_by(*packages) if not version(package) or lacks_a_file(package)]
+
+
+def lacks_a_file(package: str) -> bool:
+    """Whether a file of a package is missing, or is not as long as the package's record says.
+
+    The record is read as it is: `importlib.metadata.files` leaves out what is missing, from Python 3.12 on.
+    """
+    found = importlib.metadata.distribution(package)
+    for path, _, size in csv.reader((found.read_text("RECORD") or "").splitlines()):
+        place = Path(found.locate_file(path))
+        if size and (not place.is_file() or place.stat().st_size != int(size)):
+            return True
+    return False
 
 
 def needed_by(*packages: str) -> list[str]:
@@ -50,9 +60,3 @@ def needed_by(*packages: str) -> list[str]:
         names = [re.match(r"[\w.-]+", need)[0] for need in needs if ";" not in need]
         found += [name for name in dict.fromkeys(names) if name not in found]
     return found
-
-
-def is_damaged(file: importlib.metadata.PackagePath) -> bool:
-    """Whether a file of a package is missing, or is not as long as the package's record says."""
-    place = Path(file.locate())
-    return file.size is not None and (not place.is_file() or place.stat().st_size != file.size)

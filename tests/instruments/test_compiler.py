@@ -135,7 +135,7 @@ def test_what_cannot_be_reported_is_refused():
 
 
 def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(devices, "nvidia_tool", lambda name: None)
+    monkeypatch.setattr(devices, "has_compiler", lambda: False)
     own = cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=16)
     for call in (compiler_report, lambda k: run_ptx(k, 8, 8, 8), lambda k: predict(k, "A6000", 512, 512, 512)):
         with pytest.raises(needs.Missing, match=re.escape(needs.remedy(devices.cuda_extra()))):
@@ -191,7 +191,7 @@ def test_the_inner_loop_is_the_innermost_with_multiply_adds():
 def test_where_the_compiler_is_missing_pages_are_skipped_or_say_what_adds_it(here, monkeypatch, pytestconfig):
     """A page that asks for reports is skipped whole; elsewhere a cell of counts is run, and not compared."""
     conftest = pytestconfig.pluginmanager.get_plugin(str(pytestconfig.rootpath / "conftest.py"))
-    monkeypatch.setattr(devices, "nvidia_tool", lambda name: "a path" if here else None)
+    monkeypatch.setattr(devices, "has_compiler", lambda: here)
 
     def page(name, *sources):
         cells = [SimpleNamespace(source=source) for source in sources]

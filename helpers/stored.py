@@ -34,7 +34,7 @@ class Stored:
             self.forget(history.input_hist_parsed[-1], text)
             self.shell.display_pub.clear_output()  # of what it printed before, which is among the stored
             text = self.with_stored(text)
-        print(text, file=sys.stderr)
+        print(text, file=sys.stderr, flush=True)  # above what follows on the other stream
         for output in outputs or ():
             if output["output_type"] == "stream":
                 print("".join(output["text"]), end="")

@@ -704,7 +704,7 @@ k0 += TILE
         for (int j = 0; j < TILE; j++) tmp += sA[tx][j] * sB[j][ty];
         barrier(CLK_LOCAL_MEM_FENCE);
 """,
-            "tx and ty",
+            "wrong numbers",
         ),
         "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
         "reads down the columns": (
@@ -718,7 +718,7 @@ k0 += TILE
 """,
             "coalesced",
         ),
-        "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "inf"),
+        "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "too many loads"),
     },
     "14.2": {
         "no sum": ({"acc += ": "_ = "}, "nothing arrives"),

@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,33 +15,19 @@ class Refused(ValueError):
     """A file that others wrote and that is not read; the message says why and what to do."""
 
 
-def read_json(path: Path, most: int, remedy: str, below: Path | None = None) -> object:
+def read_json(path: Path, most: int, remedy: str) -> object:
     """What is in a file of JSON that others wrote: dicts, lists, texts and numbers, whatever they are called.
 
-    Raises ValueError for what is no JSON, and what `read_others` raises.
+    Reads at most so many bytes. `remedy`: what to do about a larger file. Raises `Refused` for one, ValueError for what
+    is no JSON, OSError where it cannot be read.
     """
+    size = Path(path).stat().st_size
+    if size > most:
+        raise Refused(f"a file of {size / 1e6:.0f} MB: {remedy}")
     try:
-        return json.loads(read_others(path, most, remedy, below))
+        return json.loads(Path(path).read_bytes())
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def read_others(path: Path, most: int, remedy: str, below: Path | None = None) -> bytes:
-    """The bytes of a file that others wrote, at most so many. `remedy`: what to do about a larger one.
-
-    `below`: the folder that it must lie in, by default its own; no symbolic link leads there. Raises `Refused` for a
-    link, for what is no file and for a large one, OSError where it cannot be read.
-    """
-    path = Path(path)
-    below = Path(below or path.parent)
-    if path.resolve() != below.resolve() / path.relative_to(below):
-        raise Refused("it is a symbolic link, which is not followed; ask for the file itself")
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused("it is no file, but a folder, a pipe or a device; ask for the file itself")
-    if found.st_size > most:
-        raise Refused(f"a file of {found.st_size / 1e6:.0f} MB: {remedy}")
-    return path.read_bytes()
 
 
 def plain(value: object) -> object:
@@ -63,18 +48,13 @@ def plain(value: object) -> object:
 def replace_text(path: Path, text: str) -> None:
     """Write the text beside the file, then put it in the file's place: whole, or not at all.
 
-    It goes through a link to the file that it names, and into a pipe. Raises OSError, with the path and the remedy,
-    where that cannot be done. What stood there before is as it was.
+    Raises OSError, with the path and the remedy, where that cannot be done. What stood there before is as it was.
     """
-    with place_beside(path) as (path, part):
+    with place_beside(path) as part:
         with open(part, "w", encoding="utf-8") as file:
             file.write(text)
-            if part == path:  # a pipe
-                return
             file.flush()
             os.fsync(file.fileno())  # a full disk is noticed here, and not once the old file is gone
-        if path.is_file():
-            os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
 
 
@@ -84,32 +64,24 @@ def try_writing(path: Path, make_folder: bool = False) -> None:
     `make_folder`: make its folder, if there is none. Raises OSError, with the path and the remedy. The file itself is
     not touched.
     """
-    with place_beside(path, make_folder=make_folder) as (path, part):
-        if part != path:
-            part.write_text("\n")
+    with place_beside(path, make_folder=make_folder) as part:
+        part.write_text("\n")
 
 
 @contextmanager
 def place_beside(path, make_folder=False):
-    """(the path of the file, that of a new one beside it, which is gone afterwards): the same for what is no file.
-
-    An OSError within says the path and the remedy.
-    """
+    """The path of a new file beside that one, which is gone afterwards. An OSError within says path and remedy."""
     path = Path(path)
     try:
-        if path.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
-        if path.exists() and not path.is_file():  # a pipe or /dev/stdout: there is nothing to replace
-            yield path, path
-            return
-        path = path.resolve()
+        if path.exists() and not path.is_file():  # a folder, or /dev/stdout
+            raise OSError(0, "it is no file")
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(0, "the file is read-only")
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         try:
-            yield path, part
+            yield part
         finally:  # an interrupt, too, leaves nothing half-written behind
             with suppress(OSError):
                 part.unlink()

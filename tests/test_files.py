@@ -2,13 +2,10 @@
 
 import errno
 import os
-import stat
-import subprocess
-import sys
 
 import pytest
 
-from helpers import devices, files
+from helpers import files
 
 
 @pytest.mark.parametrize("before", ["good", None])
@@ -24,43 +21,6 @@ def test_a_full_disk_leaves_what_was_there(monkeypatch, tmp_path, before):
         files.replace_text(path, "new")
     assert "Make room" in str(error.value)
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == ([("some.json", before)] if before else [])
-
-
-def test_an_interrupt_leaves_what_was_there(monkeypatch, tmp_path):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    (tmp_path / "some.json").write_text("good")
-    monkeypatch.setattr(files.os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        files.replace_text(tmp_path / "some.json", "new")
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("some.json", "good")]
-
-
-def test_a_file_keeps_its_permissions_and_a_link_its_place(tmp_path):
-    path, link = tmp_path / "some.json", tmp_path / "link.json"
-    path.write_text("old")
-    path.chmod(0o640)
-    files.replace_text(path, "new ✓")
-    assert path.read_text(encoding="utf-8") == "new ✓"
-    if os.name != "nt":
-        assert stat.S_IMODE(path.stat().st_mode) == 0o640
-        link.symlink_to(path)
-        files.replace_text(link, "newer")
-        assert link.is_symlink() and path.read_text() == "newer"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
-    pipe = tmp_path / "pipe"  # it stands for /dev/stdout, too, which no test should put at risk
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        files.try_writing(pipe)
-        files.replace_text(pipe, "gone")
-        assert stat.S_ISFIFO(pipe.stat().st_mode) and os.read(reader, 100) == b"gone"
-    finally:
-        os.close(reader)
 
 
 def test_what_cannot_be_written_is_found_out_beforehand(tmp_path, monkeypatch):
@@ -89,63 +49,14 @@ def test_damaged_files_are_set_aside_each_under_its_own_name(tmp_path):
     }
 
 
-def test_a_lock_keeps_others_out(tmp_path):
-    (tmp_path / "count").write_text("0")
-    code = (
-        "import sys, time, pathlib; from helpers import files; folder = pathlib.Path(sys.argv[1])\n"
-        "for _ in range(20):\n"
-        "    with files.locked(folder):\n"
-        "        number = int((folder / 'count').read_text()); time.sleep(0.002)\n"
-        "        (folder / 'count').write_text(str(number + 1))\n"
-    )
-    environment = dict(os.environ, PYTHONPATH=devices.python_path())
-    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) for _ in range(2)]
-    assert [one.wait(60) for one in both] == [0, 0]
-    assert (tmp_path / "count").read_text() == "40"
-
-
-LINKS = pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
-
-
-def read(path, below=None):
-    return files.read_others(path, 10, "make it short", below)
-
-
 def test_a_file_of_others_is_read_as_long_as_it_is_short(tmp_path):
     path = tmp_path / "a"
-    path.write_bytes(b"0123456789")
-    assert read(path) == read(path, tmp_path.parent) == b"0123456789"
-    path.write_bytes(b"0123456789a")
+    path.write_text("[1, 2]")
+    assert files.read_json(path, 6, "make it short") == [1, 2]
     with open(path, "wb") as file:
         file.truncate(2_000_000_000)  # a hole, which takes no room on the disk
     with pytest.raises(files.Refused, match=r"^a file of 2000 MB: make it short$"):
-        read(path)
-    with pytest.raises(FileNotFoundError):
-        read(tmp_path / "b")
-
-
-@LINKS
-def test_no_link_leads_to_a_file_of_others(tmp_path):
-    (tmp_path / "ada").mkdir()
-    (tmp_path / "bob" / "in").mkdir(parents=True)
-    (tmp_path / "ada" / "own").write_text("ada's")
-    (tmp_path / "bob" / "own").symlink_to("../ada/own")
-    (tmp_path / "bob" / "passwd").symlink_to("/etc/passwd")
-    (tmp_path / "bob" / "nothing").symlink_to("nowhere")
-    (tmp_path / "bob" / "in" / "all").symlink_to("../../ada")
-    for name in ("own", "passwd", "nothing", "in/all/own", "../ada/own"):
-        with pytest.raises(files.Refused, match=r"^it is a symbolic link, which is not followed"):
-            read(tmp_path / "bob" / name, tmp_path / "bob")
-    (tmp_path / "linked").symlink_to(tmp_path / "ada")  # the folder itself is the reader's own word
-    assert read(tmp_path / "linked" / "own", tmp_path / "linked") == b"ada's"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_what_is_no_file_is_not_read(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", tmp_path, "/dev/zero"):
-        with pytest.raises(files.Refused, match=r"^it is no file, but a folder, a pipe or a device"):
-            read(path)
+        files.read_json(path, 6, "make it short")
 
 
 def test_json_that_is_too_deep_is_none(tmp_path):

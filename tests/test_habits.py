@@ -60,12 +60,6 @@ def test_the_code_is_in_one_form():
         assert status == 0, text
 
 
-def test_a_breach_of_form_is_seen(tmp_path):
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / "untidy.py").write_text("import os\ndef f( x ):\n    return x\n")
-    assert ruff(tmp_path, "check")[0] != 0 and ruff(tmp_path, "format", "--check")[0] != 0
-
-
 def test_no_function_hides_the_module_it_comes_from():
     """`from helpers.clock import contest` must not mean one thing or another by what was imported before."""
     scripts = ["helpers.many.rank", "helpers.many.summa"]  # mpiexec runs them, nothing imports them

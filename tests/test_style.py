@@ -66,41 +66,6 @@ def test_what_a_room_offers_has_type_hints(room):
     assert functions and not missing, "without a type hint: " + ", ".join(missing)
 
 
-class Planted:
-    """A class that lacks hints in three places, and has them in others."""
-
-    def __init__(self, size, fill: float = 0.0):
-        pass
-
-    @property
-    def area(self):
-        pass
-
-    @staticmethod
-    def made(size) -> None:
-        pass
-
-    def hinted(self, size: int) -> None:
-        pass
-
-    def _private(self, size):
-        pass
-
-
-def test_a_hint_that_is_missing_is_named():
-    def planted(a: int, *others, **more: int):
-        pass
-
-    both = [*functions_of("planted", planted), *functions_of("Planted", Planted)]
-    assert [hint for function in both for hint in missing_hints(*function)] == [
-        "planted: others",
-        "planted: return",
-        "Planted.__init__: size",
-        "Planted.area: return",
-        "Planted.made: size",
-    ]
-
-
 def asks_a_question(docstring):
     """Whether the first line is a line of its own, and puts a question."""
     lines = (docstring or "").splitlines()
@@ -112,17 +77,6 @@ def test_every_room_says_which_question_it_answers():
     assert rooms == set(ROOMS) - {""}
     silent = [room for room in rooms if not asks_a_question(importlib.import_module(f"helpers.{room}").__doc__)]
     assert not silent
-
-
-@pytest.mark.parametrize(
-    "docstring, asks",
-    [
-        *((text, False) for text in (None, "", "A room.", "A room.\n\nWhat for?", "What is\nit for?", "Which?\nThis.")),
-        *((text, True) for text in ("What for?", "What for? For this.", "What for? For this.\n\nMore of it.")),
-    ],
-)
-def test_a_docstring_asks_in_its_first_line_or_not(docstring, asks):
-    assert asks_a_question(docstring) == asks
 
 
 def test_the_changes_begin_with_the_version_that_pyproject_names():

@@ -26,7 +26,6 @@ MARK = "# Exercise "  # begins the line with an exercise's number that the hand-
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 CHINESE = "zh_CN"  # the folder of the pages in Chinese, beside those in English
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
-DEEPEST = 20  # folders in folders
 FORMULA = re.compile(
     r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 )  # a spreadsheet computes what begins so, in wide letters too
@@ -102,7 +101,7 @@ def progress(folder: str | Path) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
     A student is a folder in it; notebooks that lie in `folder` itself are those of one student, who is called like it.
-    Links are not followed. Raises FileNotFoundError where there is no such folder.
+    Raises FileNotFoundError where there is no such folder.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -121,8 +120,7 @@ def notebooks_in(folder: Path) -> list[Path]:
     """The notebooks in the folder and those below, but for an editor's copies and the hand-out's solutions."""
     found = []
     for place, folders, names in os.walk(folder):
-        deeper = len(Path(place).relative_to(folder).parts) < DEEPEST
-        folders[:] = [name for name in folders if deeper and is_a_students(name)]
+        folders[:] = [name for name in folders if is_a_students(name)]
         found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
     return sorted(found)
 
@@ -143,7 +141,7 @@ def read(path: Path, folder: Path) -> list[AnswerRow]:
         return AnswerRow(student, page, label, state, said, str(inside))
 
     try:
-        found = verdicts(path, folder)
+        found = verdicts(path)
     except files.Refused as error:
         return [row(page, said=str(error))]
     if not found and page in {label[:2] for label in EXERCISES}:
@@ -151,15 +149,15 @@ def read(path: Path, folder: Path) -> list[AnswerRow]:
     return [row(label[:2], label, *verdict) for label, verdict in found.items()]
 
 
-def verdicts(path: Path, below: Path | None = None) -> dict[str, tuple[str, str]]:
+def verdicts(path: Path) -> dict[str, tuple[str, str]]:
     """{number of the exercise: (state, what is said)} in a copy of a page. Raises `files.Refused` for what is none.
 
     An exercise's cells are the one with its stub and the code cells that follow, up to the next prose. The last of
-    their verdicts counts. `below`: the folder that the file must lie in, as `files.read_others` has it.
+    their verdicts counts.
     """
     found, label = {}, None
     try:
-        for cell in files.read_json(path, LARGEST, "clear its outputs and save it again", below)["cells"]:
+        for cell in files.read_json(path, LARGEST, "clear its outputs and save it again")["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
                 label = None
@@ -242,8 +240,6 @@ def without_pages(folder: Path, students: set[str]) -> list[AnswerRow]:
 
 def held(place):
     """What a folder holds instead of pages, to be said behind a few words."""
-    if place.is_symlink():
-        return ": it is a symbolic link, which is not followed"
     try:
         names = sorted(path.name for path in place.iterdir())
     except OSError as error:

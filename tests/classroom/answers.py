@@ -513,7 +513,6 @@ WRONG = {
     "02.2": {
         "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
             "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, "C[4, 0] is stored by 2 threads"),
-        "all of C by every work-item": (ALL_OF_C_TOO, "stored by"),
         "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
         "get_global_id, which is not allowed": ({MY_ROW: "row = get_global_id(0)"}, "get_global_id"),
     },

@@ -584,7 +584,7 @@ WRONG = {
     },
     "03.2": {
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
-        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes global memory outside"),
+        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes outside global memory"),
         "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
         "half of a square C": ({"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
             "wrong numbers"),
@@ -635,7 +635,7 @@ k0 += TILE
         "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"},
             "too many loads: 1,856 from global memory at 15 x 15 x 15"),
-        "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
+        "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "wrong row"),
         "the edge's numbers, times zero": (
             {
                 "(row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f": "A[min(row, M - 1) * K + min(k0 + tx, K - 1)]"
@@ -692,7 +692,7 @@ k0 += TILE
     },
     "12.3": {
         "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
-        "eight for PANEL": ({"p * PANEL": "p * 8"}, "part is zero"),
+        "eight for PANEL": ({"p * PANEL": "p * 8"}, "wrong column"),
         "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "reads outside"),
     },
     "14.1": {
@@ -706,7 +706,7 @@ k0 += TILE
 """,
             "wrong numbers",
         ),
-        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
+        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "wrong row"),
         "reads down the columns": (
             """
         const int r = get_group_id(1) * TILE + tx, c = i + ty;
@@ -746,7 +746,7 @@ k0 += TILE
     "15.1": {
         "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
         "each its own": ({"root=left": "root=me.j", " if me.j == left else None": ""},
-            "bytes: on 2 x 2 ranks"),
+            "C of rank (0, 1) is wrong, though as many bytes"),
         "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
             "me.C += panel_A": "me.C += np.float32(panel_A)"}, "got 48 bytes along its row, not 24"),
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"},
@@ -789,7 +789,5 @@ k0 += TILE
         "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
         "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
         "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),
-        "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
-        "a text": ({"BM=128": 'BM="128"'}, "error"),
     },
 }  # fmt: skip

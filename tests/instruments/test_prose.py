@@ -5,7 +5,7 @@ import pytest
 from glossary import without_links
 
 from helpers import cuda_kernel, devices, with_part
-from helpers.exercises import asked_early
+from helpers.exercises.prefetching import asked_early
 from helpers.instruments import GPUS, counts_of, predict
 from helpers.instruments.prediction import predicted
 

@@ -538,7 +538,7 @@ WRONG = {
     },
     "03.2": {
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
-        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes global memory outside"),
+        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes outside global memory"),
         "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
         "half of a square C": ({"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
             "wrong numbers"),
@@ -624,7 +624,7 @@ k0 += TILE
     },
     "12.3": {
         "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
-        "eight for PANEL": ({"p * PANEL": "p * 8"}, "part is zero"),
+        "eight for PANEL": ({"p * PANEL": "p * 8"}, "wrong column"),
         "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "reads outside"),
     },
     "14.1": {
@@ -651,7 +651,7 @@ k0 += TILE
     "15.1": {
         "a name of its own": ({"me.C += panel_A": "C = me.C; C = C + panel_A"}, "wrong numbers"),
         "each its own": ({"root=left": "root=me.j", " if me.j == left else None": ""},
-            "bytes: on 2 x 2 ranks"),
+            "C of rank (0, 1) is wrong, though as many bytes"),
         "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
             "me.C += panel_A": "me.C += np.float32(panel_A)"}, "got 48 bytes along its row, not 24"),
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"},

@@ -569,28 +569,6 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     assert page.evaluate("localStorage.length") == 0 and text.input_value() == gpu_page.stub("naive")
 
 
-def test_what_is_wrong_at_the_full_size_is_not_solved_and_what_was_solved_stays_so(opened, bare):
-    page = opened(bare[1] + "exercise.html", before=FEW)
-    place, ask = ready(page, "own"), page.locator("[data-gpu=own] .gpu-ask")
-    ask.click()
-    for source, verdict, solved in (
-        (changed("naive", "col] = acc;", "col] = select(acc, 0.0, M > 40);"), "wrong at one size", None),
-        (gpu_page.source("naive"), "right", "yes"),
-        (changed("naive", "acc +=", "acc ="), "wrong numbers", "yes"),
-    ):
-        page.locator("#gpu-editor").fill(source)
-        place.locator(".gpu-go").click()
-        assert ended(page, "own")[0] == "done"
-        kept = page.evaluate("({ ...localStorage })")
-        assert [kept.get(f"matmul-ladder/naive/{what}") for what in ("verdict", "solved")] == [verdict, solved]
-    page.reload()
-    ready(page, "own")
-    assert ask.inner_text().endswith("✓")
-    ask.click()
-    page.wait_for_selector("#gpu-editor:focus")
-    assert place.locator(".gpu-kept").inner_text() == words()["own"]["last"].format(kind="wrong numbers")
-
-
 HELD = """window.held = true;
     const map = GPUBuffer.prototype.mapAsync, wait = (go) => setTimeout(go, 20);
     GPUBuffer.prototype.mapAsync = async function (...how) {

@@ -3,7 +3,6 @@
 import argparse
 import functools
 import json
-import os
 import re
 import sys
 import warnings
@@ -16,7 +15,6 @@ from .doctor import report
 from .language import of_the_user, set_language
 from .names import named, unknown
 
-PIPE_CLOSED = 141  # the exit status that shells give a program whose reader has gone
 LEFT = {  # by a command that was interrupted
     "record": "Each size that was measured is in the file; the same command leaves it out today.",
 }
@@ -203,9 +201,6 @@ def main() -> None:
         try:
             status = obey(sys.argv[1:])
             sys.stdout.flush()
-        except BrokenPipeError:  # who reads what it prints has had enough, as head has
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes what is left
-            sys.exit(PIPE_CLOSED)
         except (ValueError, MemoryError, OSError, ImportError, DeviceError) as error:
             sys.exit(f"error: {error}")
         except RuntimeError as error:

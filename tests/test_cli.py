@@ -1,7 +1,6 @@
 """python -m helpers: what it prints and writes."""
 
 import errno
-import importlib
 import json
 import os
 import signal
@@ -42,14 +41,6 @@ def interrupt(*_, **__):
 SMALL = ("bench", "--dialect", "opencl", "--size", 16, "--steps", "naive")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipes")
-def test_who_reads_none_of_the_output_is_told_nothing(tmp_path):
-    command = f"{sys.executable} -m helpers predict | true"  # which has ended before anything is written
-    environment = dict(os.environ, PYTHONPATH=devices.python_path(), PYTHONUNBUFFERED="1")
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("", "")
-
-
 def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
     run(monkeypatch, "bench", "--shape", 32, 48, 64, "--steps", "naive", "tiled", "--json", tmp_path / "rows.json")
     table = capsys.readouterr().out
@@ -66,14 +57,11 @@ def test_bench_prints_a_table_and_writes_rows(monkeypatch, capsys, tmp_path):
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
         (["bench", "--size", "0"], "1 or more"),
-        (["bench", "--json", "no/such/folder/x.json"], "No such file"),
         (["record"], "required: folder"),
         (["benhc"], "unknown command 'benhc'. Do you mean bench? The commands are: doctor, bench, record, "),
         (["bench", "--sise", "5"], "unknown option '--sise'. Do you mean --size? The options are: --dialect, "),
-        (["bench", "peers"], "unknown option 'peers'. Do you mean --peers?"),
         (["bench", "--save", "/dev/null/x"], "cannot be written"),
         (["predict", "--gpu", "RTX 4090 Ti"], "unknown GPU 'RTX 4090 Ti'. Do you mean RTX 4090?"),
-        (["predict", "--sms", "0"], "sms is 0; it must be above 0"),
         (["record", "/dev/null/x"], "cannot be written"),
         (["progress", "no-such"], "no-such is no folder"),
     ],
@@ -225,22 +213,6 @@ def test_a_full_disk_costs_no_table_and_no_older_file(monkeypatch, capsys, tmp_p
     assert status == 1 and "naive (OpenCL)" in out and "saved" not in out
     assert err.count("No space left on device") == 2 and "rows.json cannot be written" in err  # and the machine's file
     assert file.read_text() == "good" and list((tmp_path / "results").iterdir()) == []
-
-
-def test_a_damaged_record_is_set_aside_and_said(monkeypatch, capsys, tmp_path):
-    path = clock.results.results_file(tmp_path)
-    path.write_text('{"device": ')
-    run(monkeypatch, *SMALL, "--rounds", 1, "--save", tmp_path)
-    out, err = capsys.readouterr()
-    assert f"It is kept as {path.name}.damaged" in err and f"saved: {path.resolve()}" in out and "CUDA" not in out
-    assert (tmp_path / f"{path.name}.damaged").read_text() == '{"device": '
-    assert len(clock.read_results(tmp_path)[0].boards) == 1
-
-
-def test_record_ends_on_ctrl_c_in_one_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(importlib.import_module("helpers.clock.recording"), "check", interrupt)
-    status, _, err = fails(monkeypatch, capsys, "record", tmp_path)
-    assert status == 130 and len(err.strip().splitlines()) == 1 and "leaves it out today" in err
 
 
 def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys):

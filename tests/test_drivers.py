@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from helpers import ask_drivers, devices, drivers, packages
-from helpers.sandbox import ProgressBar
 from helpers.sandbox.child import child_environment
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
@@ -158,12 +157,6 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(source, remedy, mon
 def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
     monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
     assert not any(name.startswith("OCLGRIND_") for name in child_environment(compiler=False))
-
-
-def test_there_may_be_no_stream_of_errors(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", None)
-    with ProgressBar("a kernel", 10, patience=0) as bar:
-        bar.update(1)
 
 
 def test_a_python_without_the_course_says_which_one_has_it():

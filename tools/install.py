@@ -2,12 +2,11 @@
 
 It needs nothing but Python. The words behind it are extras of pyproject.toml; without any, `lab`. With `lab` comes
 NVIDIA's compiler, as this machine's driver wants it, unless --small is given. pip brings uv, and uv brings the rest.
-One install at a time works in a folder. It says what is still to come, and on failure, in one line, the cause and the
-remedy. An old Python has to read this file as far as its refusal, so it is written without newer words.
+It says what is still to come, and on failure, in one line, the cause and the remedy. An old Python has to read this
+file as far as its refusal, so it is written without newer words.
 """
 
 import argparse
-import contextlib
 import ctypes
 import difflib
 import importlib.util
@@ -26,7 +25,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-LOCK = ROOT / ".venv.lock"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 GIGABYTES = 2.4  # the extra `lab` and the compiler on Linux x86-64, unpacked; elsewhere it is less
 SPEAKS_EVERY = 5  # seconds
@@ -91,29 +89,6 @@ def refuse_what_cannot_work() -> None:
         raise Failed(
             f"no space: the course takes {GIGABYTES} GB in {VENV}, and {free:.1f} GB are free. Make room there"
         )
-
-
-@contextlib.contextmanager
-def alone():
-    """Hold this folder for one install. The system lets go of it when the process ends, however it does.
-
-    Raises Failed while another install holds it.
-    """
-    with open(LOCK, "a") as file:
-        try:
-            if os.name == "nt":
-                import msvcrt
-
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Failed(
-                f"another install is at work in {ROOT}. Wait until it has ended, then give the same command again"
-            ) from None
-        yield
 
 
 def make_venv() -> bool:
@@ -293,12 +268,11 @@ def main() -> int:
     try:
         refuse_unknown(extras)
         refuse_what_cannot_work()
-        with alone():
-            if make_venv() and "lab" not in extras:
-                extras = ["lab", *extras]  # what was in it before is not known; the extras are used beside `lab`
-            if "lab" in extras and not options.small and not {"cuda12", "cuda13"} & {*extras}:
-                extras = [*extras, *compiler_for_this_machine()]
-            install(extras)
+        if make_venv() and "lab" not in extras:
+            extras = ["lab", *extras]  # what was in it before is not known; the extras are used beside `lab`
+        if "lab" in extras and not options.small and not {"cuda12", "cuda13"} & {*extras}:
+            extras = [*extras, *compiler_for_this_machine()]
+        install(extras)
     except Failed as failed:
         print(f"Not installed: {failed}.", file=sys.stderr)
         return 1

@@ -4,7 +4,6 @@ In a notebook it is a live widget that is shown without any text beside it, so t
 comparison ever holds it. Where there is neither a notebook nor a terminal, nothing is shown.
 """
 
-import sys
 import time
 from contextlib import AbstractContextManager
 
@@ -46,10 +45,9 @@ class ProgressBar(AbstractContextManager):
 def new_bar(total):
     """A bar, and the place in a notebook where it is shown, None in a terminal."""
     if not in_a_notebook():
-        # With disable=None it is left out where the errors' stream is no terminal; there may be no such stream.
-        left_out = None if sys.stderr else True
+        # With disable=None it is left out where the errors' stream is no terminal.
         form = "{desc} |{bar:20}|" if total else "{desc}"
-        return tqdm(total=total, leave=False, disable=left_out, bar_format=form), None
+        return tqdm(total=total, leave=False, disable=None, bar_format=form), None
     try:
         import ipywidgets  # noqa: F401, what tqdm shows there
     except ImportError:

@@ -32,28 +32,12 @@ RIGHT = {
             "    submit()\n    wait()\n    times": "    for _ in range(3):\n        submit(), wait()\n    times",
             "range(9)": "range(5)",
         },
-        "for half a second": """
-def honest_seconds(submit, wait, clock):
-    submit(), wait()
-    times, begin = [], clock()
-    while len(times) < 3 or clock() - begin < 0.5:
-        times += [-clock()]
-        submit(), wait()
-        times[-1] += clock()
-    return np.percentile(times, 50)
-""",
     },
     "01.3": {
         "row by row": {WITHIN: "all((np.abs(c - e) <= b).all() for c, e, b in zip(C, exact, bound(A, B)))"},
-        "none that is not inside": {WITHIN: "not np.any(~(np.abs(C - exact) <= bound(A, B)))"},
         "their ratio": {WITHIN: "(np.abs(C - exact) / bound(A, B)).max() <= 1"},
     },
     "02.1": {
-        "sums in C": {
-            "acc, k = float32(0), 0": "C[row, col], k = 0, 0",
-            "acc +=": "C[row, col] +=",
-            "        C[row, col] = acc\n": "",
-        },
         "by what it leaves out, and in strides of the grid": '''
 @cuda.jit
 def my_naive(A, B, C):
@@ -94,28 +78,8 @@ if (i < M && j < N) {
             "if (row < M && col < N) {": "if (row < M) if (col < N) {",
             "for (int k = 0; k < K; k++)": "int k = -1; while (++k < K)",
         },
-        "sums in C": """
-const size_t row = get_group_id(0) * get_local_size(0) + get_local_id(0);
-const size_t col = get_group_id(1) * get_local_size(1) + get_local_id(1);
-const bool mine = row < M && col < N;
-if (mine) C[row * N + col] = 0.0f;
-for (int k = 0; mine && k < K; k++) C[row * N + col] += A[row * K + k] * B[k * N + col];
-""",
     },
     "02.3": {
-        "copies by queue": """
-def by_hand(A, B):
-    M, K = A.shape
-    _, N = B.shape
-    d_A, d_B = cl.Buffer(context, flags.READ_ONLY, A.nbytes), cl.Buffer(context, flags.READ_ONLY, B.nbytes)
-    cl.enqueue_copy(queue, d_A, A)
-    cl.enqueue_copy(queue, d_B, B)
-    C = np.empty((M, N), np.float32)
-    d_C = cl.Buffer(context, flags.READ_WRITE, 4 * M * N)
-    naive_cl(queue, (-(-M // 16) * 16, -(-N // 4) * 4), (16, 4), *map(np.int32, (M, N, K)), d_A, d_B, d_C)
-    cl.enqueue_copy(queue, C, d_C)
-    return C
-""",
         "one launch far larger than C": {"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(16 * M, 4 * N)"},
         "arguments set first": {
             "naive_cl(queue, global_size, (16, 4), np.int32(M), np.int32(N), np.int32(K), d_A, d_B, d_C)": (
@@ -125,10 +89,6 @@ def by_hand(A, B):
         },
     },
     "03.0": {
-        "by groups": """
-const uint col = get_group_id(0) * get_local_size(0) + get_local_id(0);
-const uint row = get_group_id(1) * get_local_size(1) + get_local_id(1);
-""",
         "from the other end": "const size_t col = get_global_size(0) - 1 - get_global_id(0), row = get_global_id(1);",
         "one number in the grid": """
 const size_t wide = get_global_size(0), mine = get_global_id(1) * wide + get_global_id(0);
@@ -149,22 +109,10 @@ for (; k + 4 <= K; k += 4) acc += dot(vload4(0, A + row * K + k), vload4(0, B + 
 for (; k < K; k++) acc += A[row * K + k] * B[col * K + k];
 C[row * N + col] = acc;
 """,
-        "two sums, backwards": """
-float even = 0, odd = 0;
-for (int k = K - 1; k >= 0; k--) {
-    const float product = A[row * K + k] * B[col * K + k];
-    if (k % 2) odd += product; else even += product;
-}
-C[row * N + col] = even + odd;
-""",
     },
     "04.1": {
         "while": {
             "for k in range(0, A.shape[1], TPB):": "k = -TPB\n    while k + TPB < B.shape[0]:\n        k += TPB",
-        },
-        "rounds counted": {
-            "for k in range(0, A.shape[1], TPB):": "for i in range((A.shape[1] + TPB - 1) // TPB):\n"
-            "        k = i * TPB",
         },
         "one round more": {"A.shape[1], TPB": "A.shape[1] + TPB, TPB"},  # of zeros: the page says that it is slower
     },
@@ -174,21 +122,12 @@ C[row * N + col] = even + odd;
             "for k in range(TILE):": "k = 0\nwhile k < TILE:",
             "Bs[k, tx]\n": "Bs[k, tx]\n    k += 1\n",
         },
-        "B first, products backwards": {
-            STAGES_A + STAGES_B: STAGES_B + STAGES_A,
-            "range(TILE)": "range(TILE - 1, -1, -1)",
-        },
         "a barrier more, only the rows that exist": {
             STAGES_A: f"cuda.syncthreads()\n{STAGES_A}",
             "range(TILE)": "range(min(TILE, K - k0))",
         },
     },
     "04.3": {
-        "if and else": {
-            STAGED_A: "if (row < M && k0 + tx < K) As[ty][tx] = A[row * K + k0 + tx]; else As[ty][tx] = 0;\n",
-            "for (int k = 0; k < TILE; k++) acc += As[ty][k] * Bs[k][tx];": "int k = TILE;\n"
-            "while (k--) acc = mad(As[ty][k], Bs[k][tx], acc);",
-        },
         "by pointers": {
             "As[ty][tx] =": "__local float *a = As[ty], *b = &Bs[0][tx];\na[tx] =",
             "Bs[ty][tx] =": "b[ty * TILE] =",
@@ -210,24 +149,8 @@ C[row * N + col] = even + odd;
             "range(TM)": "range(TM - 1, -1, -1)",
             "    k += 1\n": "",
         },
-        "a row after the other": """
-for k in range(BK):
-    b, row = Bs[k, tx], ty
-    for i in range(TM):
-        acc[i] += b * As[row, k]
-        row += THREADS_Y
-""",
     },
     "06.2": {
-        "one number of A at a time": """
-for k in range(BK):
-    for j in range(TN):
-        b_reg[j] = Bs[k, tx + j * THREADS_X]
-    for i in range(TM):
-        a = As[ty + i * THREADS_Y, k]
-        for j in range(TN):
-            acc[i, j] += a * b_reg[j]
-""",
         "while": {
             "for k in range(BK):": "k = 0\nwhile k < BK:",
             "a_reg[i] * b_reg[j]\n": "a_reg[i] * b_reg[j]\n    k += 1\n",
@@ -254,16 +177,6 @@ while k < BK:
                 acc[i, j + 3] += a_reg[i, u] * b3
     k += 4
 """,
-        "for, and the row in the call": """
-for k in range(0, BK, 4):
-    for i in range(TM):
-        a_reg[i, 0], a_reg[i, 1], a_reg[i, 2], a_reg[i, 3] = load4(As, ty * 4 + i // 4 * 4 * THREADS_Y + i % 4, k)
-    for u in range(4):
-        for j in range(0, TN, 4):
-            b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = load4(Bs, u + k, j * THREADS_X + tx * 4)
-        for n in range(TM * TN):
-            acc[n // TN, n % TN] += b_reg[n % TN] * a_reg[n // TN, u]
-""",
         "four columns of B at a time": {
             "b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3]": "b_reg[0], b_reg[1], b_reg[2], b_reg[3]",
             SUMS_WIDE: "            for n in range(TM * 4):\n                "
@@ -277,40 +190,8 @@ for k in range(0, BK, 4):
             "Bs[k, tx]\n": "Bs[k, tx]\n    k += 1\n",
         },
         "B first, backwards": BACKWARDS | {TURNED + STAGES_B: STAGES_B + TURNED},
-        "by variables": """
-PAD = 2
-mine = '''
-a = b = float32(0)
-c, r = k0 + tx, k0 + ty
-if row < M and c < K:
-    a = A[row, c]
-if col < N and r < K:
-    b = B[r, col]
-As[tx, ty], Bs[ty, tx] = a, b
-cuda.syncthreads()
-some = float32(0)
-for k in range(TILE):
-    some += As[k, ty] * Bs[k, tx]
-acc += some
-'''
-""",
     },
     "10.1": {
-        "asks by the next k0": """
-As[now + ty, tx] = a_next
-Bs[now + ty, tx] = b_next
-cuda.syncthreads()
-c, r = k0 + TILE + tx, k0 + TILE + ty
-a_next = b_next = float32(0)
-if row < M and c < K:
-    a_next = A[row, c]
-if r < K and col < N:
-    b_next = B[r, col]
-for k in range(now, now + TILE):
-    acc += As[now + ty, k - now] * Bs[k, tx]
-now = TILE - now
-k0 += TILE
-""",
         "asks only if there is a next tile": {ASK_A + ASK_B: f"if k0 < K:\n    {ASK_A}    {ASK_B}"},
         "the other tile by its number": {
             STORES: f"now = k0 // TILE % 2 * TILE\n{STORES}",
@@ -333,15 +214,6 @@ for (int k = 0; k < depth; k++) {
         for (int j = 0; j < TN; j++, b += VW, left -= VW) Bs[p][k][j] = left > 0 ? load_some(b, left) : (floatv)(0.0f);
 }
 """,
-        "float by float": """
-__local float *to = (__local float *)Bs;
-for (int p = 0; p < BN / PANEL; p++)
-    for (int k = 0; k < depth; k++)
-        for (int c = 0; c < PANEL; c++) {
-            const int col = p * PANEL + c;
-            to[(p * BK + k) * PANEL + c] = col < columns ? B[(k0 + k) * N + col0 + col] : 0.0f;
-        }
-""",
     },
     "14.1": {
         "if and else": """
@@ -353,18 +225,8 @@ for (int p = 0; p < BN / PANEL; p++)
         barrier(CLK_LOCAL_MEM_FENCE);
 """,
         "turned in local memory": {"sA[ty][tx]": "sA[tx][ty]", "sA[ty][j]": "sA[j][ty]"},
-        "by variables": """
-        const int c = i + tx, r = i + ty;
-        const float a = row < M && c < K ? A[row * K + c] : 0, b = r < K && col < N ? B[r * N + col] : 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        sB[ty][tx] = b;
-        sA[ty][tx] = a;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int j = 0; j < TILE; j++) tmp += sA[ty][j] * sB[j][tx];
-""",
     },
     "14.2": {
-        "one product ahead": {"float32(0)": "A[i, 0] * B[0, j]", "range(A.shape[1])": "range(1, A.shape[1])"},
         "sums in C": {"tmp = float32(0)": "C[i, j] = 0", "tmp +=": "C[i, j] +=", "        C[i, j] = tmp\n": ""},
         "narrow again in each round, backwards": {
             "tmp += A[i, k] * B[k, j]": "tmp = np.float32(tmp + A[i, k] * B[k, j])",
@@ -380,16 +242,8 @@ def panel_step(me, k0, k1, left, top):
         me.C = me.C + np.outer(a, b)
 """,
         "all pass something": {" if me.j == left else None": ""},
-        "a function of its own": """
-def panel_step(me, k0, k1, left, top):
-    def sent(group, block, begin, root):
-        return group.bcast(block[k0 - begin : k1 - begin], root=root)
-
-    np.add(me.C, sent(me.row, me.A.T, me.of_A[left], left).T @ sent(me.column, me.B, me.of_B[top], top), out=me.C)
-""",
     },
     "15.2": {
-        "in figures": {"over_the_bus(2048, 16384, 32768, 2048, 8192)": "738_197_504"},
         "seconds by hand": {"4 * over_the_bus(2048, 16384, 32768, 2048, 8192) / 16e9": "0.1845"},
         "what is left of the room": {"BK=8192": "BK=2**24 // 2048"},
     },
@@ -403,20 +257,6 @@ my_rung = opencl_kernel(my_source, like=rung, **my_sizes)
 """,
     },
     "17.1": {
-        "as the kernel has it": """
-mine = '''
-for i in range(DOWN):
-    for r in range(4):
-        a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]
-for j in range(OVER):
-    for r in range(2):
-        b[j, r] = Bs[w + place + r * 4, left + j * 8 + group]
-for i in range(DOWN):
-    for j in range(OVER):
-        mma(a[i], b[j], acc[i, j])
-w += 8
-'''
-""",
         "B first, by the lane's number": """
 mine = '''
 for r in range(2):
@@ -463,15 +303,10 @@ def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
         from_B += BK * N
     tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
 """,
-        "counted rounds": {
-            "for k0 in range(0, K, BK):": "for n in range(tl.cdiv(K, BK)):",
-            "k = k0 + tl.arange(0, BK)": "k = n * BK + tl.arange(0, BK)",
-        },
         "adds itself": {"acc = tl.dot(a, b, acc, PRECISION)": "acc += tl.dot(a, b, input_precision=PRECISION)"},
     },
     "18.3": {
         "on its side": {"BM=128, BN=64": "BM=64, BN=128"},
-        "a stage more": {"stages=4": "stages=5"},
         "eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"},
     },
 }

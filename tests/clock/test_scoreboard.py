@@ -1,14 +1,10 @@
 """The scoreboard, its files, and the one command that fills them. (No test here depends on speed.)"""
 
 import dataclasses
-import importlib.util
 import json
-import os
 import re
-import shutil
 import sys
 import types
-from pathlib import Path
 
 import pytest
 
@@ -229,10 +225,7 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
 
 NO_RECORD = {  # what is in its place: (what is written, what is said)
     "nothing": ("", "JSONDecodeError"),
-    "a list": ("[]", "TypeError"),
     "no boards": ("{}", "KeyError"),
-    "no end of brackets": ("[" * 100_000, "nested too deeply"),
-    "a number beyond all bounds": ((r'"peak_gflops": [^,]*', f'"peak_gflops": {10**400}'), "OverflowError"),
     "no list of seconds": ((r'"seconds": \[[^]]*\]', '"seconds": {"a": 1}'), "TypeError"),
     "no size": ((r'"M": 8', '"M": "a"'), "is no size"),
 }
@@ -243,14 +236,6 @@ def test_a_file_that_is_no_record_is_named(tmp_path, what):
     path, (instead, said) = write_results([made()], tmp_path), NO_RECORD[what]
     path.write_text(instead if isinstance(instead, str) else re.sub(*instead, path.read_text()))
     with pytest.raises(ValueError, match=rf"^{path.name} is no record of a scoreboard.*{said}"):
-        read_results(tmp_path)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="to make a link takes rights here")
-def test_no_link_among_the_results_is_followed(tmp_path):
-    path = write_results([made()], tmp_path / "elsewhere")
-    (tmp_path / "x.json").symlink_to(path)
-    with pytest.raises(ValueError, match=r"x\.json is no record .*it is a symbolic link, which is not followed"):
         read_results(tmp_path)
 
 
@@ -326,18 +311,6 @@ def test_the_ptx_machine_and_oclgrind_are_named_before_anything_is_measured(tmp_
         with pytest.raises(ValueError, match=r"CUDA runs on the PTX machine and OpenCL on Oclgrind, so .* doctor"):
             act()
     assert not (tmp_path / "new").exists()
-
-
-def test_no_text_in_another_machines_file_steers_the_screen(tmp_path):
-    path = write_results([made()], tmp_path)
-    stored = json.loads(path.read_text())
-    stored["device"] = stored["cpu"] = stored["boards"][0]["blas"] = "\x1b[2J<b>CPU</b>"
-    for contestant in stored["boards"][0]["contestants"]:
-        contestant["device"] = "\x1b[31m"
-    path.write_text(json.dumps(stored))
-    [found] = read_results(tmp_path)
-    for text in (repr(found), repr(found.boards[0])):
-        assert text.replace("\n", "").isprintable() and "\\x1b[" in text
 
 
 def test_a_damaged_file_is_set_aside(tmp_path):
@@ -471,18 +444,6 @@ def test_record_ends_where_its_search_is_interrupted(played, tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path, say=said.append)
     assert said[-1] is found and not [row for row in done if row[0] == "measure"]
-
-
-def test_an_installed_course_keeps_results_where_one_works(tmp_path, monkeypatch):
-    """As a wheel would put it: in a folder that is no checkout."""
-    assert (results.CHECKOUT / "pyproject.toml").exists() and results.CHECKOUT / "results" == results.RESULTS
-    (tmp_path / "helpers" / "clock").mkdir(parents=True)
-    there = shutil.copy(results.__file__, tmp_path / "helpers" / "clock")
-    about = importlib.util.spec_from_file_location("helpers.clock.installed", there)
-    installed = importlib.util.module_from_spec(about)
-    monkeypatch.setitem(sys.modules, about.name, installed)
-    about.loader.exec_module(installed)
-    assert Path("results") == installed.RESULTS
 
 
 def test_without_an_opencl_device_a_board_has_no_peak(monkeypatch):

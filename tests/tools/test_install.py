@@ -69,7 +69,6 @@ def empty(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, tmp_path)
     monkeypatch.setattr(install, "ROOT", tmp_path)
     monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(install, "LOCK", tmp_path / ".venv.lock")
     monkeypatch.setattr(install, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     return tmp_path
 
@@ -86,12 +85,6 @@ def test_a_python_that_is_not_promised_is_refused(version, empty, monkeypatch):
     with pytest.raises(install.Failed, match=rf"Python 3.11.2 to 3.14, .* is {name}. Name another: make lab PYTHON="):
         install.refuse_what_cannot_work()
     assert not (empty / ".venv").exists()
-
-
-@pytest.mark.parametrize("version", [(3, 11, 2), (3, 14, 9)])
-def test_a_python_that_is_promised_is_taken(version, empty, monkeypatch):
-    other_python(monkeypatch, *version)
-    install.refuse_what_cannot_work()
 
 
 @pytest.mark.parametrize(
@@ -123,28 +116,6 @@ def types_free(free):
 
 def printing(text, status=0):
     return [sys.executable, "-c", f"import sys; print({text!r}); sys.exit({status})"]
-
-
-def test_it_says_what_is_left_while_it_waits(monkeypatch, capsys, tmp_path):
-    """The command ends once something has been said of it."""
-    told = tmp_path / "told"
-    waits = (
-        "import pathlib, sys\n"
-        "print('Downloading scipy (10.0MiB)\\n   Downloading jedi (1.0GiB)\\n Downloaded scipy', flush=True)\n"
-        f"while not pathlib.Path({str(told)!r}).exists(): pass\n"
-    )
-    said = []
-
-    def noted(text, **how):
-        said.append(text)
-        if "jedi" in text:
-            told.touch()
-
-    monkeypatch.setattr(install, "SPEAKS_EVERY", 0.01)
-    monkeypatch.setattr(install, "print", noted, raising=False)
-    install.run([sys.executable, "-c", waits], "installing")
-    assert "  1074 of 1084 MB still to come: jedi (1074 MB)" in said
-    assert said[0] in ("  still installing", "  1074 of 1084 MB still to come: jedi (1074 MB)")
 
 
 def test_the_largest_are_named():
@@ -217,24 +188,6 @@ def test_a_folder_that_cannot_be_written_is_named(empty, monkeypatch, capsys):
     assert status == 1 and text == f"Not installed: {empty} cannot be written by you. {remedy}\n"
 
 
-def test_one_install_at_a_time_works_in_a_folder(empty, monkeypatch, capsys):
-    """The second one is refused, and leaves the first one's .venv alone; after the first one the way is free."""
-    (empty / ".venv").mkdir()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", "import install, pathlib, sys; install.LOCK = pathlib.Path(sys.argv[1])\n"
-         "with install.alone(): print('held', flush=True); sys.stdin.read()", str(empty / ".venv.lock")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT / "tools",
-    )  # fmt: skip
-    assert holder.stdout.readline() == b"held\n"
-    text, status = told(monkeypatch, capsys)
-    assert status == 1 and text.startswith(f"Not installed: another install is at work in {empty}. Wait until it has")
-    assert (empty / ".venv").exists()
-    holder.kill()
-    holder.wait()
-    with install.alone():
-        pass
-
-
 def venv_of(folder, version, pip=True):
     """A .venv whose Python says that it is of this version, and has pip or none."""
     (folder / ".venv" / "bin").mkdir(parents=True)
@@ -277,8 +230,6 @@ def test_a_broken_venv_is_made_anew_with_lab(version, pip, fault, empty, ran, mo
         ([], "linux", 12080, "lab,cuda12"),
         (["lab", "test"], "win32", 13000, "lab,test,cuda13"),
         ([], "darwin", None, "lab"),
-        (["--small"], "linux", None, "lab"),
-        (["many"], "linux", None, "many"),
         (["lab", "cuda12"], "linux", 13000, "lab,cuda12"),
     ],
 )
@@ -331,11 +282,6 @@ def test_make_installs_again_where_the_venv_has_lost_its_python(tmp_path):
     python.unlink()
     python.symlink_to(tmp_path / "gone")
     assert planned().index("tools/install.py lab --small\n") < planned().index("tools/lab.py --port=8890\n")
-
-
-def test_the_cause_is_told_before_there_is_a_venv(empty, monkeypatch):
-    """pip's settings are asked of this Python then."""
-    assert install.settings_of_uv()["UV_DEFAULT_INDEX"].startswith("http")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,6 @@ def test_what_was_never_changed_is_renewed(course):
     "saved",
     [
         page(language_info={"name": "python", "version": "3.14.0"}),
-        page(kernelspec={"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}),
         json.dumps(nbformat.reads(page(), as_version=4)),  # text in one piece, in place of a list of lines
     ],
 )
@@ -166,17 +165,11 @@ def opened(tmp_path, monkeypatch):
         ([], "my_pages/00_start_here.ipynb", []),
         (["--no-browser", "--port", "8890"], "my_pages/00_start_here.ipynb", ["--no-browser", "--port", "8890"]),
         (["my_pages/00_start_here.ipynb", "--port=1"], "my_pages/00_start_here.ipynb", ["--port=1"]),
-        (["my_pages"], "my_pages", []),
     ],
 )
 def test_copies_are_made_before_one_is_opened(opened, tmp_path, arguments, name, options):
     lab.main(arguments)
     assert opened == [(tmp_path / name, options)] and (tmp_path / "my_pages" / "00_start_here.ipynb").exists()
-
-
-def test_a_page_of_another_folder_needs_no_copies(opened, tmp_path):
-    lab.main(["notebooks"])
-    assert opened == [(tmp_path / "notebooks", [])] and not (tmp_path / "my_pages").exists()
 
 
 def test_one_line_says_where_the_new_edition_is(opened, tmp_path, capsys):

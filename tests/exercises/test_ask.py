@@ -35,22 +35,8 @@ CASES = {name: eval(cases) for name, ((_, cases), _) in QUESTIONS.items()}
 # ------------------------------------------------------------------------------------------------------------ answers
 
 
-def tiled_on(gpu, size=2048, step="tiled", **parameters):
-    return predict(cuda_kernel(step, **parameters or {"TILE": 32}), gpu, size, size, size)
-
-
-def side_by_counting(registers):
-    side = 1
-    while side * side + 2 * side <= registers:
-        side += 1
-    return side - 1
-
-
-def waiting_in_steps(work, latency, blocks, early):
-    wait = latency - work if early else latency
-    if wait <= 0:
-        return 0
-    return math.prod([wait / (work + wait)] * blocks)
+def tiled_on(gpu, size=2048):
+    return predict(cuda_kernel("tiled", TILE=32), gpu, size, size, size)
 
 
 def seconds_with_if(M, N, K, flops, bandwidth):
@@ -110,7 +96,7 @@ RIGHT = {
         lambda M, N, K, BM, BN, size: M * N * K * size * (1 / BM + 1 / BN) / 512,
     ],
     "largest_side": [
-        side_by_counting,
+        lambda registers: max(s for s in range(registers) if s * s + 2 * s <= registers),
         lambda registers: int(math.sqrt(registers + 1)) - 1,
     ],
     "blocks_by_registers": [
@@ -138,7 +124,7 @@ RIGHT = {
         lambda cycles, starts: len([None for _ in range(cycles) for _ in range(starts)]),
     ],
     "waiting": [
-        waiting_in_steps,
+        lambda work, latency, blocks, early: (1 - work / max(work, latency + work * (not early))) ** blocks,
         lambda work, latency, blocks, early: (
             (max(latency - early * work, 0) / (work + max(latency - early * work, 0))) ** blocks
         ),

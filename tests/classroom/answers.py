@@ -409,7 +409,7 @@ k0 += TILE
         "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"},
             "too many loads: 1,856 from global memory at 15 x 15 x 15"),
-        "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "A[row, k0 + tx]"),
+        "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "wrong row"),
         "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
     },
     "05.2": {
@@ -474,7 +474,7 @@ k0 += TILE
 """,
             "coalesced",
         ),
-        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "A[row, i + tx]"),
+        "a comma index": ({"A[row * K + i + tx]": "A[row, i + tx]"}, "wrong row"),
         "a guard for memory": ({"(row < M && i + tx < K)": "(row * K + i + tx < M * K)"}, "too many loads"),
     },
     "14.2": {
@@ -528,7 +528,6 @@ k0 += TILE
     "18.3": {
         "warps that are none": ({"warps=4": "warps=3"}, "a block has 1, 2, 4"),
         "as it was": ({"BM=128": "BM=64", "stages=4": "stages=3"}, "393,216 bytes loaded, at most 330,000"),
-        "a constant too few": ({", warps=4": ""}, "it should be a dict of BM, BN, BK, stages and warps"),
-        "a text": ({"BM=128": 'BM="128"'}, "error"),
+        "too few stages": ({"stages=4": "stages=3"}, "2 copies left, at least 4"),
     },
 }  # fmt: skip

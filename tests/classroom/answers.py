@@ -463,6 +463,7 @@ k0 += TILE
         "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "reads outside"),
     },
     "14.1": {
+        "the last product only": ({"tmp +=": "tmp ="}, "K is cut"),
         "reads down the columns": (
             """
         const int r = get_group_id(1) * TILE + tx, c = i + ty;

@@ -1,4 +1,5 @@
-// tiled: C = A @ B, row-major float32; a workgroup computes one TILE x TILE tile of C.
+// tiled: C = A @ B, row-major float32;
+// a workgroup computes one TILE x TILE tile of C.
 // Launch: workgroup (TILE, TILE), one workgroup a tile.
 @group(0) @binding(0) var<storage, read> A: array<f32>;
 @group(0) @binding(1) var<storage, read> B: array<f32>;

@@ -7,7 +7,7 @@ HANDOUT_FLAGS ?=
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
 # sandbox runs their tests, too.
-QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools gpu_model opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
 ROOM ?= judge
 TESTS ?=
@@ -50,7 +50,7 @@ lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks,
 notebooks: $(VENV)/test.stamp  ## run every notebook again and store its outputs
 	$(VENV)/bin/python tools/notebooks.py
 
-zh: $(VENV)/test.stamp  ## the Chinese pages, from the English ones and po/zh_CN/
+zh: $(VENV)/test.stamp  ## the Chinese pages, from the English ones and their translations, notebooks/zh_CN/po/
 	$(VENV)/bin/python tools/translate.py
 
 web: $(VENV)/web.stamp  ## both languages as a web book, in web/, from the stored outputs; fetches Sphinx first, 60 MB
@@ -62,7 +62,7 @@ bench: $(VENV)/lab.stamp  ## the whole ladder, timed on this machine
 handout: $(VENV)/lab.stamp  ## the pages for a class, without solutions: make handout HANDOUT_FLAGS="--pages 00 01 02"
 	$(VENV)/bin/python tools/handout.py $(HANDOUT_FLAGS)
 
-$(VENV)/lab.stamp: pyproject.toml constraints.txt $(VENV)/bin/python
+$(VENV)/lab.stamp: pyproject.toml tools/locks/constraints.txt $(VENV)/bin/python
 	@$(PYTHON) tools/install.py lab $(filter --small,$(LAB_FLAGS))
 	@touch $@
 
@@ -87,9 +87,9 @@ $(VENV)/mutants.stamp: $(VENV)/test.stamp
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make constraints" $(VENV)/bin/uv pip compile -q pyproject.toml --no-annotate \
   --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra room --extra mutants
 constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allows; UPGRADE= keeps those that are pinned
-	$(COMPILE) $(UPGRADE) --extra cuda13 -o constraints.txt
-	cp constraints.txt constraints-cuda12.txt
-	$(COMPILE) --extra cuda12 -o constraints-cuda12.txt
+	$(COMPILE) $(UPGRADE) --extra cuda13 -o tools/locks/constraints.txt
+	cp tools/locks/constraints.txt tools/locks/constraints-cuda12.txt
+	$(COMPILE) --extra cuda12 -o tools/locks/constraints-cuda12.txt
 
 clean:  ## what make and the tests made; the notebooks stay as they are
 	rm -rf $(VENV) $(VENV)-lowest handout build web *.egg-info .pytest_cache .mypy_cache

@@ -1,4 +1,4 @@
-"""The course's kernels, and what measures, checks and shows them: a room for each question, see ARCHITECTURE.md.
+"""The course's kernels, and what measures, checks and shows them: a room for each question, see docs/ARCHITECTURE.md.
 
 Notebooks import from here by name, and what is special to one page from the room itself:
 

@@ -14,6 +14,7 @@ import ctypes
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
@@ -541,6 +542,7 @@ def usable_cores() -> int:
 
 
 def python_path():
-    """PYTHONPATH under which a child process finds this very package."""
-    here = str(Path(__file__).resolve().parent.parent)
-    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    """PYTHONPATH under which a child process finds this very package, and those that it imports of the course's."""
+    files = __file__, importlib.util.find_spec("ptx_machine").origin
+    places = dict.fromkeys(str(Path(file).resolve().parents[1]) for file in files)
+    return os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])

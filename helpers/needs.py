@@ -64,7 +64,7 @@ def remedy(extra: str) -> str:
     python = sys.executable if shutil.which("python") != sys.executable else "python"
     in_notebook = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     pip = "%pip install" if in_notebook else f"{shlex.quote(python)} -m pip install"
-    pins = COURSE / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
+    pins = COURSE / "tools/locks" / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
     if pins.exists():
         return f'{pip} -c "{pins}" -e "{COURSE}[{extra}]"'
     lines = importlib.metadata.requires("matmul-ladder")

@@ -10,9 +10,8 @@ ALONE = [package for package in PACKAGES if package != "helpers"]
 
 
 def folder_of(package):
-    """Where a package lies: beside helpers, or in packages/."""
-    beside = ROOT / package
-    return beside if beside.is_dir() else ROOT / "packages" / package
+    """Where a package lies."""
+    return ROOT / package if package == "helpers" else ROOT / "packages" / package
 
 
 def sources(package):

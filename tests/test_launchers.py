@@ -19,7 +19,6 @@ import nbformat
 import notebooks
 import pytest
 from nbclient import NotebookClient
-from packages import PACKAGES
 
 from helpers import devices
 
@@ -61,8 +60,8 @@ def git_repository(folder):
     for path in notebooks.ROOT.iterdir():
         if path.is_file() and not path.name.startswith("."):
             shutil.copy(path, folder)
-    for package in PACKAGES:
-        shutil.copytree(notebooks.ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("helpers", "packages"):
+        shutil.copytree(notebooks.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "the course"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
@@ -143,7 +142,7 @@ def test_a_notebook_alone_on_colab(ships, tmp_path, monkeypatch):
 def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path):
     """As Debian's Python, Colab and --user have it: not below sys.prefix."""
     command = [sys.executable, "-m", "pip", "install", "-q", "--ignore-installed", "--prefix", str(tmp_path)]
-    constraints = ["-c", str(notebooks.ROOT / "constraints.txt")]
+    constraints = ["-c", str(notebooks.ROOT / "tools" / "locks" / "constraints.txt")]
     subprocess.run([*command, *constraints, "intel-opencl-rt", "intel-cmplr-lib-rt"], check=True)
     place = sysconfig.get_path("purelib", vars={"base": str(tmp_path)})
     code = (

@@ -81,7 +81,15 @@ def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "prefix", "/opt/conda")
     monkeypatch.setattr(sys, "executable", "/opt/a b/bin/python")
     *python, extra = shlex.split(needs.remedy("cuda12"))
-    assert python == ["/opt/a b/bin/python", "-m", "pip", "install", "-c", f"{ROOT}/constraints-cuda12.txt", "-e"]
+    assert python == [
+        "/opt/a b/bin/python",
+        "-m",
+        "pip",
+        "install",
+        "-c",
+        f"{ROOT}/tools/locks/constraints-cuda12.txt",
+        "-e",
+    ]
     assert extra == f"{ROOT}[cuda12]"
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: "a notebook"))
     assert needs.remedy("many").startswith(f'%pip install -c "{ROOT}')  # on Binder

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 from markdown_it import MarkdownIt
-from packages import ALONE, folder_of
 
 from helpers import devices
+from packages import ALONE, folder_of
 
 # All that pip brings beside the package itself, where its README says so.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}}

@@ -15,12 +15,12 @@ import notebooks
 import pytest
 import readme_picture
 import yaml
-from packages import PACKAGES, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cuda_without_gpu import stand_in
 from helpers.ladder import STEPS
+from packages import PACKAGES, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -29,7 +29,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 def pins(name="constraints.txt"):
     """{name: pinned requirement} from a file of constraints, for the Python that runs this; each names one version."""
-    lines = (ROOT / name).read_text().splitlines()
+    lines = (ROOT / "tools" / "locks" / name).read_text().splitlines()
     requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
     here = [one for one in requirements if one.marker is None or one.marker.evaluate()]
     found = {canonicalize_name(requirement.name): requirement for requirement in here}
@@ -113,7 +113,7 @@ def test_gpu_extras_name_extras_that_numba_cuda_has(extra, name):
 
 
 def test_conda_installs_the_tested_course_with_a_python_that_it_allows():
-    assert pip_section() == ["-c constraints.txt", "-e .[lab,cuda13]"] and "pip" in conda()["dependencies"]
+    assert pip_section() == ["-c tools/locks/constraints.txt", "-e .[lab,cuda13]"] and "pip" in conda()["dependencies"]
     (python,) = [part for part in conda()["dependencies"] if str(part).startswith("python=")]
     assert Requirement(f"course{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
 
@@ -153,7 +153,7 @@ def test_a_readme_leads_to_binder_colab_and_the_web_once_it_is_published(readme,
         f"https://colab.research.google.com/github/{owner}/{name}/blob/main/notebooks/{folder}00_start_here.ipynb)",
     ):
         assert (address in door) == alive
-    assert ("(RELEASING.md)" in door) != alive
+    assert ("(docs/RELEASING.md)" in door) != alive
 
 
 @pytest.mark.parametrize("readme", notebooks.READMES)

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from packages import ALONE, PACKAGES
 from packaging.version import Version
 
 import helpers
+from packages import ALONE, PACKAGES
 
 # "" is helpers itself.
 ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
@@ -81,7 +81,7 @@ def test_every_room_says_which_question_it_answers():
 
 def test_the_changes_begin_with_the_version_that_pyproject_names():
     """The version stands in pyproject.toml; the newest heading of CHANGELOG.md follows it."""
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    newest = re.search(r"^## (\S+)", (ROOT / "docs" / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert Version(newest) == Version(project["version"]), "change the version in pyproject.toml, or the heading"
 
@@ -89,14 +89,17 @@ def test_the_changes_begin_with_the_version_that_pyproject_names():
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_what_one_reads_before_a_change_fits_a_screen(name):
     """Of the changes, the newest version."""
-    text = (ROOT / name).read_text(encoding="utf-8").split("\n## 1.0")[0]
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8").split("\n## 1.0")[0]
     assert len(text.splitlines()) <= 60 and len(text.split()) <= 850, f"{name} is longer: move what one seldom needs"
 
 
 def lines_of_code():
     """How many lines of *.py there are: {"helpers", "product", "tests": lines}, as pyproject.toml counts them."""
     lines = dict.fromkeys(("helpers", "product", "tests"), 0)
-    for file in [ROOT / "conftest.py", *(file for top in (*PACKAGES, "tests") for file in (ROOT / top).rglob("*.py"))]:
+    for file in [
+        ROOT / "conftest.py",
+        *(file for top in ("helpers", "packages", "tests") for file in (ROOT / top).rglob("*.py")),
+    ]:
         parts = file.relative_to(ROOT).parts
         if "build" in parts:  # what `pip install ./PACKAGE` leaves there
             continue

@@ -24,6 +24,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ROOT / "tools" / "locks"
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 GIGABYTES = 2.4  # the extra `lab` and the compiler on Linux x86-64, unpacked; elsewhere it is less
@@ -104,7 +105,7 @@ def make_venv() -> bool:
     if fault:
         print(f"Making {VENV} with Python {platform.python_version()}.", flush=True)
         run([sys.executable, "-m", "venv", str(VENV)], "making the environment")
-    uv = next(line for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if line.startswith("uv=="))
+    uv = next(line for line in (LOCKS / "constraints.txt").read_text("utf-8").splitlines() if line.startswith("uv=="))
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "-q", uv]
     run(pip, "getting the installer, uv (18 MB)")
     return replaces
@@ -141,9 +142,14 @@ def compiler_for_this_machine():
 def install(extras) -> None:
     """Install the course and these extras, at the pinned versions."""
     pins = "constraints-cuda12.txt" if "cuda12" in extras else "constraints.txt"
-    print(f"Installing the course into .venv, at the versions of {pins}:", *map(row, extras), sep="\n", flush=True)
+    print(
+        f"Installing the course into .venv, at the versions of tools/locks/{pins}:",
+        *map(row, extras),
+        sep="\n",
+        flush=True,
+    )
     command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON), "--compile-bytecode"]
-    run([*command, "-c", str(ROOT / pins), "-e", f"{ROOT}[{','.join(extras)}]"], "installing", settings_of_uv())
+    run([*command, "-c", str(LOCKS / pins), "-e", f"{ROOT}[{','.join(extras)}]"], "installing", settings_of_uv())
     # IPython runs what lies there as a notebook's Python begins.
     startup = VENV / "etc" / "ipython" / "startup"
     startup.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,9 @@ def open_in_jupyterlab(page: Path, options: list[str]) -> None:
     folders = [str(ROOT / "tools" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(folders)
     # So the pages' Python finds the course also where its folder was moved after the install.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "packages"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     from jupyterlab.labapp import LabApp
 
     print(

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -33,14 +34,19 @@ for name in sys.argv[1:]:
 def chosen(room: str) -> tuple[list[str], str]:
     """(the files that are changed; the tests of that room or package). ValueError: there is none of that name."""
     homes = {at.parent.name: (at.parent, ROOT / "tests" / at.parent.name) for at in ROOT.glob("helpers/*/__init__.py")}
-    homes |= {at.parent.name: (at.parent, at) for at in ROOT.glob("*/tests")}
+    homes |= {at.parent.name: (at.parent, at) for at in ROOT.glob("packages/*/tests")}
     homes = {name: home for name, home in sorted(homes.items()) if home[1].exists()}
     name, _, file = room.rstrip("/").partition("/")
     code, tests = homes.get(name, (ROOT, ROOT))
     files = sorted(code.glob(file or "*.py")) if name in homes else []
     if not files:
         raise ValueError(f"there is no {room!r} with tests of its own; name one of {', '.join(homes)}, or a file of it")
-    return [str(one.relative_to(ROOT)) for one in files], str(tests.relative_to(ROOT))
+    return [in_copy(one.relative_to(ROOT)) for one in files], in_copy(tests.relative_to(ROOT))
+
+
+def in_copy(name: str | Path) -> str:
+    """The place in the copy of a file of the checkout: mutmut knows packages in src/, as ours are in packages/."""
+    return re.sub(r"^packages/", "src/", Path(name).as_posix())
 
 
 def copy(change: list[str], tests: list[str]) -> None:
@@ -49,8 +55,8 @@ def copy(change: list[str], tests: list[str]) -> None:
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
         if name and (ROOT / name).is_file():
-            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, COPY / name)
+            (COPY / in_copy(name)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / in_copy(name))
     settings = f"only_mutate = {json.dumps(change)}\npytest_add_cli_args_test_selection = {json.dumps(tests)}\n"
     text = (COPY / "pyproject.toml").read_text("utf-8")
     (COPY / "pyproject.toml").write_text(text.replace("[tool.mutmut]\n", f"[tool.mutmut]\n{settings}"), "utf-8")

@@ -100,12 +100,12 @@ READMES = {  # {file: (what its third line says of the other language, of the we
     "README.md": (
         "[简体中文](README.zh-CN.md)",
         "[Read it without installing anything]({web})",
-        "Not published yet: [RELEASING.md](RELEASING.md) says what gives it an address.",
+        "Not published yet: [RELEASING.md](docs/RELEASING.md) says what gives it an address.",
     ),
     "README.zh-CN.md": (
         "[English](README.md)",
         "[不安装就能读]({web})",
-        "尚未发布：怎样得到网址，见 [RELEASING.md](RELEASING.md)。",
+        "尚未发布：怎样得到网址，见 [RELEASING.md](docs/RELEASING.md)。",
     ),
 }
 

@@ -21,7 +21,7 @@ import helpers.__main__ as commands
 
 DATA = {  # what has no docstring of its own
     "COUNTERS": "What a GPU's own counters said of the course's kernels: {kernel: {counter: number}}.",
-    "GPUS": "The GPUs that the model knows: {name: `GPU`}. Their sources stand in `gpu_model/gpus.toml`.",
+    "GPUS": "The GPUs that the model knows: {name: `GPU`}. Their sources stand in `packages/gpu_model/gpus.toml`.",
 }
 PLAIN = (type, type(None), bool, int, float, str, tuple)  # defaults that are shown
 COLUMNS = re.compile(r"^\w[\w, ]*?  +\S.*(?:\n.*)*", re.M)  # a paragraph that names an argument, then says what it is

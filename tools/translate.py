@@ -1,6 +1,6 @@
-"""Make the Chinese edition: notebooks/zh_CN/ from the English pages and their translations, po/zh_CN/NN_name.po.
+"""Make the Chinese edition: notebooks/zh_CN/ from the English pages and their translations, zh_CN/po/NN_name.po.
 
-    python tools/translate.py               bring po/zh_CN/ in line with the pages, and write those of notebooks/zh_CN/
+    python tools/translate.py               bring the translations in line with the pages, and write notebooks/zh_CN/
     python tools/translate.py --update 04   the first of the two, for page 04; show what there is to translate
     python tools/translate.py --check 04    change nothing; say what is missing, wrong or out of date
     python tools/translate.py --draw 04     run the Chinese page, and store its pictures that depend on no clock
@@ -24,7 +24,6 @@ from glossary import CHINESE, anchors, link_terms, without_links
 from notebooks import (
     FOLDER,
     MACHINES,
-    ROOT,
     WHICH_PYTHON,
     as_text,
     execute,
@@ -41,8 +40,8 @@ from helpers.classroom.standing import GOES_ON
 from helpers.doctor import row, shown
 from helpers.judge.report import wrapped
 
-PO = ROOT / "po" / "zh_CN"
 PAGES = FOLDER / "zh_CN"
+PO = PAGES / "po"
 HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8"}
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
 # What the set-up cell of a Chinese page has before its first import of the course.
@@ -241,7 +240,7 @@ def update(path):
     po = renewed(stored(path.stem), plain(read(path)))
     keep(po, path.stem)
     left = untranslated(po)
-    print(f"{path.stem}: {len(left)} of {len(po)} entries to translate, in po/zh_CN/{path.stem}.po")
+    print(f"{path.stem}: {len(left)} of {len(po)} entries to translate, in notebooks/zh_CN/po/{path.stem}.po")
     for entry, why in left:
         show(entry, why)
 
@@ -262,7 +261,7 @@ def make(path, only_check):
     wrong = list(problems(notebook, po, path.stem))
     text, file = as_text(translated(notebook, po, path.stem)), PAGES / path.name
     same = {
-        f"po/zh_CN/{path.stem}.po": str(po) == str(before),
+        f"notebooks/zh_CN/po/{path.stem}.po": str(po) == str(before),
         f"notebooks/zh_CN/{path.name}": file.exists() and file.read_text("utf-8") == text,
     }
     if only_check:

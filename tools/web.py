@@ -168,7 +168,7 @@ def pages_beside(language, folder, here):
         "glossary": (web_pages.glossary(language, folder), folder),
         "install": (web_pages.install(language), ROOT),
         "teach": (web_pages.teach(language), ROOT / "teaching"),
-        "changelog": (web_pages.changelog(language), ROOT),
+        "changelog": (web_pages.changelog(language), ROOT / "docs"),
     }
     if language == "en":  # a server has one such page, for both
         texts["404"] = (web_pages.lost(), ROOT)

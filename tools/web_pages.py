@@ -13,7 +13,7 @@ READMES = {"en": "README.md", "zh_CN": "README.zh-CN.md"}
 FILES = {  # {page: {language: the file that it shows}}; a link to the file leads to the page
     "install": READMES,
     "teach": {language: f"teaching/{name}" for language, name in READMES.items()},
-    "changelog": {"en": "CHANGELOG.md"},
+    "changelog": {"en": "docs/CHANGELOG.md"},
 }
 FILTER = '<label class="filter" hidden>{words} <input type="search"></label>'
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)$", re.M)

@@ -7,6 +7,7 @@ import glossary
 import notebooks
 import pytest
 from nbformat import v4
+
 from packages import PACKAGES, sources
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]

@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from helpers import needs
 
 ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ROOT / "tools" / "locks"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PYTHONS = ["3.11.2", "3.12.0", "3.13.0", "3.14.0"]  # Debian 12's, and the first of each later version
 LINUX, ELSEWHERE = "x86_64-manylinux_2_28", ("aarch64-manylinux_2_28", "windows", "aarch64-apple-darwin")
@@ -46,13 +47,13 @@ def test_these_are_the_pythons_that_the_course_promises():
 def test_the_pins_can_be_installed(python, system, pins):
     """uv reads what each pin requires, Python above all, and for which systems it is built (jieba is Python only)."""
     extras = ["lab", "test", "many", "web", "blocks", "mutants", "cuda12" if "cuda12" in pins else "cuda13"]
-    command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", pins, "--no-header"]
+    command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", LOCKS / pins, "--no-header"]
     command += ["--no-annotate", "--only-binary", ":all:", "--no-binary", "jieba", "--system-certs"]
     command += ["--no-python-downloads", "--python-version", python, "--python-platform", system]
     command += [word for extra in extras for word in ("--extra", extra)]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert not found.returncode, found.stderr
-    pinned = {canonicalize_name(pin.name): pin.specifier for pin in map(Requirement, lines(ROOT / pins))}
+    pinned = {canonicalize_name(pin.name): pin.specifier for pin in map(Requirement, lines(LOCKS / pins))}
     resolved = [Requirement(line) for line in found.stdout.splitlines()]
     assert len(resolved) > 150
     assert {one.name for one in resolved if pinned.get(canonicalize_name(one.name)) != one.specifier} == set()
@@ -65,8 +66,7 @@ def lines(path):
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
     """A folder that holds nothing but the settings of the course."""
-    for name in ("pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     monkeypatch.setattr(install, "ROOT", tmp_path)
     monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(install, "PYTHON", tmp_path / ".venv" / "bin" / "python")
@@ -170,7 +170,7 @@ def test_the_extras_are_those_of_the_project():
 def test_an_unknown_word_is_refused_with_those_there_are(word, mean, empty, monkeypatch, capsys):
     text, status = told(monkeypatch, capsys, word)
     assert status == 1 and text.startswith(f"Not installed: there is no {word!r}.{mean} There are: lab, cuda13, ")
-    assert text.count("\n") == 1 and {path.name for path in empty.iterdir()} == {"constraints.txt", "pyproject.toml"}
+    assert text.count("\n") == 1 and [path.name for path in empty.iterdir()] == ["pyproject.toml"]
 
 
 def test_help_lists_what_there_is_with_its_size(monkeypatch, capsys):
@@ -267,8 +267,9 @@ def test_a_venv_that_works_is_kept_whichever_python_adds_to_it(caller, empty, ra
 
 @pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 def test_make_installs_again_where_the_venv_has_lost_its_python(tmp_path):
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("Makefile", "pyproject.toml", "tools/locks/constraints.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     (tmp_path / ".venv" / "lab.stamp").touch()

@@ -23,7 +23,7 @@ def test_every_page_has_a_chinese_edition_and_nothing_else_has():
 
 @by_stem
 def test_the_page_is_what_the_tool_makes_of_its_translation(path):
-    """No entry is obsolete or wrong, and po/zh_CN/ and notebooks/zh_CN/ are in line with the English page."""
+    """No entry is obsolete or wrong, and notebooks/zh_CN/po/ and notebooks/zh_CN/ are in line with the English page."""
     wrong, _ = translate.make(path, only_check=True)
     assert wrong == []
 
@@ -204,7 +204,7 @@ def test_an_entry_that_no_cell_needs_is_seen(page):
     po = translate.stored(STEM)
     po.append(polib.POEntry(msgid="Gone.", msgstr="没有了。"))
     po.save()
-    assert wrong(page) == [f"po/zh_CN/{STEM}.po is out of date; run: make zh"]
+    assert wrong(page) == [f"notebooks/zh_CN/po/{STEM}.po is out of date; run: make zh"]
 
 
 @pytest.mark.parametrize(

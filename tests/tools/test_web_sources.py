@@ -43,7 +43,7 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
         ("[a](../README.md#start)", "install.html#start"),
         ("[a](../teaching/README.zh-CN.md)", "zh_CN/teach.html"),
-        ("[a](../CHANGELOG.md)", "changelog.html"),
+        ("[a](../docs/CHANGELOG.md)", "changelog.html"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -191,7 +191,7 @@ def test_a_citation_names_this_version():
     assert (said["version"], said["license"]) == (project["version"], project["license"])
     assert not {"doi", "identifiers", "url"} & set(said) and said["authors"]
     assert said["abstract"] == project["description"]
-    newest = re.search(r"^## ([\d.]+)", (web.ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
+    newest = re.search(r"^## ([\d.]+)", (web.ROOT / "docs" / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
     assert project["version"].startswith(newest)
 
 

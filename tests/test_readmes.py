@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from distribution import ALONE, folder_of
 from markdown_it import MarkdownIt
 
 from helpers import devices
-from packages import ALONE, folder_of
 
 # All that pip brings beside the package itself, where its README says so.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}}

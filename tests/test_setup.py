@@ -15,12 +15,12 @@ import notebooks
 import pytest
 import readme_picture
 import yaml
+from distribution import PACKAGES, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cuda_without_gpu import stand_in
 from helpers.ladder import STEPS
-from packages import PACKAGES, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -82,7 +82,9 @@ def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
     (wanted,) = (one for one in map(Requirement, PROJECT["dependencies"]) if one.name == package)
     (pin,) = pins()[package].specifier
     tested = f"{package}{wanted.specifier},<={pin.version}"
-    assert f'"{tested}"' in stand_in.TESTED and f"`{tested}`" in (ROOT / "cuda_without_gpu" / "README.md").read_text()
+    assert (
+        f'"{tested}"' in stand_in.TESTED and f"`{tested}`" in (ROOT / "packages/cuda_without_gpu/README.md").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", ["constraints.txt", "constraints-cuda12.txt"])

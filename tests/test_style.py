@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from distribution import ALONE, PACKAGES
 from packaging.version import Version
 
 import helpers
-from packages import ALONE, PACKAGES
 
 # "" is helpers itself.
 ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")

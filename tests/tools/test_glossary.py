@@ -6,9 +6,8 @@ import re
 import glossary
 import notebooks
 import pytest
+from distribution import PACKAGES, sources
 from nbformat import v4
-
-from packages import PACKAGES, sources
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 

@@ -18,7 +18,7 @@ by_stem = pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: path.stem
 
 def test_every_page_has_a_chinese_edition_and_nothing_else_has():
     assert [path.stem for path in sorted(translate.PO.glob("*.po"))] == [path.stem for path in PATHS]
-    assert [path.name for path in sorted(translate.PAGES.iterdir())] == [path.name for path in PATHS]
+    assert [path.name for path in sorted(translate.PAGES.glob("*.*"))] == [path.name for path in PATHS]
 
 
 @by_stem

@@ -269,8 +269,9 @@ def machine_words():
     """A regular expression for what only this machine, or only some machine, would say."""
     words = [r"/home/\w", r"/Users/\w", r"/(?:root|tmp|var/folders)/", r"site-packages", r"\b[A-Z]:\\{1,2}[A-Z]\w"]
     words += [re.escape(str(place)) for place in (ROOT, Path.home()) if len(str(place)) > 1]
-    names = {platform.node(), os.environ.get("USER") or getpass.getuser()}
-    words += [rf"\b{re.escape(name)}\b" for name in names if len(name) > 3 and name not in ("localhost", "root")]
+    words.append(rf"\b{re.escape(getpass.getuser())}@")
+    if re.search(r"[\d.-]", platform.node()):  # another may be called by a word of a page, and so may a user
+        words.append(rf"\b{re.escape(platform.node())}\b")
     return re.compile("|".join(words))
 
 

@@ -336,6 +336,7 @@ PLANTED = [
     (clean_outputs, give(4, output_type="error", ename="ValueError", evalue="no", traceback=[])),
     (clean_outputs, give(4, output_type="stream", name="stderr", text="UserWarning")),
     (clean_outputs, give(4, output_type="stream", text="File /home/ada/a.py")),
+    (clean_outputs, give(4, output_type="stream", text=f"{notebooks.getpass.getuser()}@here:~$")),
     (no_machine_in_sources, replace(4, "check(k)", "open('/home/ada/a.txt')")),
     *((no_measured_figures, replace(6, "Three things.", said)) for said in SAID_OF_SPEED),
     *((no_measured_figures, beside_a_timed_cell(said)) for said in ("310 GFLOP/s", "12 %")),

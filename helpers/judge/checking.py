@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from cuda_without_gpu.errors import OutOfTime
-
 from .. import ladder
 from ..devices import oclgrind_library
+from ..errors import OutOfTime
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes

@@ -7,8 +7,7 @@ import re
 import traceback
 from collections.abc import Callable
 
-from cuda_without_gpu.errors import OutOfTime
-
+from ..errors import OutOfTime
 from ..launch import Contestant, KernelError, NotYet
 from ..launch.cuda_source import came_as_text
 from ..launch.kernel import DeviceLost

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from cuda_without_gpu.device import BUDGET, Budget
-from cuda_without_gpu.errors import OutOfTime
+
+from ..errors import OutOfTime
 
 WORK = 1_500_000  # of a check: some 15 s of computing, or 22 of one thread alone; a rung takes a third of it at most
 TO_SAY_MORE = 400_000  # beyond that, to tell more of what has been found

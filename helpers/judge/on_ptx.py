@@ -15,9 +15,9 @@ import numpy as np
 
 import ptx_machine
 from cuda_without_gpu import to_ptx
-from cuda_without_gpu.errors import OutOfTime
 
 from .. import ladder
+from ..errors import OutOfTime, in_our_words
 from ..launch import Kernel, KernelError, draw, numba_internals, refusals
 from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Finding, Job, in_child, source_line
@@ -85,7 +85,7 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
     right = []
     try:
-        with limited():
+        with in_our_words(), limited():
             for level, shapes in ((to_ptx.WATCHED, watched), (to_ptx.COUNTED, more)):
                 if findings := run_all(k, kernel, level, shapes, right):
                     order = more_said(order_of, k, kernel) if may_be_the_order(findings) else []

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from cuda_without_gpu.errors import KernelError
-
 from ..devices import Device
+from ..errors import KernelError
 from . import operands
 from .operands import OnDevice, validate
 

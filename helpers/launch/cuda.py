@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
-from cuda_without_gpu.errors import KernelError
-
 from .. import devices
 from ..arguments import told
 from ..devices import Device
+from ..errors import KernelError, in_our_words
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
 from .kernel import DeviceLost, Kernel, no_room
@@ -94,7 +93,8 @@ STOPPED = {
 def told_plainly(device: Device | None = None) -> Iterator[None]:
     """Within it, an error that costs this process the GPU is raised as `DeviceLost`, and no room as MemoryError."""
     try:
-        yield
+        with in_our_words():
+            yield
     except Exception as error:
         if device and "OUT_OF_MEMORY" in str(error):
             raise no_room(device) from None

@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 from numba import cuda
 
-from cuda_without_gpu.errors import KernelError, quoted
-
+from ..errors import KernelError, quoted
 from . import refusals
 from .contestant import no_exit
 from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function

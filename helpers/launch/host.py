@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arguments import told
+from ..errors import in_our_words
 from . import operands
 from .contestant import Contestant, Work, no_exit
 
@@ -42,7 +43,7 @@ class HostWork(Work):
 
     def multiply(self):
         """Call the function once."""
-        with no_exit("it"):
+        with no_exit("it"), in_our_words():
             self.C = self.function(self.A, self.B)
 
     def download(self):

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 
-from cuda_without_gpu.errors import KernelError
-
 from .. import ladder
 from ..arguments import sizes, some, told
 from ..devices import Device
+from ..errors import KernelError
 from .contestant import Contestant
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 

@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from cuda_without_gpu.errors import KernelError
+from ..errors import KernelError
 
 
 def plain_function(kernel) -> Callable | None:

@@ -6,7 +6,8 @@ import numpy as np
 
 import ptx_machine
 from cuda_without_gpu import device, to_ptx
-from cuda_without_gpu.errors import KernelError
+
+from ..errors import KernelError, in_our_words
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
@@ -66,8 +67,9 @@ def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) 
     `to_ptx.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
     """
     try:
-        kernel = to_ptx.compiled_for(function, *EXAMPLE)
-        return to_ptx.text_of(kernel, level, each=each)
+        with in_our_words():
+            kernel = to_ptx.compiled_for(function, *EXAMPLE)
+            return to_ptx.text_of(kernel, level, each=each)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds; the learner needs its words

@@ -12,11 +12,10 @@ import numpy as np
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
-from cuda_without_gpu.errors import KernelError, quoted
-
 from .. import devices, ladder
 from ..arguments import told
 from ..devices import Device
+from ..errors import KernelError, quoted
 from . import operands
 from .contestant import Backend, Work
 from .kernel import Kernel, no_room

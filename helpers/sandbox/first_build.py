@@ -4,9 +4,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from cuda_without_gpu.errors import quoted
-
 from .. import devices
+from ..errors import quoted
 from ..launch import KernelError
 from .child import child_environment, work
 from .job import Job

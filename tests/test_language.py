@@ -29,7 +29,7 @@ from helpers.sandbox.oclgrind import REPORTS
 from helpers.terminal import columns
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
-ROOM = translate.ROOT / "helpers"
+ROOM = notebooks.ROOT / "helpers"
 # Whose sentences stand in verdicts.
 JUDGES = [
     *sorted((ROOM / "judge").glob("[!_]*.py")),

@@ -172,14 +172,19 @@ def test_copies_are_made_before_one_is_opened(opened, tmp_path, arguments, name,
     assert opened == [(tmp_path / name, options)] and (tmp_path / "my_pages" / "00_start_here.ipynb").exists()
 
 
-def test_one_line_says_where_the_new_edition_is(opened, tmp_path, capsys):
+def test_one_line_says_how_to_get_the_new_edition_beside_ones_own(opened, tmp_path, capsys):
     lab.main([])
     assert capsys.readouterr().out == ""
-    (tmp_path / "my_pages" / "00_start_here.ipynb").write_text(page(answer="mine"))
-    (tmp_path / "notebooks" / "00_start_here.ipynb").write_text(page("second edition"))
+    own, new = (tmp_path / folder / "00_start_here.ipynb" for folder in ("my_pages", "notebooks"))
+    own.write_text(page(answer="mine"))
+    new.write_text(page("second edition"))
     lab.main([])
     said = capsys.readouterr().out
-    assert said.count("\n") == 1 and "in notebooks/" in said and "00_start_here.ipynb" in said
+    assert said.count("\n") == 1 and "which you changed: 00_start_here.ipynb." in said
+    own.rename(own.with_name(re.search(r"such as (\S+),", said)[1]))
+    lab.main([])
+    assert own.read_text() == new.read_text() and "mine" in (own.parent / "my_00_start_here.ipynb").read_text()
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("wrong", ["my_pages/20.ipynb", "nothing", os.path.dirname(__file__)])

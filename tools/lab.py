@@ -129,9 +129,10 @@ def main(arguments: list[str]) -> None:
                 "in a folder where you may write: get the course into one of your own."
             )
         if stay:
+            mine = f"my_{Path(stay[0]).name}"
             print(
-                f"In {OWN.name}/ are pages of an older edition, which you changed: {', '.join(stay)}. They stay. For the "
-                f"new page beside yours, give yours another name, such as my_{Path(stay[0]).name}, and the same command again."
+                f"In {OWN.name}/ are pages of an older edition, which you changed: {', '.join(stay)}. They stay. "
+                f"For the new page beside yours, give yours another name, such as {mine}, and the same command again."
             )
     if not page.exists() or not page.is_relative_to(ROOT):
         sys.exit(f"Not opened: there is no {page} in the course's folder, {ROOT}. Name one of its pages or folders.")

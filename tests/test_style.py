@@ -90,7 +90,8 @@ def test_the_changes_begin_with_the_version_that_pyproject_names():
 def test_what_one_reads_before_a_change_is_short(name, screens):
     """Of the changes, the newest version."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8").split("\n## 1.0")[0]
-    assert len(text.splitlines()) <= 60 * screens and len(text.split()) <= 850 * screens, f"{name} is longer: move what one seldom needs"
+    short = len(text.splitlines()) <= 60 * screens and len(text.split()) <= 850 * screens
+    assert short, f"{name} is longer: move what one seldom needs"
 
 
 def lines_of_code():

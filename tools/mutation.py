@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         change, tests = chosen(options.room)
     except ValueError as error:
         parser.error(str(error))
-    copy(change, options.tests or [tests])
+    copy(change, [*map(in_copy, options.tests or [tests])])
     run, results = ("-m", "mutmut", "run", "--max-children", "1"), ("-m", "mutmut", "results", "--all", "true")
     drawn = []
     if options.draw is not None:

@@ -95,12 +95,12 @@ def trees(notebook):
 
 
 def imported(notebook):
-    """{name: its path} of what the notebook imports from `helpers`, in order."""
+    """{name: its path} of what the notebook imports from `helpers` and packages, in order."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for _, tree in trees(notebook)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helpers")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OURS
         for alias in node.names
     }
 

@@ -9,7 +9,6 @@ from . import ladder as ladder
 from . import launch as launch
 from . import many as many
 from . import pictures as pictures
-from . import roc as roc
 from . import sandbox as sandbox
 from .clock import compare as compare
 from .clock import machine_limits as machine_limits

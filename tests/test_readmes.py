@@ -15,7 +15,8 @@ from helpers import devices
 # All that pip brings beside the package itself, where its README says so.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}}
 NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
-BESIDE = {"cuda_without_gpu": ["ptx_machine"]}  # what must be installed with it, as long as PyPI does not have it
+NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
+BESIDE = {"cuda_without_gpu": ["ptx_machine"], "old_roc": ["cuda_without_gpu", "ptx_machine"]}  # what PyPI lacks yet
 LEAST = {"opencl_trace": {"numpy", "pyopencl"}}  # and what those bring
 
 

@@ -13,20 +13,19 @@ from packaging.version import Version
 import helpers
 
 # "" is helpers itself.
-ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "many", "pictures", "roc", "sandbox")
+ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "many", "pictures", "sandbox")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def public_names(room):
-    """(name, value) of all that the room offers: what __all__ lists or, in roc, which has none, what it defines."""
+    """(name, value) of all that the room offers: what __all__ lists, and what old_roc's modules define."""
     module = importlib.import_module(room if room in ALONE else f"helpers.{room}".rstrip("."))
-    if room != "roc":
-        return [(name, getattr(module, name)) for name in module.__all__]
-    modules = [module] + [importlib.import_module(f"helpers.roc.{name}") for name in ("hsa", "vocabulary")]
-    return [
+    offered = [(name, getattr(module, name)) for name in module.__all__]
+    modules = ("amd", "hsa", "roc", "vocabulary") if room == "old_roc" else ()
+    return offered + [
         (name, value)
-        for each in modules
+        for each in [importlib.import_module(f"old_roc.{one}") for one in modules]
         for name, value in vars(each).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == each.__name__
     ]

@@ -26,7 +26,7 @@ DATA = {  # what has no docstring of its own
 PLAIN = (type, type(None), bool, int, float, str, tuple)  # defaults that are shown
 COLUMNS = re.compile(r"^\w[\w, ]*?  +\S.*(?:\n.*)*", re.M)  # a paragraph that names an argument, then says what it is
 COLUMN = re.compile(r"^(\w[\w, ]*?)  +(\S.*(?:\n +.*)*)", re.M)  # one of its names, or several that share words
-OURS = ("helpers", "gpu_model", "ptx_machine", "opencl_trace")
+OURS = ("helpers", "gpu_model", "old_roc", "ptx_machine", "opencl_trace")
 WORDS = {
     "en": dict(
         title="Reference",
@@ -95,12 +95,12 @@ def trees(notebook):
 
 
 def imported(notebook):
-    """{name: its path} of what the notebook imports from `helpers`, in order."""
+    """{name: its path} of what the notebook imports from `helpers` and packages, in order."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for _, tree in trees(notebook)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helpers")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OURS
         for alias in node.names
     }
 

@@ -6,8 +6,6 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from ..errors import KernelError
-
 
 def plain_function(kernel) -> Callable | None:
     """The Python function inside a `@cuda.jit` function; None for anything else."""
@@ -25,16 +23,6 @@ def told_to_jit(kernel) -> tuple[dict, list]:
     names = "device", "debug", "opt", "fastmath", "max_registers", "launch_bounds"
     options = {name: told[name] for name in names if told.get(name) is not None}
     return options, [] if getattr(kernel, "_can_compile", True) else list(kernel.overloads)
-
-
-def refuse_calls(function, name: str):
-    """A `@cuda.jit(device=True)` function that raises KernelError where Python calls it. Kernels call it as before."""
-
-    def refuse(self, *arguments, **named):
-        raise KernelError(f"{name} works inside a kernel only; call it there, and launch the kernel.")
-
-    function.__class__ = type(type(function).__name__, (type(function),), {"__call__": refuse})
-    return function
 
 
 def is_jitted(value) -> bool:
@@ -59,16 +47,3 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
 def is_complaint(error: BaseException | None) -> bool:
     """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
     return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)
-
-
-def let_compiler_resolve_shared(module) -> None:
-    """Tell Numba's compiler that `module.shared` is `cuda.shared`."""
-    from numba import cuda
-    from numba.cuda import cudadecl
-
-    @cudadecl.register_attr
-    class Attributes(cudadecl.AttributeTemplate):
-        key = cudadecl.types.Module(module)
-
-        def resolve_shared(self, asked):
-            return cudadecl.types.Module(cuda.shared)

@@ -11,9 +11,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
+from old_roc.roc import RocKernel
+
 from ..launch import Kernel, dialect
 from ..launch.resolve import PACKAGE
-from ..roc import RocKernel
 
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
@@ -27,7 +28,7 @@ def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
         if inspect.ismodule(k):
             place = Path(k.__file__).relative_to(PACKAGE.parent).as_posix()
             name, language, source = "Python", "python", inspect.getsource(k)
-        elif getattr(k, "dialect", None) == "HSA":
+        elif isinstance(k, RocKernel):
             name, place, language, source = "HSA", k.__name__, "python", k.source
         elif isinstance(k, Kernel) and k.source:
             one = dialect(k.dialect)

@@ -36,10 +36,10 @@ def test_numbas_errors_are_complaints_and_others_are_none():
 
 
 COMPILED = """
-import sys, types
 from numba import cuda, float32
 from numba.cuda import dispatcher
 from helpers.launch import numba_internals as hooks
+from old_roc import hsa
 
 @cuda.jit(device=True)
 def twice(x):
@@ -51,17 +51,9 @@ def kernel(X):
 asked = dispatcher.get_current_device
 text = hooks.compile_ptx(kernel, (float32[::1],), (8, 0))
 print(".target sm_80" in text, "add" in text, dispatcher.get_current_device is asked)
-module = sys.modules["mine"] = types.ModuleType("mine")
-module.shared = cuda.shared
-hooks.let_compiler_resolve_shared(module)
-
-def staged(X):
-    Xs = module.shared.array(4, float32)
-    Xs[0] = X[0]
-    cuda.syncthreads()
-    X[0] = Xs[0]
-
-print("st.shared" in hooks.compile_ptx(staged, (float32[::1],), (8, 0)))
+for kernel in (hsa.naive(), hsa.blocked()):
+    text = hooks.compile_ptx(kernel.kernel.py_func, (float32[:, ::1],) * 3, (9, 0))
+    print(text.count("bar.sync"), "ld.shared" in text)
 """
 
 
@@ -74,7 +66,7 @@ def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
     assert done.returncode == 0, done.stderr
     said = done.stdout.split()
     assert said[:3] == ["True"] * 3, "dispatcher.get_current_device no longer decides what is compiled for"
-    assert said[3] == "True", "cudadecl.register_attr no longer teaches the compiler a module's attribute"
+    assert said[3:] == ["0", "False", "2", "True"], "kernels of old_roc no longer compile for NVIDIA's GPUs"
 
 
 def test_no_other_file_reaches_inside_numba():

@@ -1,41 +1,36 @@
 """The old vocabulary: kernels of Numba's ROC page run, its words mean what they meant, and what is gone is said."""
 
-import subprocess
-import sys
-import textwrap
+import runpy
 
-import gpu_page
 import numpy as np
 import pytest
 
-from helpers import devices, ladder, opencl_kernel, roc
-from helpers.judge import wrong_elements
-from helpers.launch import KernelError, draw
-from helpers.roc import hsa, vocabulary
+from old_roc import hsa, roc, vocabulary
 
 
-def product(kernel, groups, size, M, N, K):
-    """The number of wrong elements after kernel[groups, size](A, B, C), C full of NaN."""
-    A, B = draw(M, N, K)
+def multiplies(kernel, groups, size, M, N, K):
+    """Whether C, full of NaN before, is A @ B after kernel[groups, size](A, B, C)."""
+    numbers = np.random.default_rng(1)
+    A, B = numbers.random((M, K), np.float32), numbers.random((K, N), np.float32)
     C = np.full((M, N), np.nan, np.float32)
     with roc.register(A, B, C):
         kernel[groups, size](A, B, C)
-    return int(wrong_elements(C, A, B).sum())
+    return np.allclose(C, A @ B, 1e-5, 0)
 
 
 @pytest.mark.parametrize("blocksize, gridsize", [(2, 1), (4, 3)])
 def test_the_blocked_kernel_is_right_where_the_page_says(blocksize, gridsize):
     N = blocksize * gridsize
-    assert product(hsa.blocked(blocksize, gridsize), (gridsize,) * 2, (blocksize,) * 2, N, N, N) == 0
+    assert multiplies(hsa.blocked(blocksize, gridsize), (gridsize,) * 2, (blocksize,) * 2, N, N, N)
 
 
 @pytest.mark.parametrize("M, N, K", [(1, 1, 1), (5, 7, 3)])
 def test_the_naive_kernel_is_right_at_ragged_sizes(M, N, K):
-    assert product(hsa.naive(), (ladder.ceil_div(M, 4), ladder.ceil_div(N, 4)), (4, 4), M, N, K) == 0
+    assert multiplies(hsa.naive(), (-(-M // 4), -(-N // 4)), (4, 4), M, N, K)
 
 
 PASTED = """
-from helpers import roc
+from old_roc import roc
 {more}
 @roc.jit{signature}
 def matmul(A, B, C):
@@ -62,14 +57,13 @@ def matmul(A, B, C):
 )
 def test_every_form_of_the_decorator(signature, more, tmp_path):
     (tmp_path / "pasted.py").write_text(PASTED.format(signature=signature, more=more))
-    namespace = {"__name__": "pasted"}
-    exec(compile((tmp_path / "pasted.py").read_text(), str(tmp_path / "pasted.py"), "exec"), namespace)
-    assert product(namespace["matmul"], (2, 2), (4, 4), 5, 7, 3) == 0
+    namespace = runpy.run_path(str(tmp_path / "pasted.py"))
+    assert multiplies(namespace["matmul"], (2, 2), (4, 4), 5, 7, 3)
 
 
 PAGE = """
 import numpy as np
-from helpers import roc
+from old_roc import roc
 from numba import float32
 from time import time as timer
 
@@ -97,9 +91,8 @@ with roc.register(A, B, C):
 def test_the_pages_whole_script_runs_as_it_is_pasted(tmp_path):
     kernel = hsa.blocked().source.replace("roc.barrier(1)", "roc.barrier(roc.CLK_GLOBAL_MEM_FENCE)")
     (tmp_path / "page.py").write_text(PAGE.format(kernel=kernel))
-    namespace = {"__name__": "page"}
-    exec(compile((tmp_path / "page.py").read_text(), str(tmp_path / "page.py"), "exec"), namespace)
-    assert not wrong_elements(namespace["C"], namespace["A"], namespace["B"]).any()
+    namespace = runpy.run_path(str(tmp_path / "page.py"))
+    assert np.allclose(namespace["C"], namespace["A"] @ namespace["B"], 1e-5, 0)
 
 
 def test_ids_and_sizes_are_those_of_the_launch():
@@ -144,27 +137,24 @@ def test_one_dimension_and_arrays_on_the_device():
     ],
 )
 def test_a_launch_that_cannot_be_is_named(launch, says):
-    A, B = draw(12, 12, 12)
+    A = np.zeros((12, 12), np.float32)
     with pytest.raises(ValueError, match=says):
-        hsa.blocked(4, 3)[launch](A, B, np.zeros_like(A))
+        hsa.blocked(4, 3)[launch](A, A, np.zeros_like(A))
 
 
 @pytest.mark.parametrize(
     "change, says",
     [
-        (
-            lambda A, B, C: (A.astype(np.float64), B, C),
-            "argument 1 of matmulfast is float64 with 2 dimensions; its ",
-        ),
+        (lambda A, B, C: (A.astype(np.float64), B, C), "argument 1 of matmulfast is float64 with 2 dimensions; its "),
         (lambda A, B, C: (A, B[0], C), "argument 2 of matmulfast is float32 with 1 dimensions"),
         (lambda A, B, C: (A, B, 3), "argument 3 of matmulfast is int64"),
         (lambda A, B, C: (A, B), "a signature of 3 arguments; it was given 2"),
     ],
 )
 def test_a_signature_that_does_not_fit_is_named(change, says):
-    A, B = draw(12, 12, 12)
+    A = np.zeros((12, 12), np.float32)
     with pytest.raises(TypeError, match=says):
-        hsa.blocked(4, 3)[(3, 3), (4, 4)](*change(A, B, np.zeros_like(A)))
+        hsa.blocked(4, 3)[(3, 3), (4, 4)](*change(A, A, np.zeros_like(A)))
 
 
 def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
@@ -176,15 +166,8 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
         with pytest.raises(AttributeError, match=f"roc.{word} is not here. Port it: "):
             getattr(roc, word)
     roc.jit(lambda x: x.atomic + x.stream)  # words of others are theirs
-    with pytest.raises(
-        KernelError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot be had here. Port it: cuda.shfl_sync"
-    ):
+    with pytest.raises(ValueError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot .*: cuda.shfl_sync"):
         roc.jit(old)
-
-
-def test_words_outside_a_kernel_are_named():
-    with pytest.raises(KernelError, match=r"^roc\.get_global_id works inside a kernel only"):
-        roc.get_global_id(0)
 
 
 def test_a_launch_is_filled_up_and_a_result_of_one_element_is_no_size():
@@ -203,59 +186,20 @@ def test_a_signature_that_cannot_be_read_is_named():
         roc.jit("(float33[:],)")(lambda x: None)
 
 
-def test_a_kernel_is_launched_and_not_called():
-    with pytest.raises(KernelError, match=r"launch it: matmul\[groups, group_size\]"):
+def test_what_python_cannot_call_says_so():
+    with pytest.raises(TypeError, match=r"^roc\.get_global_id works inside a kernel only"):
+        roc.get_global_id(0)
+    with pytest.raises(TypeError, match=r"launch it: matmul\[groups, group_size\]"):
         hsa.naive()(1, 2, 3)
     with pytest.raises(TypeError, match=r"roc\.register takes NumPy arrays, not list"), roc.register([1.0]):
         pass
 
 
-def test_it_compiles_for_nvidia(tmp_path):
-    """Without a GPU: in a child process, to PTX."""
-    if devices.nvidia_tool("ptxas") is None:
-        pytest.skip("NVIDIA's compiler is not installed: python3 tools/install.py cuda13")
-    (tmp_path / "compile.py").write_text(
-        textwrap.dedent("""
-        from helpers.launch.cuda import SIGNATURE
-        from helpers.launch.numba_internals import compile_ptx
-        from helpers.roc import hsa
-        for kernel, barriers in ((hsa.naive(), 0), (hsa.blocked(), 2)):
-            text = compile_ptx(kernel.kernel.py_func, SIGNATURE, (9, 0))
-            assert text.count("bar.sync") == barriers and ("ld.shared" in text) == (barriers > 0), kernel.__name__
-    """)
-    )
-    environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
-    child = subprocess.run(
-        [sys.executable, str(tmp_path / "compile.py")], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert child.returncode == 0, child.stderr
-
-
-def test_every_word_of_the_table_exists_in_the_module_it_names():
-    """A child has numba.cuda as it is."""
-    words = [words[1] for words in vocabulary.IDEAS.values()]
-    code = (
-        "import operator; from numba import cuda; "
-        f"[operator.attrgetter(word.partition('.')[2])(cuda) for word in {words!r}]"
-    )
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert child.returncode == 0, child.stderr
-    for old, _, opencl in vocabulary.IDEAS.values():
-        assert old.split(".")[1] in ("shared", *vars(roc)) and old.startswith("roc.")
-        assert opencl in opencl_kernel("tiled").source  # it builds, so these are words of OpenCL C
-    assert {*vocabulary.WGSL} <= {line.strip() for line in gpu_page.source("tiled").splitlines()}
-    # As numba-hip 0.2.1 lists them, which only installs beside older Numbas.
-    names = {word.partition(".")[2] for word in words}
-    assert names <= {"jit", "blockIdx", "threadIdx", "shared.array", "syncthreads"}
-
-
-def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone(monkeypatch):
-    rows = vocabulary.vocabulary(hsa.blocked()).data.splitlines()
+def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone():
+    sources = ["\n".join(f"  {word};" for word in words) for words in zip(*vocabulary.IDEAS.values(), strict=True)]
+    rows = vocabulary.vocabulary(hsa.blocked().source, *sources[1:]).splitlines()
     assert len(rows) == 2 + 5 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
-    assert (
-        rows[7] == "| **where I am, or my group** | HSA | `x = roc.get_global_id(0)` |"
-        and rows[-1] == "|  | HIP | `hip.syncthreads()` |"
-    )
-    monkeypatch.setitem(vocabulary.IDEAS, "wait for the group", ("roc.nothing", "cuda.jit", "__kernel"))
-    with pytest.raises(ValueError, match=r"roc\.nothing is not in the kernel"):
-        vocabulary.vocabulary(hsa.blocked())
+    assert rows[7] == "| **where I am, or my group** | HSA | `x = roc.get_global_id(0)` |"
+    assert rows[-1] == "|  | HIP | `hip.syncthreads;` |"
+    with pytest.raises(ValueError, match=r"cuda\.jit is not in the kernel"):
+        vocabulary.vocabulary(sources[0], "# cuda.jit", sources[2])

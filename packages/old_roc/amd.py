@@ -5,26 +5,15 @@ memory in NVIDIA's words; here they become AMD's, and LLVM's back end for AMD's 
 machine code. Numba's old ROC target took that way, too. Nobody has run what comes out.
 """
 
-import inspect
-import itertools
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import llvmlite.binding as llvm
 
-from cuda_without_gpu import by_llvm, to_ptx
-
-from .. import ladder
-from ..ladder import ceil_div
-from ..launch import KernelError, cuda_kernel, numba_internals, on_ptx
-from ..names import named
-from . import RocKernel
-
 TRIPLE = "amdgcn-amd-amdhsa"
 MOST_LDS = 64 * 1024  # bytes, of a group
-BLOCK = (16, 16)  # of a kernel that does not say how it is launched
+FOREIGN = "{}: only NVIDIA's GPUs have it. Write the kernel without it."
 
 
 @dataclass(frozen=True)
@@ -57,10 +46,10 @@ class AMD:
 
         `vectors`: registers a work-item; `scalars`: registers a wave; `lds_bytes`: of a group.
         """
-        of_simd = min(self.waves, self.vectors // (ceil_div(max(1, vectors), self.step) * self.step))
+        of_simd = min(self.waves, self.vectors // (-(-max(1, vectors) // self.step) * self.step))
         if self.scalars:
             of_simd = min(of_simd, self.scalars // max(1, scalars))
-        of_group = ceil_div(threads, self.wave)
+        of_group = -(-threads // self.wave)
         groups = min(of_simd * self.simds // of_group, self.lds_bytes // max(1, lds_bytes))
         return groups * of_group
 
@@ -127,81 +116,73 @@ class AMDReport:
         return "\n".join(lines + [f"  {n:16}  {kind}" for kind, n in self.mix.items()])
 
 
-def amd_report(k: object, gpu: str = "MI300X", block: tuple[int, int] | None = None) -> AMDReport:
-    """Compile a Python kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. Returns `AMDReport`.
+def compile_for_amd(
+    text: str, gpu: str = "MI300X", block: tuple[int, int] = (16, 16), title: str = "kernel"
+) -> AMDReport:
+    """Compile a kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. The kernel is never run.
 
-    k      a kernel of (A, B, C), float32: what `cuda_kernel` built, or the name of a step, which then has a GPU's
-           parameters; a function under @cuda.jit or @roc.jit
-    gpu    "MI300X" or "RX 7900 XTX"
-    block  work-items a group, (x, y), for a function; (16, 16) if it is left out
+    text   what LLVM has of a CUDA kernel, as `inspect_llvm` of a `@cuda.jit` function gives it: one module, or several
+           below each other; not of `debug=True`
+    gpu    one of `GPUS`: "MI300X" or "RX 7900 XTX"
+    block  work-items a group, (x, y)
+    title  the kernel's name, for the report
 
-    The kernel is compiled, never run. Raises ValueError for another GPU, KernelError for a kernel that is not written
-    in Python or does not compile, for what AMD's GPUs have in no such form, as a warp's shuffles, and where llvmlite is
-    too old.
+    Raises ValueError for another GPU, for text that does not compile, for more shared memory than a group has, for what
+    AMD's GPUs have in no such form, as a warp's shuffles, and where llvmlite is too old.
     """
-    gpu = named(gpu, GPUS, "AMD GPU")
-    if isinstance(k, str):
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    function = k.kernel if isinstance(k, RocKernel) else getattr(k, "function", k)
-    if not (inspect.isfunction(function) or numba_internals.is_jitted(function)):
-        raise KernelError(f"{k} is not written in Python; give a kernel of cuda_kernel's, or one under @cuda.jit.")
-    title = f"{k} with {ladder.spell(k.parameters)}" if hasattr(k, "parameters") else function.__name__
-    block = tuple(block or getattr(k, "block", BLOCK))
+    if gpu not in GPUS:
+        raise ValueError(f"unknown AMD GPU {gpu!r}. The AMD GPUs are: {', '.join(GPUS)}.")
     one, threads = GPUS[gpu], block[0] * block[1]
-    code = machine_code(function, one.target, block)
+    code = machine_code(text, one.target, block)
+    if ".vgpr_count" not in code:
+        raise ValueError("no kernel is in this text; give what `inspect_llvm` says of a `@cuda.jit` kernel.")
 
     def number(name):
         return int(re.search(rf"\.{name}:\s*(\d+)", code)[1])
 
     vectors, scalars, lds_bytes = map(number, ("vgpr_count", "sgpr_count", "group_segment_fixed_size"))
-    return AMDReport(
-        title,
-        gpu,
-        one.target,
-        threads,
-        vectors,
-        scalars,
-        (number("vgpr_spill_count"), number("sgpr_spill_count")),
-        number("private_segment_fixed_size"),
-        lds_bytes,
-        one.waves_of(threads, vectors, scalars, lds_bytes),
-        one.waves * one.simds,
-        one.unit,
-        inner_loop(code),
-        code,
-    )
+    spills, private = (number("vgpr_spill_count"), number("sgpr_spill_count")), number("private_segment_fixed_size")
+    waves, most = one.waves_of(threads, vectors, scalars, lds_bytes), one.waves * one.simds
+    used = threads, vectors, scalars, spills, private, lds_bytes, waves, most
+    return AMDReport(title, gpu, one.target, *used, one.unit, inner_loop(code), code)
 
 
-def machine_code(function: Callable, target: str, block: tuple[int, int]) -> str:
-    """The assembly of a kernel of (A, B, C) for that target of LLVM's. Raises KernelError as `amd_report` does."""
-    ptx = on_ptx.ptx_of(function)  # raises what speaks against the kernel on any GPU
-    shared = sum(map(int, re.findall(r"\.shared .*\[(\d+)\]", ptx)))
-    if shared > MOST_LDS:  # LLVM would end the process
-        raise KernelError(f"{shared} bytes of shared memory; a group has at most {MOST_LDS} bytes of LDS.")
-    kernel = to_ptx.compiled_for(function, *on_ptx.EXAMPLE)
-    text = in_amds_words(str(by_llvm.linked(to_ptx.whole(kernel._codelibrary.llvm_strs))), block)
-    if foreign := re.search(r'call [^\n]*?(?:@(llvm\.nvvm\.[\w.]+)|asm [\w ]*"([^"]*))', text):
-        raise foreign_word(foreign[1] or foreign[2])
+def machine_code(text: str, target: str, block: tuple[int, int]) -> str:
+    """The assembly of a kernel for one of LLVM's targets, from LLVM's text. Raises ValueError as the function above."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
     try:
-        module = by_llvm.linked((text, added(block)))
+        text = in_amds_words(str(linked(re.split(r"^(?=; ModuleID)", text, flags=re.M))), block)
+        if foreign := re.search(r'call [^\n]*?(?:@(llvm\.nvvm\.[\w.]+)|asm [\w ]*"([^"]*))', text):
+            raise ValueError(FOREIGN.format(foreign[1] or foreign[2]))
+        module = linked([text, added(block)])
         machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=target, opt=3)
         module.data_layout = str(machine.target_data)
-        by_llvm.optimise(module, machine, 3)
+        arrays = [one for one in module.global_variables if "addrspace(3)" in str(one.type)]
+        shared = sum(machine.target_data.get_abi_size(one.global_value_type) for one in arrays)
+        if shared > MOST_LDS:  # LLVM would end the process
+            raise ValueError(f"{shared} bytes of shared memory; a group has at most {MOST_LDS} bytes of LDS.")
+        module.verify()
+        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        passes.getModulePassManager().run(module, passes)
     except RuntimeError as error:
         version = ".".join(map(str, llvm.llvm_version_info))
-        raise KernelError(
+        raise ValueError(
             f"LLVM {version} does not compile this for {target}; it was tried with LLVM 22, of llvmlite 0.50: "
             f"pip install --upgrade numba. It says: {error}"
         ) from None
     for one in module.functions:
         if one.is_declaration and not one.name.startswith("llvm."):
-            raise foreign_word(one.name)
+            raise ValueError(FOREIGN.format(one.name))
     return machine.emit_assembly(module)
 
 
-def foreign_word(word: str) -> KernelError:
-    """The error for what only NVIDIA's GPUs, or their libraries, have."""
-    return KernelError(f"{word}: only NVIDIA's GPUs have it. Write the kernel without it.")
+def linked(texts: list[str]) -> llvm.ModuleRef:
+    """One module of some texts that belong together. Raises RuntimeError for what is no text of LLVM's."""
+    module, *others = (llvm.parse_assembly(text) for text in texts)
+    for other in others:
+        module.link_in(other)
+    return module
 
 
 def in_amds_words(text: str, block: tuple[int, int]) -> str:
@@ -209,30 +190,21 @@ def in_amds_words(text: str, block: tuple[int, int]) -> str:
     for nvidias, amds in WORDS.items():
         text = re.sub(rf"@{nvidias}(?=\()", f"@{amds}", text)
     size = block[0] * block[1]
+    attribute = f'"amdgpu-flat-work-group-size"="{size},{size}"'
     text = re.sub(r"^target datalayout = .*", "", text, flags=re.M)
-    text = re.sub(r"^target triple = .*", f'target triple = "{TRIPLE}"\n{DECLARED}', text, flags=re.M)
-    text = re.sub(
-        r"^define ptx_kernel (.*\))",
-        rf'define amdgpu_kernel \1 "amdgpu-flat-work-group-size"="{size},{size}"',
-        text,
-        flags=re.M,
-    )
+    text = re.sub(r"^target triple = .*", f'target triple = "{TRIPLE}"\ndeclare i32 @dynamic_bytes()', text, flags=re.M)
+    text = re.sub(r"^define ptx_kernel (.*\))", rf"define amdgpu_kernel \1 {attribute}", text, flags=re.M)
     # Numba numbers shared arrays through all kernels, and LLVM lays them out by their names: smem_9 behind smem_10.
     order = {name: f"_shared_{n:03}" for n, name in enumerate(dict.fromkeys(re.findall(r"@(_cudapy_smem_\d+)", text)))}
     text = re.sub(r"@(_cudapy_smem_\d+)", lambda at: f"@{order[at[1]]}", text)
     text = re.sub(r'asm [\w ]*"mov\.u32 \$0, %dynamic_smem_size;", "=r"', "@dynamic_bytes", text)
     text = re.sub(r" = (fmul|fadd|fsub) ", r" = \1 contract ", text)
     # A variable in memory lies in a kind of memory of its own.
-    numbers = itertools.count()
-
-    def in_private_memory(at):
-        private = f"%private.{next(numbers)}"
-        return (
-            f"{private} = alloca {at[2]}, addrspace(5){at[3]}\n"
-            f"{at[1]} = addrspacecast ptr addrspace(5) {private} to ptr"
-        )
-
-    return re.sub(r"^ +(%.*?) = alloca (.*?, align \d+)(.*)$", in_private_memory, text, flags=re.M)
+    private = (
+        r"\1private.\2\3 = alloca \4, addrspace(5)\5\n"
+        r"\1\2\3 = addrspacecast ptr addrspace(5) \1private.\2\3 to ptr"
+    )
+    return re.sub(r'^ +(%"?)(.*?)("?) = alloca (.*?, align \d+)(.*)$', private, text, flags=re.M)
 
 
 def added(block: tuple[int, int]) -> str:
@@ -240,8 +212,6 @@ def added(block: tuple[int, int]) -> str:
     axes = zip("xyz", (*block, 1), (12, 16, 20), strict=True)
     return ADDED + "".join(ADDED_FOR_AXIS.format(axis=axis, threads=n, byte=byte) for axis, n, byte in axes)
 
-
-# ------------------------------------------------------------------------------------- from NVIDIA's words to AMD's
 
 # Functions of LLVM's for NVIDIA's GPUs, and what stands for them; `blocks_x` and so on are below.
 WORDS = {
@@ -282,7 +252,6 @@ define linkonce_odr i32 @dynamic_bytes() alwaysinline {
     ret i32 %bytes
 }
 """
-DECLARED = "declare i32 @dynamic_bytes()"
 ADDED_FOR_AXIS = """
 define linkonce_odr i32 @threads_{axis}() alwaysinline {{
     ret i32 {threads}
@@ -295,9 +264,6 @@ define linkonce_odr i32 @blocks_{axis}() alwaysinline {{
     ret i32 %blocks
 }}
 """
-
-
-# ----------------------------------------------------------------------------------------- the machine's own code
 
 MULTIPLY_ADD = r"v_(dual_)?(fma|fmac|fmaak|fmamk|mad|mac)_f32"
 KINDS = {
@@ -324,8 +290,10 @@ def kind_of(instruction: str) -> str:
     """What an instruction does, in words, with the bytes that a load or a store of memory moves for a work-item."""
     kind = next((kind for pattern, kind in KINDS.items() if re.match(pattern, instruction)), "other")
     name = instruction.split()[0]
-    if kind.split()[0] in ("LDS", "global") and (width := re.search(r"_(b\d+|dword(x\d)?)$", name)):
-        kind += f", {'2 x ' * bool(re.search('read2|write2|2addr', name))}{BYTES[width[1]]} bytes"
+    width = re.search(r"_(b\d+|dword(x\d)?)$", name)
+    if width and kind.split()[0] in ("LDS", "global"):
+        two = "2 x " if re.search("read2|write2|2addr", name) else ""
+        kind += f", {two}{BYTES[width[1]]} bytes"
     return kind
 
 
@@ -338,16 +306,13 @@ def inner_loop(assembly: str) -> dict:
             labels[label[1]] = len(code)
         elif re.match(r"[a-z]+_", line):
             code.append(line)
-            if (jump := re.match(r"s_c?branch\w* (\.LBB\w+)", line)) and jump[1] in labels:
-                loops.append((labels[jump[1]], len(code)))
-    counted = {(a, b): Counter(map(kind_of, code[a:b])) for a, b in loops}
-    with_products = {loop: mix for loop, mix in counted.items() if products(mix)}
-    inner = [
-        mix
-        for (a, b), mix in with_products.items()
-        if not any((c, d) != (a, b) and a <= c and d <= b for c, d in with_products)
-    ]
-    mix = max(inner, key=products, default={})
+            jump = re.match(r"s_c?branch\w* (\.LBB\w+)", line)
+            if jump and jump[1] in labels:
+                start = labels[jump[1]]
+                mix = Counter(map(kind_of, code[start:]))
+                if products(mix) and all(inner < start for inner, _ in loops):
+                    loops.append((start, mix))
+    mix = max((mix for _, mix in loops), key=products, default={})
     return {kind: mix[kind] for kind in sorted(mix, key=lambda kind: ("FMA" not in kind, kind))}
 
 

@@ -1,10 +1,8 @@
-"""How does a kernel run that was written for ROC (HSA), which Numba dropped in 2021? In its old words, on `numba.cuda`.
+"""The words of ROC (HSA), which Numba dropped in 2021, on `numba.cuda`.
 
-It runs with nothing changed but its import: `from helpers import roc` in place of `from numba import roc`. This module
-translates words, and is no second engine: kernels run on the PTX machine (run and tested) and on an NVIDIA GPU
-(compiled in the tests; never run).
-
-Work-items are threads, a work-group is a block: get_local_id is threadIdx, get_group_id is blockIdx.
+A kernel runs with nothing changed but its import: `from old_roc import roc` in place of `from numba import roc`. Each
+word becomes one of `numba.cuda`: work-items are threads, a work-group is a block. So kernels run where `numba.cuda`
+runs them in this process. Here that was with no GPU; for an NVIDIA GPU they were compiled, and never run.
 """
 
 import dis
@@ -15,12 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba import cuda
-
-from .. import devices
-from ..ladder import ceil_div
-from ..launch import KernelError
-from ..launch.numba_internals import let_compiler_resolve_shared, refuse_calls
+from numba import cuda, typeof
+from numba.core import sigutils
+from numba.cuda import cudadecl
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
 to_device = cuda.to_device
@@ -37,7 +32,7 @@ ELSEWHERE = {
     "atomic": "cuda.atomic.add(array, index, value) and its siblings",
     "mem_fence": "cuda.threadfence_block() for the group's memory, cuda.threadfence() for all",
     "device_array": "cuda.device_array(shape, dtype)",
-    "agents": "cuda.gpus, or python -m helpers doctor",
+    "agents": "cuda.gpus",
     "stream": "cuda.stream()",
 }
 MOST_GROUPS = (2**31 - 1, 65535, 65535)  # along x, y, z, as CUDA allows
@@ -53,8 +48,14 @@ def __getattr__(name):
 
 
 def word(function: Callable) -> Callable:
-    """One of the old words, as a function that kernels call."""
-    return refuse_calls(cuda.jit(function, device=True), f"roc.{function.__name__}")
+    """One of the old words, as a function that kernels call. Raises TypeError where Python calls it."""
+
+    def refuse(self, *arguments, **named):
+        raise TypeError(f"roc.{function.__name__} works inside a kernel only; call it there, and launch the kernel.")
+
+    jitted = cuda.jit(function, device=True)
+    jitted.__class__ = type(type(jitted).__name__, (type(jitted),), {"__call__": refuse})
+    return jitted
 
 
 @word
@@ -106,14 +107,23 @@ def barrier(scope: int = CLK_GLOBAL_MEM_FENCE) -> None:
 
 
 shared = cuda.shared
-let_compiler_resolve_shared(sys.modules[__name__])
+
+
+@cudadecl.register_attr
+class _Attributes(cudadecl.AttributeTemplate):
+    """Tells Numba's compiler that `roc.shared` is `cuda.shared`."""
+
+    key = cudadecl.types.Module(sys.modules[__name__])
+
+    def resolve_shared(self, asked):
+        return cudadecl.types.Module(cuda.shared)
 
 
 def jit(signature: Callable | str | tuple | None = None, device: bool = False) -> Callable:
     """Make a kernel, or with device=True a function that kernels call.
 
     As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
-    Raises KernelError, naming the line, for a kernel that uses a word from ELSEWHERE.
+    Raises ValueError, naming the line, for a kernel that uses a word from ELSEWHERE.
     """
     if inspect.isfunction(signature):
         return jit()(signature)
@@ -126,12 +136,12 @@ def jit(signature: Callable | str | tuple | None = None, device: bool = False) -
 
 
 def refuse_old_words(function: Callable) -> None:
-    """Raise KernelError if the function uses roc.WORD for a word that cannot be had."""
+    """Raise ValueError if the function uses roc.WORD for a word that cannot be had."""
     first, owner = function.__code__.co_firstlineno, None
     for instruction in dis.get_instructions(function):
         word = instruction.argval
         if owner is sys.modules[__name__] and word in ELSEWHERE:  # roc.WORD is two instructions: roc, and its WORD
-            raise KernelError(
+            raise ValueError(
                 f"{function.__name__}, line {instruction.positions.lineno - first + 1}: "
                 f"roc.{word} cannot be had here. Port it: {ELSEWHERE[word]}."
             )
@@ -145,8 +155,6 @@ def parsed(signature: str | tuple | None) -> tuple | None:
     """
     if signature is None:
         return None
-    from numba.core import sigutils
-
     try:
         return tuple(sigutils.normalize_signature(signature)[0])
     except Exception as error:  # Numba evaluates the text, and fails as that does
@@ -155,8 +163,6 @@ def parsed(signature: str | tuple | None) -> tuple | None:
 
 class RocKernel:
     """A kernel as the old target had it: kernel[groups, group_size](A, B, C), both an int or a tuple of up to three."""
-
-    dialect = "HSA"
 
     def __init__(self, function: Callable, types: tuple | None):
         self.function, self.types = function, types
@@ -186,11 +192,10 @@ class RocKernel:
             )
         most = max(len(groups), len(size))
         groups, size = (part + (1,) * (most - len(part)) for part in (groups, size))
-        device = devices.cuda_device()
-        if np.prod(size) > device.max_threads:
+        allowed = cuda.get_current_device().MAX_THREADS_PER_BLOCK
+        if np.prod(size) > allowed:
             raise ValueError(
-                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; "
-                f"{device.name} allows {device.max_threads}."
+                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; this device allows {allowed}."
             )
         for axis, n, most in zip("012", groups, MOST_GROUPS, strict=False):  # one to three of them
             if n > most:
@@ -198,8 +203,8 @@ class RocKernel:
         return lambda *arguments: self.launch(groups, size, arguments)
 
     def __call__(self, *arguments):
-        """Raise KernelError: a kernel is launched, not called."""
-        raise KernelError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
+        """Raise TypeError: a kernel is launched, not called."""
+        raise TypeError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
 
     def launch(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
         """Launch that many groups of that size, two tuples of equal length.
@@ -215,14 +220,12 @@ class RocKernel:
             if (n - 1) * items >= longest > 0:
                 raise ValueError(
                     f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, "
-                    f"and no array is longer than {longest}. {ceil_div(longest, items)} would do."
+                    f"and no array is longer than {longest}. {-(-longest // items)} would do."
                 )
         self.kernel[groups, size](*arguments)
 
     def refuse_types(self, arguments: tuple) -> None:
         """Raise TypeError for the first argument that is not what the signature says."""
-        from numba import typeof
-
         if len(arguments) != len(self.types):
             raise TypeError(
                 f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."

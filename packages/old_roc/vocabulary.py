@@ -1,10 +1,5 @@
 """One kernel in five vocabularies, as a table."""
 
-from IPython.display import Markdown
-
-from ..launch import DIALECTS
-from . import RocKernel
-
 COLUMNS = ("HSA", "CUDA", "OpenCL", "WGSL", "HIP")
 # What one says, and the word for it in HSA's, CUDA's and OpenCL's kernel; HIP's words are CUDA's under another name.
 IDEAS = {
@@ -24,22 +19,21 @@ WGSL = (
 )
 
 
-def vocabulary(kernel: RocKernel) -> Markdown:
+def vocabulary(hsa: str, cuda: str, opencl: str) -> str:
     """A table of the lines that say the same in five dialects: Markdown.
 
-    `kernel`: a tiled kernel under @roc.jit. The others are the ladder's `tiled`; HIP's is CUDA's with `hip` for `cuda`,
-    as numba-hip has it. Raises ValueError when a word is not in its kernel.
+    `hsa`, `cuda`, `opencl`: the sources of three tiled kernels: under @roc.jit, under @cuda.jit, and in OpenCL C. HIP's
+    lines are CUDA's with `hip` for `cuda`, as numba-hip has it. Raises ValueError when a word is not in its kernel.
     """
-    sources = [kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())]
     rows = ["| what one says | in | line |", "|---|---|---|"]
     for (idea, words), wgsl in zip(IDEAS.items(), WGSL, strict=True):
-        lines = [line_with(word, source) for word, source in zip(words, sources, strict=True)]
+        lines = [line_with(word, source) for word, source in zip(words, (hsa, cuda, opencl), strict=True)]
         lines += [wgsl, lines[1].replace("cuda.", "hip.")]
         rows += [
             f"| {f'**{idea}**' if dialect == COLUMNS[0] else ''} | {dialect} | `{line}` |"
             for dialect, line in zip(COLUMNS, lines, strict=True)
         ]
-    return Markdown("\n".join(rows))
+    return "\n".join(rows)
 
 
 def line_with(word: str, source: str) -> str:
@@ -48,4 +42,4 @@ def line_with(word: str, source: str) -> str:
         code = line.strip()
         if word in code and not code.startswith(("#", "//")):
             return code
-    raise ValueError(f"{word} is not in the kernel; the table of page 14 has no line for it.")
+    raise ValueError(f"{word} is not in the kernel; the table has no line for it.")

@@ -6,7 +6,7 @@ blocked one takes square matrices of gridsize * blocksize only, and both let x c
 
 from numba import float32
 
-from helpers import roc
+from old_roc import roc
 
 
 def naive() -> roc.RocKernel:

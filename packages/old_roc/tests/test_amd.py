@@ -2,46 +2,30 @@
 
 import math
 
-import numpy as np
 import pytest
 from numba import cuda, float32
 
-from helpers import devices
-from helpers.launch import KernelError
-from helpers.roc import amd, hsa
-from helpers.roc.amd import amd_report
+from old_roc import amd, compile_for_amd, hsa
 
-pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
+MATRICES = (float32[:, ::1],) * 3  # A, B, C
 
 
-def test_tiled_takes_its_tiles_from_lds_and_multiplies_and_adds_in_one_instruction():
-    report = amd_report("tiled", "MI300X")
-    assert (report.target, report.threads, report.lds_bytes, report.spills) == ("gfx942", 256, 2 * 16 * 16 * 4, (0, 0))
-    assert report.mix["FMA"] == 16 and report.mix["LDS load, 2 x 4 bytes"] == 16
-    assert report.assembly.count("ds_read2_b32") == 16 and report.mix["barrier"] == 2
-    assert 0 < report.vector_registers <= 128 and report.waves == report.most_waves == 32
-    assert "for gfx942 (MI300X); nobody has run it" in repr(report) and "% of them FMA" in repr(report)
-
-
-def test_wide_loads_are_wide_on_a_radeon_too_and_two_multiply_adds_go_together():
-    report = amd_report("vectorized", "RX 7900 XTX")
-    assert report.mix["LDS load, 16 bytes"] == 4 and report.assembly.count("ds_load_b128") >= 4
-    pairs = report.mix["FMA, two in one instruction"]
-    assert report.mix["FMA"] + 2 * pairs == 64 and pairs
-    assert report.unit == "work-group processor"
+def compiled(kernel, *given):
+    """The report of a kernel under @cuda.jit or @roc.jit, by what Numba says of it."""
+    kernel = getattr(kernel, "kernel", kernel)
+    kernel.compile(MATRICES)
+    return compile_for_amd(kernel.inspect_llvm(MATRICES), *given)
 
 
 def test_a_wait_for_the_group_waits_for_its_memory_first():
-    lines = [line.split(";")[0].strip() for line in amd_report("tiled").assembly.splitlines()]
+    lines = [line.split(";")[0].strip() for line in compiled(hsa.blocked()).assembly.splitlines()]
     code = [line for line in lines if line and not line.startswith(".")]
     before = [code[at - 1] for at, line in enumerate(code) if line == "s_barrier"]
-    assert "s_waitcnt lgkmcnt(0)" in before, (
-        "without the fences a wave may leave the barrier before its stores are done"
-    )
+    assert "s_waitcnt lgkmcnt(0)" in before, "without the fences a wave may leave before its stores are done"
 
 
 def test_kernels_of_the_old_roc_page_compile_and_sum_in_float64():
-    naive, blocked = amd_report(hsa.naive()), amd_report(hsa.blocked(), block=(16, 16))
+    naive, blocked = compiled(hsa.naive()), compiled(hsa.blocked())
     for report in (naive, blocked):  # tmp = 0 and a float32 are a float64 in Numba
         assert report.mix["multiplication"] == report.mix["addition"] >= 1 and report.fma_share == 0
         assert "v_add_f64" in report.assembly
@@ -57,7 +41,7 @@ def test_a_learners_own_kernel_is_compiled_for_its_block():
         cuda.syncthreads()
         cuda.atomic.add(C, (0, 0), math.sqrt(abs(held[cuda.blockDim.x - 1])) / cuda.gridDim.x)
 
-    report = amd_report(rooted, "mi300x", block=(64, 1))
+    report = compiled(rooted, "MI300X", (64, 1), "rooted")
     assert report.kernel == "rooted" and report.threads == 64 and ".max_flat_workgroup_size: 64" in report.assembly
     assert not report.mix and "none that multiplies" in repr(report)
     assert "global_atomic" in report.assembly or "flat_atomic" in report.assembly
@@ -71,7 +55,7 @@ def test_a_variable_that_is_indexed_as_it_runs_lies_in_private_memory():
             mine[i] = A[0, i]
         C[0, 0] = mine[int(B[0, 0])]
 
-    assert amd_report(indexed).private_bytes >= 256
+    assert compiled(indexed).private_bytes >= 256
 
 
 @pytest.mark.parametrize("threads, vectors, scalars, lds, waves", [
@@ -112,19 +96,18 @@ def test_what_cannot_be_had_is_refused_in_words():
         cuda.syncthreads()
         C[0, 0] = held[39999 - cuda.threadIdx.x]
 
-    for kernel, words in (
-        (shuffled, "shfl.*only NVIDIA's GPUs have it"),
-        ("matrix_units", "mma.sync.*only NVIDIA's GPUs have it"),
-        (too_much, "160000 bytes of shared memory; a group has at most 65536"),
-    ):
-        with pytest.raises(KernelError, match=words):
-            amd_report(kernel)
-    with pytest.raises(KernelError, match="not written in Python"):
-        amd_report(np.zeros(3))
-    with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. Do you mean MI300X"):
-        amd_report("tiled", "MI30X")
+    with pytest.raises(ValueError, match=r"shfl.*only NVIDIA's GPUs have it"):
+        compiled(shuffled)
+    with pytest.raises(ValueError, match="160000 bytes of shared memory; a group has at most 65536"):
+        compiled(too_much)
+    with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. The AMD GPUs are: MI300X, RX 7900 XTX"):
+        compile_for_amd("", "MI30X")
+    with pytest.raises(ValueError, match="does not compile this for gfx942"):
+        compile_for_amd("no text of LLVM's")
+    with pytest.raises(ValueError, match="no kernel is in this text"):
+        compile_for_amd("")
 
 
 def test_the_code_does_not_depend_on_how_many_kernels_were_compiled_before():
-    reports = [amd_report(hsa.blocked(), block=(16, 16)) for _ in range(6)]  # 12 shared arrays: 9 and 10 are a pair
+    reports = [compiled(hsa.blocked()) for _ in range(6)]  # 12 shared arrays: 9 and 10 are a pair
     assert len({str(report.mix) for report in reports}) == 1

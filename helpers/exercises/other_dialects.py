@@ -1,0 +1,53 @@
+"""Page 14: a kernel as an AMD GPU's code, and its words in five dialects."""
+
+import inspect
+from collections.abc import Callable
+
+from IPython.display import Markdown
+
+import old_roc
+from cuda_without_gpu import by_llvm, to_ptx
+from old_roc.roc import RocKernel
+from old_roc.vocabulary import vocabulary as table
+
+from .. import ladder
+from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, numba_internals, on_ptx
+from ..names import named
+
+
+def amd_report(
+    k: Kernel | RocKernel | Callable | str, gpu: str = "MI300X", block: tuple[int, int] | None = None
+) -> old_roc.AMDReport:
+    """Compile a Python kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. Returns `AMDReport`.
+
+    k      a kernel of (A, B, C), float32: what `cuda_kernel` built, or the name of a step, which then has a GPU's
+           parameters; a function under @cuda.jit or @roc.jit
+    gpu    "MI300X" or "RX 7900 XTX"
+    block  work-items a group, (x, y), for a function; (16, 16) if it is left out
+
+    The kernel is compiled, never run. Raises ValueError for another GPU, KernelError for a kernel that is not written
+    in Python, and for what `old_roc.compile_for_amd` refuses.
+    """
+    gpu = named(gpu, old_roc.GPUS, "AMD GPU")
+    if isinstance(k, str):
+        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
+    function = k.kernel if isinstance(k, RocKernel) else getattr(k, "function", k)
+    if not (inspect.isfunction(function) or numba_internals.is_jitted(function)):
+        raise KernelError(f"{k} is not written in Python; give a kernel of cuda_kernel's, or one under @cuda.jit.")
+    title = f"{k} with {ladder.spell(k.parameters)}" if hasattr(k, "parameters") else function.__name__
+    block = tuple(block or getattr(k, "block", (16, 16)))
+    on_ptx.ptx_of(function)  # raises what speaks against the kernel on any GPU
+    compiled = to_ptx.compiled_for(function, *on_ptx.EXAMPLE)
+    text = str(by_llvm.linked(to_ptx.whole(compiled._codelibrary.llvm_strs)))
+    try:
+        return old_roc.compile_for_amd(text, gpu, block, title)
+    except ValueError as error:
+        raise KernelError(str(error)) from None
+
+
+def vocabulary(kernel: RocKernel) -> Markdown:
+    """A table of the lines that say the same in five dialects: of a tiled kernel under @roc.jit, and of `tiled`.
+
+    Raises ValueError when a word is not in its kernel.
+    """
+    return Markdown(table(kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())))

@@ -16,7 +16,6 @@ from helpers import devices
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}}
 NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
-BESIDE = {"cuda_without_gpu": ["ptx_machine"], "old_roc": ["cuda_without_gpu", "ptx_machine"]}  # what PyPI lacks yet
 LEAST = {"opencl_trace": {"numpy", "pyopencl"}}  # and what those bring
 
 
@@ -77,12 +76,13 @@ def test_the_tests_of_a_readme_pass_or_fail_as_it_says(package, name, said, tmp_
 def test_a_package_installs_by_itself_into_a_bare_environment(package, tmp_path):
     uv = [sys.executable, "-m", "uv"]
     python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    projects = [tmp_path / "projects" / name for name in (package, *BESIDE.get(package, []))]
-    for project in projects:
-        left_out = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
-        shutil.copytree(folder_of(project.name), project, ignore=left_out)
+    shutil.copytree(
+        folder_of(package).parent, tmp_path / "packages", ignore=shutil.ignore_patterns("build", "*.egg-info")
+    )
+    readme = (folder_of(package) / "README.md").read_text("utf-8")
+    command = re.search(r"`pip install ((?:\./packages/\w+ ?)+)`", readme)[1].split()
     subprocess.run([*uv, "venv", "-q", "--python", sys.executable, tmp_path / "bare"], check=True, timeout=120)
-    subprocess.run([*uv, "pip", "install", "-q", "--python", python, *projects], check=True, timeout=300)
+    subprocess.run([*uv, "pip", "install", "-q", "--python", python, *command], cwd=tmp_path, check=True, timeout=300)
     programs_print_what_is_said(package, python, tmp_path)
     listed = subprocess.run([*uv, "pip", "list", "-q", "--python", python], capture_output=True, text=True, timeout=60)
     brought = {line.split()[0] for line in listed.stdout.splitlines()[2:]} - {package.replace("_", "-")}

@@ -228,18 +228,11 @@ def cuda_device():
 # -------------------------------------------------------------------------------------------- OpenCL
 
 
-def mpiexec() -> str | None:
-    """The path of MPI's launcher: that of this Python's environment, or of the system; None if there is none."""
-    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
-
-
 def engines() -> dict[str, str | None]:
     """What page 15 runs several processes with, and what is missing of it: {engine: None, or what is missing}."""
-    mpi = None if version("mpi4py") else "mpi4py"
-    return {
-        "MPI": mpi if mpiexec() else "mpiexec",
-        "Dask": next((name for name in ("dask", "distributed") if not version(name)), None),
-    }
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+    lacks = {name: None if version(name) else name for name in ("mpi4py", "dask", "distributed")}
+    return {"MPI": lacks["mpi4py"] if mpiexec else "mpiexec", "Dask": lacks["dask"] or lacks["distributed"]}
 
 
 def block_languages() -> dict[str, str | None]:

@@ -21,7 +21,6 @@ REFUSED = [
     (lambda: helpers.traffic(CL, 4, -4, 4), "each size must be 1 or more"),
     (lambda: instruments.run_ptx("tiled", 4, 4, 0.5), r"0\.5\) is no size"),
     (lambda: instruments.predicted_traffic(CL, MOST + 1, 8, 8), f"must be at most {MOST}"),
-    (lambda: many.bytes_moved(4, 0, 4, 1, 1, 0, 0), "each size must be 1 or more"),
     # names
     (lambda: cuda_kernel("tile"), "unknown step 'tile'. Do you mean tiled"),
     (lambda: opencl_kernel("tiled", TILE=0), "TILE=0 must be a whole number, 1 or more"),
@@ -41,9 +40,6 @@ REFUSED = [
     (lambda: clock.scoreboard(8, "OpenCL", "tiled", rounds=0), "rounds=0 does not do"),
     (lambda: helpers.measure(CL, 8, math.nan), "seconds=nan does not do; give a number above 0, up to 86400"),
     (lambda: helpers.tune("tiled", seconds=-1), "seconds=-1 does not do"),
-    (lambda: many.on_ranks(A, B, 10**6), "ranks=1000000 does not do; give a whole number from 1 to 1024"),
-    (lambda: many.mpirun(1, "x", limit=0), "limit=0 does not do"),
-    (lambda: many.cluster(0).__enter__(), "workers=0 does not do; give a whole number from 1 to 1024"),
     (lambda: Limits("a device", 0, 1e9), "flops_per_s=0 does not do"),
     (lambda: many.streamed(CL, 10)(A, B), "a budget of 10 bytes holds no tile"),
     # what the host cannot hold, or would take minutes for

@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
+
+from summa.algorithm import edges, panels
 
 from ..judge import Report, wrong_elements
 from ..launch import draw
@@ -74,13 +76,12 @@ def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
     (p, q), (M, N, K) = grid, size
     A, B = draw(*size)
     strips_A, strips_B = np.array_split(A, p), np.array_split(B, q, axis=1)
-    of_A, of_B = ([K * n // parts for n in range(parts + 1)] for parts in (q, p))
+    of_A, of_B = edges(K, q), edges(K, p)
     ranks = {}
     for i, j in product(range(p), range(q)):
         a, b = strips_A[i][:, of_A[j] : of_A[j + 1]], strips_B[j][of_B[i] : of_B[i + 1]]
         ranks[i, j] = Rank(i, j, a, b, np.zeros((len(a), b.shape[1]), np.float32), of_A, of_B)
-    for k0, k1 in pairwise(sorted({*of_A, *of_B, *range(0, K, WIDTH)})):
-        left, top = (np.searchsorted(cuts, k0, "right").item() - 1 for cuts in (of_A, of_B))
+    for k0, k1, left, top in panels(K, p, q, WIDTH):
         wrong = one_step(step, ranks, (k0, k1, left, top))
         for (i, j), rank in ranks.items():
             wrong = wrong or wrong_block(rank, strips_A[i][:, :k1], strips_B[j][:k1], k0)

@@ -105,11 +105,6 @@ class Work:
         shapes = (M, K), (K, N), (M, N)
         return [X[: m * n].reshape(m, n) for X, (m, n) in zip((self.A, self.B, self.C), shapes, strict=True)]
 
-    def memory(self) -> dict:
-        """The bytes of each of its buffers, guards included, by what tells one buffer from another."""
-        M, N, K = self.sizes
-        return {id(X): 4 * (n + operands.GUARD) for X, n in ((self.A, M * K), (self.B, K * N), (self.C, M * N))}
-
 
 class Contestant:
     """Whatever computes A @ B here. A subclass says how its work is made, and overrides what differs.

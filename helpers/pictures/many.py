@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
+from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
+
 from ..arguments import sizes, some
-from ..many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from .drawing import (
     A_COLOUR,
     B_COLOUR,

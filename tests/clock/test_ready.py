@@ -12,7 +12,7 @@ from helpers.devices import Device
 from helpers.launch import Kernel, contestant, draw
 from helpers.launch.contestant import Contestant, Work
 from helpers.launch.operands import OnDevice
-from helpers.many import on_dask, streamed, summa
+from helpers.many import streamed
 
 BUILDING, LAUNCH = 1000.0, 1.0  # seconds that they take here
 SIZES = (50, 60, 70)
@@ -73,16 +73,12 @@ class CountedWork(Work):
     def download(self):
         return np.zeros(self.size[:2], np.float32)
 
-    def memory(self):
-        return {}
-
 
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
     for module in (timing, tuning, contestant):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(summa, "perf_counter", clock.perf_counter)
     return clock
 
 
@@ -138,40 +134,3 @@ def test_the_blocks_of_a_plan_are_all_that_it_multiplies(k):
     passing = streamed(k, 1.5e6)
     passing(*draw(300, 310, 321))
     assert {size for size in k.built if len(size) == 3} == passing.last.plan.blocks
-
-
-class World:
-    """An MPI communicator of one rank."""
-
-    rank, size = 0, 1
-
-    def Split(self, colour, key):
-        return self
-
-    def Barrier(self):
-        pass
-
-    def Bcast(self, X, root):
-        pass
-
-
-def test_a_rank_of_summa_is_ready_for_its_panels_before_its_clock_starts(clock, k):
-    K = 2 * summa.WIDTH + 1  # panels of two depths
-    _, report = summa.summa(World(), *draw(5, 6, K), k)
-    assert report["seconds"] == 3 * LAUNCH and len(report["panels"]) == 3
-    assert {size for size in k.built if len(size) == 3} == {(5, 6, summa.WIDTH), (5, 6, 1)}
-
-
-def test_a_worker_of_dask_is_ready_for_its_blocks_before_a_task_comes(clock, k, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    worker = SimpleNamespace(name=7)
-    monkeypatch.setattr(on_dask, "local_product", lambda rank: k)
-    monkeypatch.setattr(on_dask, "keep_to_one_core", lambda number: None)
-    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
-    on_dask.kernel.cache_clear()
-    on_dask.get_ready(worker, blocks=[SIZES, (1, 2, 3)])
-    took = clock.now
-    for size in (SIZES, (1, 2, 3)):
-        on_dask.block_product(*draw(*size))
-    on_dask.kernel.cache_clear()
-    assert clock.now == took + 2 * LAUNCH and len(k.built) == 4

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from artists import arrows
 
-from helpers.many import INFINIBAND_NDR, Network, Run, predicted_seconds
 from helpers.pictures import film_panels, many, picture_ranks, picture_summa, prediction_chart
+from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
 
 
 def a_run(size=(6, 4, 5), grid=(3, 2), panels=((0, 2, 0, 0), (2, 5, 1, 1)), seconds=1.0):

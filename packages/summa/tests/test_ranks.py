@@ -3,29 +3,27 @@
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
-from helpers import devices, many, needs
-from helpers.judge import wrong_elements
-from helpers.launch import draw
-from helpers.many import RunFailed, bytes_moved, mpirun, on_ranks
-from helpers.many.summa import choose_grid
+from summa import Network, RunFailed, bytes_moved, cluster, mpi, mpirun, on_ranks, this_machine
+from summa.algorithm import WIDTH, choose_grid, summa
 
-pytestmark = pytest.mark.skipif(
-    bool(devices.engines()["MPI"]), reason="MPI is not installed: python3 tools/install.py many"
-)
-
-ROOT = Path(__file__).resolve().parents[2]
+pytest.importorskip("mpi4py", reason="MPI is not installed: pip install mpi4py mpich")
 SHAPES = [(6, 6, 6), (7, 9, 1), (1, 60, 33), (61, 1, 33), (40, 41, 1030), (257, 31, 2)]
+
+
+def draw(M, N, K):
+    """Whole numbers, whose products are exact in float32, in any order."""
+    rng = np.random.default_rng()
+    return [rng.integers(-9, 10, shape).astype(np.float32) for shape in ((M, K), (K, N))]
 
 
 def all_received(size, p, q):
@@ -43,22 +41,17 @@ def all_received(size, p, q):
     }
 
 
-@pytest.fixture
-def operands(tmp_path):
-    """{size: a folder with its A.npy and B.npy}"""
+@pytest.mark.parametrize("ranks", [1, 4, 6])
+def test_right_at_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks, tmp_path):
     folders = {shape: tmp_path / f"FOLDER{number}" for number, shape in enumerate(SHAPES)}
     for shape, folder in folders.items():
         folder.mkdir()
         for name, X in zip("AB", draw(*shape), strict=True):
             np.save(folder / f"{name}.npy", X)
-    return folders
-
-
-def assert_right(folders, ranks):
-    """Each product is right, and each rank has moved what the formula says."""
+    mpirun(ranks, "-m", "summa", *map(str, folders.values()))  # all of them in one run
     for size, folder in folders.items():
-        run = many.mpi.collected(folder, ranks, size)
-        assert not wrong_elements(run.C, *(np.load(folder / f"{name}.npy") for name in "AB")).any(), size
+        run = mpi.collected(folder, ranks, size)
+        assert (np.load(folder / "A.npy") @ np.load(folder / "B.npy") == run.C).all(), size
         assert len(run.reports) == ranks == run.grid[0] * run.grid[1]
         received = all_received(size, *run.grid)
         for report in run.reports:
@@ -69,24 +62,25 @@ def assert_right(folders, ranks):
         assert sum(r["sent"] for r in run.reports) == sum(r["received"] for r in run.reports)
 
 
-@pytest.mark.bulk
-@pytest.mark.parametrize("ranks", [1, 6])
-def test_right_at_ragged_shapes_on_one_rank_and_on_six(ranks, operands):
-    mpirun(ranks, "-m", "helpers.many.summa", *map(str, operands.values()))  # all of them in one run
-    assert_right(operands, ranks)
+def multiply(a, b):
+    return a @ b * (1 + int(os.environ["SUMMA_RANK"]))
 
 
-def test_the_line_that_page_15_shows_for_a_terminal_is_right_at_ragged_shapes(tmp_path, operands):
-    page = (ROOT / "notebooks" / "15_many_devices.ipynb").read_text("utf-8")
-    [line] = set(re.findall(r"mpiexec .* FOLDER", page))
-    (tmp_path / "hosts").write_text("one.cluster\ntwo.cluster\n")  # both are this machine: fork in place of ssh
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    bins = [str(Path(program).parent) for program in (sys.executable, devices.mpiexec())]
-    paths = dict(PATH=os.pathsep.join([*bins, os.environ["PATH"]]), PYTHONPATH=devices.python_path())
-    line = line.replace("FOLDER", shlex.join(folder.name for folder in operands.values()))
-    command = shlex.split(re.sub(r"-n \d+", "-n 4", re.sub(r"-ppn \d+", "-ppn 2", line)))
-    subprocess.run(command, cwd=tmp_path, env=dict(os.environ, HYDRA_LAUNCHER="fork", **paths), timeout=120, check=True)
-    assert_right(operands, 4)
+def test_each_rank_multiplies_with_the_function_that_is_named_and_has_its_number():
+    A, B = draw(9, 8, 7)
+    run = on_ranks(A, B, 2, multiply=f"{__name__}:multiply")
+    assert run.grid == (2, 1) and (A @ B * ([[1]] * 4 + [[2]] * 5) == run.C).all()
+
+
+def test_a_rank_multiplies_panels_of_each_shape_before_its_clock_starts():
+    seen = []
+    world = SimpleNamespace(rank=0, size=1, Bcast=lambda X, root: None, Barrier=lambda: seen.append("begins"))
+    world.Split = lambda colour, key: world
+    A, B = draw(5, 6, 2 * WIDTH + 1)
+    C, report = summa(world, A, B, lambda a, b: seen.append((a.shape, b.shape)) or a @ b)
+    begins = seen.index("begins")
+    assert (A @ B == C).all() and len(report["panels"]) == len(seen[begins + 1 :]) == 3
+    assert set(seen[:begins]) == set(seen[begins + 1 :])
 
 
 @pytest.mark.parametrize("ranks, size, grid", [(4, (9, 9, 9), (2, 2)), (6, (90, 9, 9), (6, 1)), (6, (9, 9, 9), (3, 2))])
@@ -105,23 +99,37 @@ def left_running():
     return [p for p in psutil.Process().children(recursive=True) if mpi.search(" ".join(p.cmdline()))]
 
 
-def test_ranks_without_work_are_refused(monkeypatch):
-    monkeypatch.setattr(subprocess, "Popen", None)  # before anything is begun
-    with pytest.raises(ValueError, match=r"7 ranks make no grid in which each has a part of C, 2 x 3: take fewer"):
-        on_ranks(*draw(2, 3, 4), ranks=7)
-    with pytest.raises(ValueError, match="has nothing to share"):
-        on_ranks(np.ones((3, 0), np.float32), np.ones((0, 5), np.float32), ranks=2)
+X = np.ones((3, 4), np.float32)
+REFUSED = [
+    (lambda: on_ranks(X, X.T, 10**6), "ranks=1000000 does not do; give a whole number above 0, up to 1024"),
+    (lambda: on_ranks(X, X.T, 7), r"7 ranks make no grid in which each has a part of C, 3 x 3: take fewer"),
+    (lambda: mpirun(True, "x"), "ranks=True does not do; give a whole number above 0, up to 1024"),
+    (lambda: mpirun(1, "x", limit=0), "limit=0 does not do; give a number above 0"),
+    (lambda: bytes_moved(4, 0, 4, 1, 1, 0, 0), "N=0 does not do; give a whole number above 0"),
+    (lambda: on_ranks(X, X, 2), r"A is \(3, 4\) and B is \(3, 4\); give A \(M, K\) and B \(K, N\)"),
+    (lambda: on_ranks(X[:, :0], X[:0], 2), r"A is \(3, 0\) and B is \(0, 4\).* no size of them 0"),
+    (lambda: on_ranks(X.astype(float), X.T, 2), r"A is an array of float64, shape \(3, 4\); .* such as np.float32\(A"),
+    (lambda: on_ranks(X, X.tolist(), 2), r"B is a list; give a matrix of float32, such as np.float32\(B"),
+    (lambda: on_ranks(np.ma.array(X), X.T, 2), "A is an array of float32"),
+    (lambda: cluster(0).__enter__(), "workers=0 does not do; give a whole number above 0, up to 1024"),
+    (lambda: cluster(2, blocks=["x"]).__enter__(), r"'x' in blocks= is no size; give \(M, N, K\)"),
+    (lambda: Network("none", 1e-6, 0), "bandwidth=0 does not do; give a number above 0"),
+]
 
 
-@pytest.mark.parametrize("lacks", ["mpiexec", "mpi4py"])
-def test_without_mpi_one_line_says_what_adds_it(lacks, monkeypatch):
-    if lacks == "mpiexec":
-        monkeypatch.setattr(devices, "mpiexec", lambda: None)
-    else:
-        version = devices.version
-        monkeypatch.setattr(devices, "version", lambda name: None if name == "mpi4py" else version(name))
-    with pytest.raises(needs.Missing, match=r"^MPI is not installed\. .*\bmany\b"):
+@pytest.mark.parametrize("call, says", REFUSED, ids=[says for _, says in REFUSED])
+def test_a_bad_value_is_refused_with_a_remedy_before_anything_is_begun(call, says, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises((TypeError, ValueError), match=says):
+        call()
+
+
+@pytest.mark.parametrize("module, lacks", [(mpi.importlib.util, "find_spec"), (mpi.shutil, "which")])
+def test_without_mpi_one_line_says_what_adds_it(module, lacks, monkeypatch):
+    monkeypatch.setattr(module, lacks, lambda *what, path=None: None)
+    with pytest.raises(ModuleNotFoundError, match=r"^MPI is not installed: pip install mpi4py mpich$") as raised:
         mpirun(2, "-c", "")
+    assert raised.value.name == "mpi4py"  # by which who catches it knows what is missing
 
 
 AS_ONE = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\n{}\nc.Barrier()"
@@ -158,7 +166,7 @@ def mpiexec_of_shell(monkeypatch, tmp_path):
         program = tmp_path / "mpiexec"
         program.write_text(f"#!/bin/sh\n{lines}\n")
         program.chmod(0o755)
-        monkeypatch.setattr(devices, "mpiexec", lambda: str(program))
+        monkeypatch.setattr(mpi, "mpiexec", lambda: str(program))
 
     return put
 
@@ -182,7 +190,7 @@ def test_ranks_whose_mpiexec_has_crashed_are_ended(mpiexec_of_shell, tmp_path):
 
 INTERRUPTED = """
 import sys
-from helpers.many import mpirun
+from summa import mpirun
 mpirun(2, "-c", "import os, sys, time; open(sys.argv[1] + '/' + str(os.getpid()), 'w'); time.sleep(600)", sys.argv[1])
 """
 
@@ -209,7 +217,7 @@ def test_nothing_is_left_running_after_an_interrupt(tmp_path):
 
 
 def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
-    here = many.this_machine()
+    here = this_machine()
     assert here.latency > 0 and here.bandwidth > 0
 
 
@@ -219,5 +227,5 @@ def test_each_rank_has_one_core_and_they_share_none_that_they_need_not(ranks):
     code = "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))"
     said = mpirun(ranks, "-c", code)
     cores = [json.loads(one) for one in re.findall(r"\[[\d, ]+\]", said)]  # two may share a line
-    # A core may be two of the system's processors.
-    assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, devices.usable_cores())
+    there = len(os.sched_getaffinity(0)) * psutil.cpu_count(logical=False) // psutil.cpu_count()  # or two in each core
+    assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, there)

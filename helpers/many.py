@@ -1,12 +1,14 @@
-"""A product larger than a device's memory: A, B and C pass through it in blocks, within a budget of bytes.
+"""How is a product computed that is too large for one device, or for one machine?
 
-A block of A or of B stays on the device, and blocks of the other pass by it, in two tracks: while one computes, the
-other copies. Each pair makes a block of C, which comes back to the host. Where K is cut, the host adds up.
+`streamed` lets A, B and C pass through a device in blocks, within a budget of bytes. A block of A or of B stays there,
+and blocks of the other pass by it, in two tracks: while one computes, the other copies. Each pair makes a block of C,
+which comes back to the host. Where K is cut, the host adds up. The rest is `summa`, with the ladder's kernels.
 """
 
 import contextlib
+import functools
 import math
-import threading
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -14,11 +16,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .. import ladder
-from ..arguments import sizes
-from ..ladder import ceil_div
-from ..launch import Contestant, Kernel, operands
-from ..launch.contestant import Work
+import summa
+from summa import INFINIBAND_NDR, bytes_moved, from_file, this_machine  # noqa: F401, beside what is the course's
+
+from . import devices, ladder
+from .arguments import sizes
+from .ladder import ceil_div
+from .launch import Contestant, Kernel, opencl_kernel, operands
+from .launch.contestant import Work
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
@@ -69,7 +74,8 @@ class Plan:
         """The most that lies there at the same time, with the guard behind each buffer."""
         A, B, C = self.BM * self.BK, self.BK * self.BN, self.BM * self.BN
         stays, passes = (A, B) if self.stays == "A" else (B, A)
-        return 4 * (stays + self.tracks * (passes + C) + guards(self.tracks))
+        guards = (1 + 2 * self.tracks) * operands.GUARD  # behind the block that stays, and behind the two of each track
+        return 4 * (stays + self.tracks * (passes + C) + guards)
 
     @property
     def blocks(self) -> set[tuple[int, int, int]]:
@@ -84,11 +90,6 @@ class Plan:
             f"{f', K in {deep} pieces' * (deep > 1)}: {self.bytes_on_device:,} bytes on the device, "
             f"{self.bytes_up + self.bytes_down:,} over the bus"
         )
-
-
-def guards(tracks: int) -> int:
-    """Elements of all guards on the device: behind the block that stays, and behind the two of each track."""
-    return (1 + 2 * tracks) * operands.GUARD
 
 
 def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
@@ -122,7 +123,7 @@ def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: in
     """
     M, N, K = size
     end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
-    room = budget // 4 - guards(tracks)
+    room = budget // 4 - (1 + 2 * tracks) * operands.GUARD
     wide = in_tiles((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
     if wide == 0:
         return None
@@ -140,10 +141,13 @@ def in_tiles(n: int, tile: int, end: int) -> int:
 
 
 class Streamed(Contestant):
-    """A kernel whose operands pass through its device within a budget: C = k(A, B), checked and timed as any is."""
+    """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
-    def __init__(self, k: Kernel, budget: int):
-        self.kernel, self.budget = k, budget
+    It is checked and timed as any is. A call raises ValueError, with the least that would do, for too small a budget.
+    """
+
+    def __init__(self, k: Kernel, budget: float):
+        self.kernel, self.budget = k, int(budget)
         self.dialect, self.step, self.parameters, self.device = k.dialect, k.step, k.parameters, k.device
         self.name, self.inputs = f"{k.step} streamed", k.inputs
         self.last: StreamedWork | None = None  # what was launched last
@@ -166,19 +170,10 @@ class Streamed(Contestant):
         return StreamedWork(self, *operands.pair_for(A, B), fill)
 
 
-def streamed(k: Kernel, budget: float) -> Streamed:
-    """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
-
-    A call raises ValueError for a budget that holds not even a tile of each, with the least that would do.
-    """
-    return Streamed(k, int(budget))
-
-
 class StreamedWork(Work):
-    """A, B and C on the host, and the plan. After a launch: what was copied, and the most that was on the device.
+    """A, B and C on the host, and the plan. After a launch: what was copied, and in which order.
 
     bytes_up, bytes_down  copied to the device and from it, by the last launch
-    peak                  bytes of all buffers that were on the device at the same time, the most
     order                 as it happened: (what, begins, block), where what is "copy" or "multiply", begins is True or
                           False, and block is the number of a block that passes
     """
@@ -187,7 +182,6 @@ class StreamedWork(Work):
         self.kernel, self.A, self.B = streamed.kernel, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
-        self.counting = threading.Lock()
         streamed.last = self
 
     def download(self):
@@ -205,7 +199,7 @@ class StreamedWork(Work):
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.peak, self.order, self.up, self.down = self.plan, 0, [], [], []
+        p, self.order, self.up, self.down = self.plan, [], [], []
         stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
         if p.stays == "B":
             stays, passes = passes, stays
@@ -226,8 +220,10 @@ class StreamedWork(Work):
         self.bytes_up, self.bytes_down = sum(self.up), sum(self.down)
 
     def cut(self, name, block, k):
-        """A block of A or B, C-contiguous: `block` of A's rows or B's columns, `k` of what they have in common."""
-        return np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
+        """A block that is to be copied, C-contiguous: `block` of A's rows or B's columns, `k` of what they share."""
+        X = np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
+        self.up.append(X.nbytes)
+        return X
 
     def stay(self, X):
         """Put X where the last block that stayed was; if that was of another shape, let go of everything first."""
@@ -236,7 +232,6 @@ class StreamedWork(Work):
             for track in self.tracks:
                 track.passing = track.work = None
         self.staying = self.kernel.place(X, self.staying)
-        self.up.append(X.nbytes)
 
     def let_pass(self, turn):
         """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
@@ -248,7 +243,6 @@ class StreamedWork(Work):
             X = self.cut(other, block, k)
             with self.noted("copy", number):
                 self.put(track, X, other)
-            self.up.append(X.nbytes)
             with self.noted("multiply", number):
                 track.work.launch()
             part = track.work.download()
@@ -261,15 +255,10 @@ class StreamedWork(Work):
         if track.passing and track.passing.shape == X.shape:
             self.kernel.place(X, track.passing)
             return
-        with self.counting:  # so that what the other track frees meanwhile is still counted with it
-            track.passing = track.work = None
-            track.passing = self.kernel.place(X)
-            A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
-            track.work = self.kernel.upload(A, B, fill=None)
-            buffers = {}  # what stays is a part of both works, and counts once
-            for one in self.tracks:
-                buffers |= one.work.memory() if one.work else {}
-            self.peak = max(self.peak, sum(buffers.values()))
+        track.passing = track.work = None
+        track.passing = self.kernel.place(X)
+        A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
+        track.work = self.kernel.upload(A, B, fill=None)
 
     @contextlib.contextmanager
     def noted(self, what, number):
@@ -282,3 +271,24 @@ class StreamedWork(Work):
 def pieces(end: int, step: int) -> list[slice]:
     """0 to `end` in slices of `step`, the last of what is left."""
     return [slice(start, min(start + step, end)) for start in range(0, end, step)]
+
+
+@functools.cache
+def local_kernel() -> Kernel:
+    """The ladder's kernel on the GPU of this rank or worker, where there are any, or on the cores that it may use."""
+    device = devices.opencl_device()
+    if device.kind != "GPU":
+        return opencl_kernel("packed", device)
+    gpus = [one for one in devices.opencl_devices() if one.kind == "GPU" and devices.problem_of(one) is None]
+    return opencl_kernel("register_2d", gpus[int(os.environ.get("SUMMA_RANK", 0)) % len(gpus)])
+
+
+def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """C = A @ B by the kernel of this rank or worker, which is built once: its operands and errors are the kernel's."""
+    return local_kernel()(A, B)
+
+
+streamed = Streamed
+on_ranks = functools.partial(summa.on_ranks, multiply="helpers.many:block_product")
+cluster = functools.partial(summa.cluster, multiply="helpers.many:block_product")
+on_ranks.__doc__, cluster.__doc__ = summa.on_ranks.__doc__, summa.cluster.__doc__

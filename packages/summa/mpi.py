@@ -1,8 +1,11 @@
 """A product on several processes: MPI's ranks, launched from a notebook, and never left running."""
 
 import contextlib
+import importlib.util
 import json
 import os
+import pkgutil
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,36 +16,44 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from .. import devices
-from ..arguments import DAY, number, sizes, whole
-from ..launch.operands import validate
-from . import summa
-from .engines import RunFailed, need
+from .algorithm import MOST, choose_grid, refuse, sizes_of
 
 LIMIT = 120  # seconds
 GRACE = 60  # seconds that mpiexec waits longer than its notebook
-MOST = 1024  # ranks that one machine is asked for
 BIND = ("--bind-to", "core") if sys.platform == "linux" else ()  # macOS binds no process
+
+
+class RunFailed(RuntimeError):
+    """A run of several processes that did not end well; the message is theirs, and all that Jupyter shows."""
+
+    def _render_traceback_(self):
+        return [f"RunFailed: {self}"]
+
+
+def mpiexec() -> str:
+    """The path of MPI's launcher, of this Python's environment or of the system. Raises ImportError without MPI."""
+    found = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+    if not found or not importlib.util.find_spec("mpi4py"):
+        raise ModuleNotFoundError("MPI is not installed: pip install mpi4py mpich", name="mpi4py")
+    return found
 
 
 def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     """Run COMMAND on so many ranks, each as `python -m mpi4py COMMAND` does: what they print. All have ended then.
 
-    On Linux each rank has one core, and OpenCL's driver keeps to it; with more ranks than cores, some share one.
-    `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks that is none, RunFailed where
-    the run fails or takes longer than `limit`, with what the ranks said, `needs.Missing` where there is no MPI.
+    `ranks`: 1 to 1024. On Linux each has one core; with more ranks than cores, some share one. They import what their
+    caller can. `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks or seconds that is
+    none, RunFailed, with what the ranks said, where the run fails or takes longer, ImportError where there is no MPI.
     """
-    whole("ranks", ranks, 1, MOST)
-    number("limit", limit, DAY)
-    need("MPI")
-    command = [devices.mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", "helpers.many.rank", *command]
+    refuse("whole number", MOST, ranks=ranks)
+    refuse("number", limit=limit)
+    command = [mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", f"{__package__}.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
         errors, output = Path(folder, "errors"), Path(folder, "output")
         errors.mkdir()
         # mpiexec's own limit is for ranks whose notebook is gone. Its exit status need not say that it struck.
-        environment = dict(
-            PYTHONPATH=devices.python_path(), MPIEXEC_TIMEOUT=str(ceil(limit) + GRACE), RANK_ERRORS=str(errors)
-        )
+        environment = dict(MPIEXEC_TIMEOUT=str(ceil(limit) + GRACE), RANK_ERRORS=str(errors))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         with output.open("wb") as file:
             process = subprocess.Popen(command, env=os.environ | environment, stdout=file, stderr=subprocess.STDOUT)
         try:
@@ -69,10 +80,7 @@ def failure_of(process: subprocess.Popen, limit: float) -> str:
 
 
 def end(folder: str) -> None:
-    """End each process whose RANK_ERRORS is that folder: politely, and after 5 seconds by force.
-
-    They are found by that, since ranks whose mpiexec has crashed are nobody's children.
-    """
+    """End each process with that RANK_ERRORS, after 5 seconds by force: a crashed mpiexec leaves nobody's children."""
     each = psutil.process_iter(["environ"])
     family = [process for process in each if (process.info["environ"] or {}).get("RANK_ERRORS") == folder]
     for signal in (psutil.Process.terminate, psutil.Process.kill):
@@ -90,7 +98,7 @@ class Run:
     size     (M, N, K)
     grid     rows and columns of ranks
     reports  what each rank counted: its `place` in the grid, bytes `received` and `sent`, the `panels` in order as
-             (first k, last k + 1, column that owns A's, row that owns B's), `seconds`, and `peak` bytes of memory
+             (first k, last k + 1, column that owns A's, row that owns B's), and `seconds`
     """
 
     C: np.ndarray
@@ -104,21 +112,24 @@ class Run:
         return max(report["seconds"] for report in self.reports)
 
 
-def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT) -> Run:
-    """C = A @ B by `summa.py` on so many ranks of this machine.
+def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT, multiply: str = "numpy:matmul") -> Run:
+    """C = A @ B by SUMMA on so many ranks of this machine.
+
+    `A`, `B`: float32, (M, K) and (K, N). `ranks`, `limit`: as for `mpirun`; C must have a part for each rank.
+    `multiply`: "MODULE:FUNCTION" of the local product (a, b) -> a @ b, float32. Each rank imports it, and calls it for
+    each shape before its clock starts; the rank's number is in the environment, as SUMMA_RANK.
 
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
-    where a rank fails or takes longer than `limit` seconds; `needs.Missing` where there is no MPI.
+    where a rank fails or takes longer than `limit`; ImportError where there is no MPI, or no such module.
     """
-    whole("ranks", ranks, 1, MOST)
-    size = validate(A, B)
-    if 0 in size:
-        raise ValueError(f"a product with sizes M, N, K = {size} has nothing to share.")
-    summa.choose_grid(ranks, *size)
+    refuse("whole number", MOST, ranks=ranks)
+    pkgutil.resolve_name(multiply)
+    size = sizes_of(A, B)
+    choose_grid(ranks, *size)
     with tempfile.TemporaryDirectory(prefix="summa-") as folder:
         np.save(Path(folder, "A.npy"), A)
         np.save(Path(folder, "B.npy"), B)
-        mpirun(ranks, "-m", summa.__name__, folder, limit=limit)
+        mpirun(ranks, "-m", __package__, folder, "--multiply", multiply, limit=limit)
         return collected(Path(folder), ranks, size)
 
 
@@ -137,10 +148,10 @@ def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple
     """What rank (i, j) of a grid of p x q receives and sends, in bytes, by the formula: nothing runs.
 
     It needs its rows of A and its columns of B whole, and has a part of each. What it has, all others of its row, or
-    of its column, receive. That a broadcast may let them pass it on among themselves changes no sum.
+    of its column, receive. That a broadcast may let them pass it on among themselves changes no sum. A is float32, M x
+    K, B is K x N. Raises ValueError for a size, p or q below 1.
     """
-
-    M, N, K = sizes((M, N, K))
+    refuse("whole number", M=M, N=N, K=K, p=p, q=q)
 
     def part(n, parts, at):
         return n * (at + 1) // parts - n * at // parts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.many import Network, Run, bytes_moved, memory, model, predicted_seconds
+from summa import Network, Run, bytes_moved, model, predicted_seconds
 
 SLOW = Network("a network", 3.0, 8.0)
 
@@ -43,9 +43,3 @@ def test_a_network_is_what_a_short_message_takes_and_a_long_one_more(monkeypatch
 
 def test_a_run_takes_as_long_as_its_slowest_rank():
     assert Run(None, (1, 1, 1), (1, 3), [{"seconds": 1.0}, {"seconds": 3.0}, {"seconds": 2.0}]).seconds == 3.0
-
-
-def test_linux_tells_the_peak_in_pieces_of_1024_bytes(monkeypatch, tmp_path):
-    (tmp_path / "status").write_text("VmPeak:\t  999 kB\nVmHWM:\t   10 kB\nVmRSS:\t    9 kB\n")
-    monkeypatch.setattr(memory, "Path", lambda _: tmp_path / "status")
-    assert memory.peak_bytes() == 10240

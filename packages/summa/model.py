@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from math import ceil, log2
 
-from ..arguments import number
+from .algorithm import choose_grid, panels, refuse
 from .mpi import bytes_moved, mpirun
-from .summa import WIDTH, choose_grid, edges
 
 
 @dataclass(frozen=True)
@@ -17,8 +16,7 @@ class Network:
     bandwidth: float
 
     def __post_init__(self):
-        number("latency", self.latency)
-        number("bandwidth", self.bandwidth)
+        refuse("number", latency=self.latency, bandwidth=self.bandwidth)
 
 
 # 400 Gbit/s a port: https://docs.nvidia.com/networking/display/ConnectX7VPI/Introduction. That page names no latency;
@@ -44,5 +42,5 @@ def predicted_seconds(M: int, N: int, K: int, ranks: int, flops: float, network:
     p, q = choose_grid(ranks, M, N, K)
     received, _ = bytes_moved(M, N, K, p, q, p - 1, q - 1)
     hops = ceil(log2(p)) + ceil(log2(q))
-    panels = len({*edges(K, p), *edges(K, q), *range(0, K, WIDTH)}) - 1  # as `summa` cuts K
-    return 2 * M * N * K / ranks / flops, panels * hops * network.latency + received / network.bandwidth
+    moving = len(panels(K, p, q)) * hops * network.latency + received / network.bandwidth
+    return 2 * M * N * K / ranks / flops, moving

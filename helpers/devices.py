@@ -111,13 +111,10 @@ def cuda_extra():
 
 
 def nvidia_tool(name):
-    """The path of `ptxas` or `nvdisasm`: pip's, conda's or an installed toolkit's; None if there is none."""
-    try:
-        from cuda.pathfinder import find_nvidia_binary_utility
+    """The path of `ptxas` or `nvdisasm`, as `gpu_model` finds it; None if there is none."""
+    from gpu_model import machine_code  # which reads its table of GPUs
 
-        return find_nvidia_binary_utility(name)
-    except Exception:  # an old numba-cuda, or none, as on macOS; cuda-pathfinder 1.6, on Colab, refuses "ptxas"
-        return shutil.which(name)
+    return machine_code.nvidia_tool(name)
 
 
 @functools.cache

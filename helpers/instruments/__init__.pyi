@@ -22,9 +22,9 @@ from .prediction import predicted_ladder as predicted_ladder
 from .prediction import print_requests as print_requests
 from .ptx_run import CompiledRun as CompiledRun
 from .ptx_run import run_ptx as run_ptx
+from .published import LimitsTested as LimitsTested
 from .published import against_published as against_published
-from .tested_limits import LimitsTested as LimitsTested
-from .tested_limits import limits_tested as limits_tested
+from .published import limits_tested as limits_tested
 from .traces import Trace as Trace
 from .traces import cells as cells
 from .traces import trace as trace

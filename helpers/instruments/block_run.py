@@ -15,16 +15,14 @@ import numpy as np
 import gpu_model
 import ptx_machine
 from gpu_model import GPU, Occupancy, Prediction
-from gpu_model.gpus import known
+from gpu_model.counting import SHORT, count_text
+from gpu_model.gpus import ceil_div, known, known_arch
 
 from .. import devices, ladder, needs
 from ..arguments import sizes, told
-from ..ladder import ceil_div
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
 from ..launch.on_ptx import refuse_long
-from .counts import SHORT, count_text
-from .gpus import known_arch, occupancy
 from .ptx_run import CompiledRun, about_stores
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
@@ -73,7 +71,7 @@ class BlockRun(Made, CompiledRun):
     @property
     def occupancy(self) -> Occupancy:
         """How many of its blocks a multiprocessor of that architecture keeps at once."""
-        return occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
+        return gpu_model.occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
 
     @property
     def copies_left(self) -> int:

@@ -2,8 +2,7 @@
 
 import gpu_model
 from gpu_model import GPU, Prediction
-from gpu_model.gpus import known
-from gpu_model.published import arch_of
+from gpu_model.gpus import arch_of, known
 
 from .. import ladder
 from ..arguments import sizes

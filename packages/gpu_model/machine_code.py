@@ -1,36 +1,29 @@
-"""What NVIDIA's compiler makes of a CUDA kernel: registers, spills, the instructions of its inner loop. Needs no GPU.
+"""What NVIDIA's compiler makes of PTX: registers, spills, the instructions of its inner loop. Needs no GPU.
 
-Numba writes PTX, `ptxas` turns it into machine code and says what that takes, `nvdisasm` shows it. All of them come
-with the extra `cuda13`, or with NVIDIA's toolkit.
+`ptxas` turns PTX into machine code and says what that takes, `nvdisasm` shows it. Both come with NVIDIA's toolkit, and
+with `pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm`.
 """
 
-import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from gpu_model import Occupancy
+from .gpus import Occupancy, occupancy
 
-from .. import devices, ladder, needs
-from ..launch import Kernel, KernelError, cuda_kernel
-from ..launch.cuda import SIGNATURE
-from ..launch.cuda_source import from_function, from_ladder, from_text
-from ..launch.numba_internals import compile_ptx, plain_function
-from ..sandbox import SECONDS, Job, in_child
-from ..sandbox.job import packed, portable
-from .gpus import known_arch, occupancy
-
-KEPT = 16  # PTX texts, and listings; a report, a prediction and a run of the same kernel follow each other
-recent = {}  # what was compiled, as bytes -> its PTX, the latest last
+SECONDS = 120  # that a tool may take
 
 # Addresses, counters, their tests.
 WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"
+
+
+class CountError(Exception):
+    """PTX that does not compile, or that is no product which can be counted. Its text says why."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +59,12 @@ class InnerLoop:
 class CompilerReport:
     """What a kernel takes on GPUs of one architecture.
 
-    registers                  32-bit registers a thread
-    stack_bytes                memory a thread uses in place of registers: they were too few, or indexed at run time
-    spill_bytes                (stored, loaded): that part of it that was moved out because registers ran out
-    shared_bytes               shared memory a block
-    loop                       `InnerLoop`; None if no loop multiplies and adds
-    occupancy                  `gpu_model.Occupancy`
+    registers     32-bit registers a thread
+    stack_bytes   memory a thread uses in place of registers: they were too few, or indexed at run time
+    spill_bytes   (stored, loaded): that part of it that was moved out because registers ran out
+    shared_bytes  shared memory a block
+    loop          `InnerLoop`; None if no loop multiplies and adds
+    occupancy     `gpu_model.Occupancy`
     """
 
     kernel: str
@@ -100,133 +93,75 @@ class CompilerReport:
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
-def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
-    """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
+def report(name: str, ptx: str, arch: str, threads: int, tools: tuple | None = None) -> CompilerReport:
+    """Compile a kernel's PTX for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
-    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
-    "sm_80", "sm_89" or "sm_90", or a GPU's name of `GPUS`. The kernel is compiled, never run.
-    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile,
-    `needs.Missing` where NVIDIA's compiler is missing.
+    name     of the kernel, for the report and for messages
+    arch     such as "sm_90", one of `gpus.ARCHS`
+    threads  of a block
+    tools    as `assembled` has them
+    Raises ValueError for an unknown architecture, CountError for what does not compile and where a tool is missing.
     """
-    k, arch = for_gpu(k), known_arch(arch)
-    said, machine_code = assembled(k, ptx_of(k, arch), arch)
+    said, listing = assembled(name, ptx, arch, tools)
 
     def number(pattern):
         found = re.search(pattern, said)
         return int(found[1]) if found else 0
 
-    threads = k.block[0] * k.block[1]
     registers, shared_bytes = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
     return CompilerReport(
-        f"{k} with {ladder.spell(k.parameters)}",
+        name,
         arch,
         threads,
         registers,
         number(r"(\d+) bytes stack frame"),
         (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")),
         shared_bytes,
-        inner_loop(machine_code),
+        inner_loop(listing),
         occupancy(arch, threads, registers, shared_bytes),
     )
 
 
-def assembled(k: Kernel | str, code: str, arch: str, lines: bool = False) -> tuple[str, str]:
+@lru_cache(maxsize=16)  # a report and a prediction of the same kernel follow each other
+def assembled(name: str, ptx: str, arch: str, tools: tuple | None = None, lines: bool = False) -> tuple[str, str]:
     """What ptxas says of a kernel's PTX, and nvdisasm's listing of what it made; `lines`: with the lines of the PTX.
 
-    `k`: the kernel, or its name, for messages. Raises KernelError for what does not compile, `needs.Missing` where
-    NVIDIA's compiler is missing.
+    name   of the kernel, for messages
+    tools  (path of ptxas, path of nvdisasm); where none are given, those that `nvidia_tool` finds
+    Raises CountError for what does not compile, and where a tool is missing.
     """
-    needs.need("compiler")
-    ptxas, nvdisasm = map(devices.nvidia_tool, ("ptxas", "nvdisasm"))
-    return assembled_by(ptxas, nvdisasm, str(k), code, arch, lines)
-
-
-@lru_cache(maxsize=KEPT)
-def assembled_by(ptxas, nvdisasm, k, code, arch, lines):
-    """The same, by these tools."""
-    with tempfile.TemporaryDirectory(prefix="compiler-report-") as folder:
+    ptxas, nvdisasm = tools or map(nvidia_tool, ("ptxas", "nvdisasm"))
+    if not ptxas or not nvdisasm:
+        raise CountError(
+            "ptxas or nvdisasm is missing: pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm, or give tools=(path of "
+            "ptxas, path of nvdisasm)."
+        )
+    with tempfile.TemporaryDirectory(prefix="machine-code-") as folder:
         text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        text.write_text(code)
+        text.write_text(ptx)
         flags = ["--generate-line-info"] * lines
-        said = told_by(k, ptxas, "--verbose", *flags, f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
-        return said, told_by(k, nvdisasm, "--print-code", *["--print-line-info"] * lines, str(cubin))
+        said = told_by(name, ptxas, "--verbose", *flags, f"--gpu-name={arch}", str(text), "--output-file", str(cubin))
+        return said, told_by(name, nvdisasm, "--print-code", *["--print-line-info"] * lines, str(cubin))
 
 
-def for_gpu(k: Kernel | str) -> Kernel:
-    """The CUDA kernel, or that of a step with a GPU's parameters. Raises ValueError for what is neither."""
-    if not isinstance(k, Kernel):
-        if "\n" in str(k):
-            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
-        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its {k.dialect} driver, where one cannot look. Ask for the CUDA kernel of the "
-            f"same step and parameters."
-        )
-    return k
-
-
-def ptx_of(k: Kernel, arch: str) -> str:
-    """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
-
-    Raises ValueError for what is no architecture, KernelError for what does not compile, `needs.Missing` where NVIDIA's
-    compiler is missing.
-    """
-    found = re.fullmatch(r"sm_(\d+)(\d)", arch)
-    if not found:
-        raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
-    capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
-    if capability < least:
-        raise KernelError(
-            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
-        )
-    needs.need("compiler")
-    key = packed((portable(k), k.step, k.parameters, arch))
-    text = recent.pop(key, None) or compiled(k, capability)
-    while len(recent) >= KEPT:
-        del recent[next(iter(recent))]
-    recent[key] = text
-    return text
-
-
-def compiled(k, capability):
-    """The same, compiled now."""
-    outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
-    if outcome.findings:
-        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
-    return outcome.value
-
-
-def ptx(job: Job, capability: tuple[int, int]) -> str:
-    """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
-    text = isinstance(job.kernel, str)
-    function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
+def nvidia_tool(name: str) -> str | None:
+    """The path of `ptxas` or `nvdisasm`: pip's, conda's or an installed toolkit's; None if there is none."""
     try:
-        return compile_ptx(plain_function(function), SIGNATURE, capability)
-    except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
-        said = [line for line in str(error).strip().splitlines() if line.strip()]
-        said = [line for line in said if not line.startswith(("Failed in", "During:"))]
-        raise KernelError("\n".join(said)) from error
+        from cuda.pathfinder import find_nvidia_binary_utility
+
+        return find_nvidia_binary_utility(name)
+    except Exception:  # it is not installed; cuda-pathfinder 1.6, on Colab, refuses "ptxas"
+        return shutil.which(name)
 
 
-def warm_up() -> None:
-    """In the process that children are forked from: compile a kernel, so that they find loaded what Numba loads late.
-
-    Does nothing where NVIDIA's compiler is missing, or is not asked.
-    """
-    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler" and devices.nvidia_tool("ptxas"):
-        with suppress(Exception):  # a child that compiles says what is wrong
-            compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
-
-
-def told_by(k, *command):
-    """What the command said. Raises KernelError with its first complaint."""
+def told_by(name, *command):
+    """What the command said. Raises CountError with its first complaint."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     said = done.stdout + done.stderr
     if done.returncode:
         complaint = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
-        raise KernelError(
-            f"{k} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}"
+        raise CountError(
+            f"{name} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}"
         )
     return said
 

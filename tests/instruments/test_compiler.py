@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from numba import cuda, float32
 
+from gpu_model.gpus import ARCHS
 from helpers import compiler_report, cuda_kernel, devices, ladder, needs, opencl_kernel
 from helpers.instruments import compiler, predict, run_ptx
-from helpers.instruments.gpus import ARCHS, occupancy
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(
@@ -141,50 +141,6 @@ def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
         with pytest.raises(needs.Missing, match=re.escape(needs.remedy(devices.cuda_extra()))):
             call(own)
     assert predict("tiled", "A6000", 512, 512, 512).gflops > 0  # the course has counted it
-
-
-# Made with NVIDIA's own cuda_occupancy.h: architecture, threads, registers, shared bytes -> blocks, limits
-NVIDIA_SAYS = [
-    ("sm_75", 64, 16, 0, 16, {"blocks", "warps"}),
-    ("sm_75", 256, 128, 16384, 2, {"registers"}),
-    ("sm_75", 160, 96, 8300, 4, {"registers"}),
-    ("sm_75", 64, 85, 0, 10, {"registers"}),  # one more, if a warp's registers came from two quarters
-    ("sm_80", 256, 32, 49152, 3, {"shared memory"}),
-    ("sm_80", 1024, 65, 0, 0, {"registers"}),
-    ("sm_89", 384, 40, 20000, 4, {"registers", "shared memory", "warps"}),
-    ("sm_89", 32, 24, 1024, 24, {"blocks"}),
-    ("sm_90", 64, 201, 40000, 4, {"registers"}),
-    ("sm_90", 96, 200, 0, 2, {"registers"}),
-    ("sm_90", 256, 28, 2048, 8, {"registers", "warps"}),
-]
-
-
-@pytest.mark.parametrize("arch, threads, registers, shared_bytes, blocks, limits", NVIDIA_SAYS)
-def test_occupancy_is_what_nvidia_computes(arch, threads, registers, shared_bytes, blocks, limits):
-    here = occupancy(arch, threads, registers, shared_bytes)
-    assert (here.blocks, set(here.limits)) == (blocks, limits), here
-
-
-LISTING = """
-.L_x_1:
-        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
-.L_x_2:
-        /*0020*/                   LDS.64 R8, [R9] ;
-        /*0030*/              @!P0 FFMA R1, R2.reuse, R3, R1 ;
-        /*0040*/                   FFMA R1, R2, R3, R1 ;
-        /*0050*/               @P0 BRA `(.L_x_2) ;
-        /*0060*/                   FFMA R1, R2, R3, R1 ;
-        /*0070*/               @P1 BRA `(.L_x_1) ;
-.L_x_3:
-        /*0080*/                   BRA `(.L_x_3);
-"""
-
-
-def test_the_inner_loop_is_the_innermost_with_multiply_adds():
-    loop = compiler.inner_loop(LISTING)
-    assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5
-    assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
-    assert compiler.inner_loop(LISTING.replace("FFMA", "FADD")) is None
 
 
 @pytest.mark.parametrize("here", [True, False])

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gpu_model.machine_code import assembled
 from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
-from helpers.instruments.compiler import assembled, ptx_of
+from helpers.instruments.compiler import ptx_of
 from helpers.instruments.ptx_run import run_text
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, cuda, draw
@@ -44,7 +45,7 @@ def test_it_is_right_at_ragged_shapes(kind, arch):
 def test_nothing_is_spilled_and_two_blocks_fit(kind, arch):
     k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
     text = ptx_of(k, arch)
-    said, listing = assembled(k, text, arch)
+    said, listing = assembled(str(k), text, arch)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     registers = int(said.split("Used ")[1].split()[0])
     assert registers <= 128  # so that a multiprocessor of 65,536 keeps two blocks of 256 threads

@@ -1,0 +1,106 @@
+"""Compiles a CUDA kernel of the course as for a GPU, in a child process, for what `gpu_model` reads. Needs no GPU.
+
+Numba writes PTX; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit.
+"""
+
+import os
+import re
+from contextlib import suppress
+
+from gpu_model import machine_code
+from gpu_model.gpus import known_arch
+from gpu_model.machine_code import CompilerReport
+
+from .. import devices, ladder, needs
+from ..launch import Kernel, KernelError, cuda_kernel
+from ..launch.cuda import SIGNATURE
+from ..launch.cuda_source import from_function, from_ladder, from_text
+from ..launch.numba_internals import compile_ptx, plain_function
+from ..sandbox import SECONDS, Job, in_child
+from ..sandbox.job import packed, portable
+
+KEPT = 16  # PTX texts; a report, a prediction and a run of the same kernel follow each other
+recent = {}  # what was compiled, as bytes -> its PTX, the latest last
+
+
+def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
+    """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
+
+    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
+    "sm_80", "sm_89" or "sm_90", or a GPU's name of `GPUS`. The kernel is compiled, never run.
+    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile,
+    `needs.Missing` where NVIDIA's compiler is missing.
+    """
+    k, arch = for_gpu(k), known_arch(arch)
+    name = f"{k} with {ladder.spell(k.parameters)}"
+    try:
+        return machine_code.report(name, ptx_of(k, arch), arch, k.block[0] * k.block[1])
+    except machine_code.CountError as error:
+        raise KernelError(str(error)) from None
+
+
+def for_gpu(k: Kernel | str) -> Kernel:
+    """The CUDA kernel, or that of a step with a GPU's parameters. Raises ValueError for what is neither."""
+    if not isinstance(k, Kernel):
+        if "\n" in str(k):
+            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
+        k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
+    if k.dialect != "CUDA":
+        raise ValueError(
+            f"{k} is compiled inside its {k.dialect} driver, where one cannot look. Ask for the CUDA kernel of the "
+            f"same step and parameters."
+        )
+    return k
+
+
+def ptx_of(k: Kernel, arch: str) -> str:
+    """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
+
+    Raises ValueError for what is no architecture, KernelError for what does not compile, `needs.Missing` where NVIDIA's
+    compiler is missing.
+    """
+    found = re.fullmatch(r"sm_(\d+)(\d)", arch)
+    if not found:
+        raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
+    capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
+    if capability < least:
+        raise KernelError(
+            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
+        )
+    needs.need("compiler")
+    key = packed((portable(k), k.step, k.parameters, arch))
+    text = recent.pop(key, None) or compiled(k, capability)
+    while len(recent) >= KEPT:
+        del recent[next(iter(recent))]
+    recent[key] = text
+    return text
+
+
+def compiled(k, capability):
+    """The same, compiled now."""
+    outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
+    if outcome.findings:
+        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
+    return outcome.value
+
+
+def ptx(job: Job, capability: tuple[int, int]) -> str:
+    """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
+    text = isinstance(job.kernel, str)
+    function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
+    try:
+        return compile_ptx(plain_function(function), SIGNATURE, capability)
+    except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
+        said = [line for line in str(error).strip().splitlines() if line.strip()]
+        said = [line for line in said if not line.startswith(("Failed in", "During:"))]
+        raise KernelError("\n".join(said)) from error
+
+
+def warm_up() -> None:
+    """In the process that children are forked from: compile a kernel, so that they find loaded what Numba loads late.
+
+    Does nothing where NVIDIA's compiler is missing, or is not asked.
+    """
+    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler" and devices.nvidia_tool("ptxas"):
+        with suppress(Exception):  # a child that compiles says what is wrong
+            compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))

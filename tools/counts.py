@@ -22,8 +22,7 @@ from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from gpu_model.published import THEIRS as PUBLISHED
 from helpers import cuda_kernel, ladder
-from helpers.instruments.counts import KEPT, TRIED, count, title
-from helpers.instruments.published import COUNTERS
+from helpers.instruments.prediction import COUNTERS, KEPT, TRIED, count, title
 
 THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
     "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),

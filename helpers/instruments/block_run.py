@@ -23,7 +23,7 @@ from ..arguments import sizes, told
 from ..launch import KernelError, draw
 from ..launch.cuda_source import executed
 from ..launch.on_ptx import refuse_long
-from .ptx_run import CompiledRun, about_stores
+from .compiled_run import CompiledRun, about_stores
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
 PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is

@@ -1,23 +1,28 @@
-"""Compiles a CUDA kernel of the course as for a GPU, in a child process, for what `gpu_model` reads. Needs no GPU.
+"""Compiles a CUDA kernel of the course as for a GPU, with no GPU: for `gpu_model`, and to run on the PTX machine.
 
-Numba writes PTX; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit.
+Numba writes PTX in a child process; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
 import os
 import re
 from contextlib import suppress
 
+import numpy as np
+
 from gpu_model import machine_code
 from gpu_model.gpus import known_arch
 from gpu_model.machine_code import CompilerReport
 
 from .. import devices, ladder, needs
-from ..launch import Kernel, KernelError, cuda_kernel
+from ..arguments import sizes
+from ..launch import Kernel, KernelError, cuda_kernel, draw
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
+from ..launch.on_ptx import refuse_long, run_arrays
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
+from .compiled_run import CompiledRun, about_stores
 
 KEPT = 16  # PTX texts; a report, a prediction and a run of the same kernel follow each other
 recent = {}  # what was compiled, as bytes -> its PTX, the latest last
@@ -37,6 +42,34 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
         return machine_code.report(name, ptx_of(k, arch), arch, k.block[0] * k.block[1])
     except machine_code.CountError as error:
         raise KernelError(str(error)) from None
+
+
+def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
+    """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
+
+    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
+    (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
+    architecture; KernelError for what does not compile and, with its line, for an instruction that is not known;
+    `needs.Missing` where NVIDIA's compiler is missing.
+    """
+    k, (M, N, K) = for_gpu(k), sizes((M, N, K))
+    refuse_long(M, N, K)
+    title = f"{k} with {ladder.spell(k.parameters)} for {arch}"
+    return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), title)
+
+
+def run_text(
+    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, title: str = "a kernel", limit: int | None = None
+) -> CompiledRun:
+    """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
+
+    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. Raises KernelError,
+    with its line, for what the PTX machine does not know.
+    """
+    (M, K), N = A.shape, B.shape[1]
+    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), np.nan, np.float32), limit)
+    findings = run.findings + about_stores(run)
+    return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
 
 
 def for_gpu(k: Kernel | str) -> Kernel:

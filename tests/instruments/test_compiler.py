@@ -14,7 +14,7 @@ from helpers.instruments import compiler, predict, run_ptx
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
+    not devices.has_compiler(),
     reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel
-from helpers.instruments import GPUS, limits_tested, predict
-from helpers.instruments.counts import counts_of
-from helpers.instruments.published import COUNTERS
+from helpers.instruments import GPUS, counts_of, limits_tested, predict
+from helpers.instruments.prediction import COUNTERS
 from helpers.ladder import ceil_div
 
 SIZE, GPU = COUNTERS["size"], GPUS[COUNTERS["gpu"]]

@@ -11,12 +11,11 @@ from gpu_model.counts import from_row, to_row
 from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from helpers import cuda_kernel, devices, ladder, needs
-from helpers.instruments.counts import TRIED, count, counts_of, kept, title
-from helpers.instruments.published import COUNTERS
+from helpers.instruments.prediction import COUNTERS, TRIED, count, counts_of, kept, title
 from helpers.launch import KernelError
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]

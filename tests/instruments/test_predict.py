@@ -19,10 +19,10 @@ from helpers.instruments import (
     predicted_ladder,
     print_requests,
 )
-from helpers.instruments.published import LADDERS
+from helpers.instruments.prediction import LADDERS
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 
 

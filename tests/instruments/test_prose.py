@@ -9,7 +9,7 @@ from helpers.exercises.prefetching import asked_early
 from helpers.instruments import GPUS, counts_of, predict
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 ROUND = """
 As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)

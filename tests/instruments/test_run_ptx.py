@@ -8,8 +8,8 @@ import pytest
 from few import few
 
 from helpers import cuda_kernel, devices, ladder
-from helpers.instruments import compiler, run_ptx
-from helpers.instruments.ptx_run import CompiledRun, run_text
+from helpers.instruments import CompiledRun, compiler, run_ptx
+from helpers.instruments.compiler import run_text
 from helpers.judge import wrong_elements
 from helpers.judge.shapes import shapes_for
 from helpers.launch import KernelError, draw
@@ -18,7 +18,7 @@ from helpers.sandbox import SECONDS, Job, in_child
 from ptx_machine.linking import read_ptx
 
 needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 STEPS = ladder.steps("CUDA")
 ODD = {name: ladder.STEPS[name].small for name in STEPS} | {

@@ -14,7 +14,7 @@ from helpers.launch import Contestant, KernelError, draw
 from ptx_machine.formats import exact, rounded
 
 compiled = pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
+    not devices.has_compiler() or importlib.util.find_spec("numba_cuda") is None,
     reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 SOURCE = cuda_kernel("matrix_units").source

@@ -66,7 +66,7 @@ print("st.shared" in hooks.compile_ptx(staged, (float32[::1],), (8, 0)))
 
 
 @pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
     environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}

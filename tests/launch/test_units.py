@@ -10,15 +10,14 @@ import pytest
 from gpu_model.machine_code import assembled
 from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
-from helpers.instruments.compiler import ptx_of
-from helpers.instruments.ptx_run import run_text
+from helpers.instruments.compiler import ptx_of, run_text
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, cuda, draw
 from helpers.launch.cuda import only_device
 from helpers.many import streamed
 
 compiled = pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
+    not devices.has_compiler() or importlib.util.find_spec("numba_cuda") is None,
     reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
 )
 STEP = ladder.STEPS["matrix_units"]

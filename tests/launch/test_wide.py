@@ -37,7 +37,7 @@ def test_four_numbers_go_where_they_should():
 
 
 @pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
+    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
 )
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)

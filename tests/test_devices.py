@@ -356,6 +356,7 @@ def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
 
 def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
     monkeypatch.setattr(devices, "version", lambda package: None)
+    monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(needs.Missing, match=re.escape(needs.remedy("blocks"))):
         run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
 

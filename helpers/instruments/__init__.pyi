@@ -1,13 +1,13 @@
 # What this room exports, and where it stands. lazy_loader reads it, and so do editors and mypy.
 
-from .block_run import BlockRun as BlockRun
-from .block_run import predict_triton as predict_triton
-from .block_run import run_triton as run_triton
-from .block_run import side_by_side as side_by_side
+from .compiler import BlockRun as BlockRun
 from .compiler import CompiledRun as CompiledRun
 from .compiler import CompilerReport as CompilerReport
 from .compiler import compiler_report as compiler_report
+from .compiler import predict_triton as predict_triton
 from .compiler import run_ptx as run_ptx
+from .compiler import run_triton as run_triton
+from .compiler import side_by_side as side_by_side
 from .loads import Traffic as Traffic
 from .loads import predicted_traffic as predicted_traffic
 from .loads import traffic as traffic

@@ -1,14 +1,18 @@
-"""Compiles a CUDA kernel of the course as for a GPU, with no GPU: for `gpu_model`, and to run on the PTX machine.
+"""Compiles a kernel as for a GPU, with no GPU: for `gpu_model`, and to run on the PTX machine. Triton's do so, too.
 
 Numba writes PTX in a child process; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
+import blocks_without_gpu
+import ptx_machine
+from blocks_without_gpu import BlockRun, side_by_side
+from blocks_without_gpu.product_run import CompiledRun, about_stores
 from gpu_model import machine_code
 from gpu_model.gpus import known_arch
 from gpu_model.machine_code import CompilerReport
@@ -22,10 +26,23 @@ from ..launch.numba_internals import compile_ptx, plain_function
 from ..launch.on_ptx import refuse_long, run_arrays
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
-from .compiled_run import CompiledRun, about_stores
 
-KEPT = 16  # PTX texts; a report, a prediction and a run of the same kernel follow each other
-recent = {}  # what was compiled, as bytes -> its PTX, the latest last
+__all__ = ["BlockRun", "side_by_side"]  # which this room offers, too
+made = {}  # PTX by what was compiled, as bytes: a report, a prediction and a run of the same kernel follow each other
+
+
+@contextmanager
+def course_errors():
+    """Within it, or in a function that it decorates: a package's error is a KernelError, and a lack has its remedy."""
+    try:
+        yield
+    except (blocks_without_gpu.BlockError, machine_code.CountError, ptx_machine.PTXError) as error:
+        raise KernelError(str(error)) from None
+    except ModuleNotFoundError as error:
+        raise needs.Missing(needs.line_of(error) or str(error)) from None
+
+
+run_triton, predict_triton = map(course_errors(), (blocks_without_gpu.run_triton, blocks_without_gpu.predict_triton))
 
 
 def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
@@ -38,10 +55,8 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """
     k, arch = for_gpu(k), known_arch(arch)
     name = f"{k} with {ladder.spell(k.parameters)}"
-    try:
+    with course_errors():
         return machine_code.report(name, ptx_of(k, arch), arch, k.block[0] * k.block[1])
-    except machine_code.CountError as error:
-        raise KernelError(str(error)) from None
 
 
 def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
@@ -102,11 +117,9 @@ def ptx_of(k: Kernel, arch: str) -> str:
         )
     needs.need("compiler")
     key = packed((portable(k), k.step, k.parameters, arch))
-    text = recent.pop(key, None) or compiled(k, capability)
-    while len(recent) >= KEPT:
-        del recent[next(iter(recent))]
-    recent[key] = text
-    return text
+    if key not in made:
+        made[key] = compiled(k, capability)
+    return made[key]
 
 
 def compiled(k, capability):

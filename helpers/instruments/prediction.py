@@ -18,14 +18,13 @@ from gpu_model.comparison import Comparison, compare
 from gpu_model.counting import SHORT, count_text
 from gpu_model.counts import Counts, read_counts
 from gpu_model.gpus import arch_of, known
-from gpu_model.machine_code import CountError
 from gpu_model.published import SIZE, SIZES
 from gpu_model.tested_limits import LimitsTested
 
 from .. import devices, ladder
 from ..arguments import sizes
-from ..launch import Kernel, KernelError, cuda_kernel
-from .compiler import for_gpu, ptx_of, run_text
+from ..launch import Kernel, cuda_kernel
+from .compiler import course_errors, for_gpu, ptx_of, run_text
 
 __all__ = ["GPU", "GPUS", "gpu_like", "occupancy"]  # which this room offers, too
 KEPT = Path(__file__).with_name("counts.json")
@@ -78,10 +77,8 @@ def count(k, arch):
     ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
     # Numba writes the same for several architectures, but for the line that names one.
     anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
-    try:
+    with course_errors():
         return count_text(title(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
-    except CountError as error:
-        raise KernelError(str(error)) from None
 
 
 @lru_cache(maxsize=4)

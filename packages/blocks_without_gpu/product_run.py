@@ -1,5 +1,6 @@
-"""Compiles a CUDA kernel as for a GPU and runs what came out, with no GPU, on the PTX machine."""
+"""What came of running a compiled product on the PTX machine, and several of them side by side."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,7 @@ class CompiledRun(ptx_machine.Run):
         )
 
 
-def about_stores(run):
+def about_stores(run: ptx_machine.Run) -> tuple[ptx_machine.Finding, ...]:
     """Findings about elements of C that are stored twice, or never where the kernel came to its end."""
     stores, findings = run.stores[2], []
     lines = [str(one.line) for one in run.requests if one.memory == "global" and one.act == "store"]
@@ -70,3 +71,32 @@ def about_stores(run):
             times = f" ({many} times)" * (many > 1)
             findings.append(ptx_machine.Finding(kind, f"C[{row}, {column}] {text}{times}"))
     return tuple(findings)
+
+
+class SideBySide:
+    """What compiled kernels did, {name: run}: a table with a line for each.
+
+    Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
+    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
+    stores, and how many of them conflicts cost. Raises ValueError where there is no run.
+    """
+
+    def __init__(self, runs: Mapping[str, CompiledRun]):
+        if not runs:
+            raise ValueError("a table needs one run at least, as {name: run}.")
+        self.runs = runs
+
+    def __repr__(self):
+        width = max(map(len, self.runs))
+        lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
+        for name, run in self.runs.items():
+            loads = []
+            for memory in ("global", "shared"):
+                many = run.total("instructions", memory, "load")
+                loads.append(f"{many:7,} {run.total('bytes', memory, 'load') / max(1, ptx_machine.WARP * many):5.3g}")
+            did = f"{run.instructions_per_multiply_add:12.2f} {' '.join(loads)}"
+            lines.append(f"{name:{width}} {did} {run.bank_rounds:8,} {run.bank_conflicts:9,}")
+        return "\n".join(lines)
+
+
+side_by_side = SideBySide  # as one calls it

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from .gpus import GPU, known
+from .gpus import known
 from .prediction import Prediction
 from .published import LADDERS, LOCKED, Ladder
 
@@ -94,11 +94,7 @@ def told(way, pairs):
     )
 
 
-def compare(
-    gpu: str | None = None,
-    ours: Callable[[Ladder, str, GPU], Prediction] | None = None,
-    ladders: Sequence[Ladder] = LADDERS,
-) -> Comparison:
+def compare(gpu: str | None = None, ours: Callable | None = None, ladders: Sequence[Ladder] = LADDERS) -> Comparison:
     """Hold the model against the ladders of that GPU, or against all of them. Returns `Comparison`.
 
     ours     a function of (ladder, step, gpu): the `Prediction` for a kernel of one's own, to stand beside
@@ -119,11 +115,5 @@ def rows_of(one, ours=None):
     """The `Row` of each rung of a ladder."""
     gpu, clock = known(one.gpu), one.clock()
     for step, rate in one.rates.items():
-        yield Row(
-            one,
-            step,
-            rate,
-            one.predicted(step, gpu),
-            one.predicted(step, replace(gpu, clock=clock)) if clock else None,
-            ours(one, step, gpu) if ours else None,
-        )
+        at_clock = one.predicted(step, replace(gpu, clock=clock)) if clock else None
+        yield Row(one, step, rate, one.predicted(step, gpu), at_clock, ours(one, step, gpu) if ours else None)

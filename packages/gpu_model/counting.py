@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-import ptx_machine
 from ptx_machine import WARP
 
 from .counts import Counts, Work
@@ -30,13 +29,7 @@ SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832":
 
 
 def count_text(
-    name: str,
-    ptx: str,
-    arch: str,
-    block: tuple,
-    side: tuple,
-    run: Callable[[int], ptx_machine.Run],
-    tools: tuple | None = None,
+    name: str, ptx: str, arch: str, block: tuple, side: tuple, run: Callable, tools: tuple | None = None
 ) -> Counts:
     """Compile a kernel's PTX, run one block of it twice on the PTX machine, and count. Takes some seconds.
 

@@ -97,18 +97,11 @@ def read_gpus(table: dict) -> dict:
 
 
 GPUS = read_gpus(read_toml("gpus.toml"))
-
-
-def in_words(names):
-    """["A", "B", "C"] as "A, B and C"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 # Architectures whose code was not counted, and those whose code stands for theirs; NVIDIA's compiler writes none for
 # sm_70 any more.
 STANDS_FOR = {"sm_70": "sm_80", "sm_87": "sm_86", "sm_100": "sm_90", "sm_120": "sm_89"}
 ARCHS = {  # those whose code is counted, and their GPUs
-    arch: in_words([gpu.name for gpu in GPUS.values() if gpu.arch == arch])
+    arch: re.sub(", ([^,]+)$", r" and \1", ", ".join(gpu.name for gpu in GPUS.values() if gpu.arch == arch))
     for arch in dict.fromkeys(gpu.arch for gpu in GPUS.values())
     if arch not in STANDS_FOR
 }

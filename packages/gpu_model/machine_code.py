@@ -108,18 +108,11 @@ def report(name: str, ptx: str, arch: str, threads: int, tools: tuple | None = N
         found = re.search(pattern, said)
         return int(found[1]) if found else 0
 
-    registers, shared_bytes = number(r"Used (\d+) registers"), number(r"(\d+) bytes smem")
-    return CompilerReport(
-        name,
-        arch,
-        threads,
-        registers,
-        number(r"(\d+) bytes stack frame"),
-        (number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")),
-        shared_bytes,
-        inner_loop(listing),
-        occupancy(arch, threads, registers, shared_bytes),
-    )
+    registers, stack_bytes = number(r"Used (\d+) registers"), number(r"(\d+) bytes stack frame")
+    spills = number(r"(\d+) bytes spill stores"), number(r"(\d+) bytes spill loads")
+    shared_bytes = number(r"(\d+) bytes smem")
+    kept = occupancy(arch, threads, registers, shared_bytes)
+    return CompilerReport(name, arch, threads, registers, stack_bytes, spills, shared_bytes, inner_loop(listing), kept)
 
 
 @lru_cache(maxsize=16)  # a report and a prediction of the same kernel follow each other

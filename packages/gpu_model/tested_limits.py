@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .prediction import Prediction
 from .published import COUNTERS, LADDERS, Ladder
 
 MEMORY = ("second cache or memory", "barrier")  # what warps wait for while the model says that they wait
@@ -40,9 +39,7 @@ class LimitsTested:
 
 
 def limits_tested(
-    rows: Sequence[dict] = (),
-    predict: Callable[[dict], Prediction] | None = None,
-    ladders: Sequence[Ladder] = LADDERS,
+    rows: Sequence[dict] = (), predict: Callable | None = None, ladders: Sequence[Ladder] = LADDERS
 ) -> LimitsTested:
     """Ask the model for the limits that counters name, and for the sign of changes that were measured.
 

@@ -110,7 +110,7 @@ def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     text, asked = compiler.ptx_of(k, "sm_80"), []
     monkeypatch.setattr(compiler, "compiled", lambda *asked_for: asked.append(asked_for) or "another")
-    monkeypatch.setattr(compiler, "recent", dict(compiler.recent))
+    monkeypatch.setattr(compiler, "made", dict(compiler.made))
     assert compiler.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
     other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
     for one, arch in (

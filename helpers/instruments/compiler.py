@@ -118,16 +118,11 @@ def ptx_of(k: Kernel, arch: str) -> str:
     needs.need("compiler")
     key = packed((portable(k), k.step, k.parameters, arch))
     if key not in made:
-        made[key] = compiled(k, capability)
+        outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
+        if outcome.findings:
+            raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
+        made[key] = outcome.value
     return made[key]
-
-
-def compiled(k, capability):
-    """The same, compiled now."""
-    outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
-    if outcome.findings:
-        raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
-    return outcome.value
 
 
 def ptx(job: Job, capability: tuple[int, int]) -> str:
@@ -145,8 +140,8 @@ def ptx(job: Job, capability: tuple[int, int]) -> str:
 def warm_up() -> None:
     """In the process that children are forked from: compile a kernel, so that they find loaded what Numba loads late.
 
-    Does nothing where NVIDIA's compiler is missing, or is not asked.
+    Does nothing where NVIDIA's compiler is not asked.
     """
-    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler" and devices.nvidia_tool("ptxas"):
+    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler":
         with suppress(Exception):  # a child that compiles says what is wrong
             compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))

@@ -99,8 +99,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     where that compiler is missing.
     """
     M, N, K = sizes((M, N, K))
-    gpu = known(gpu)
-    k = for_gpu(k)
+    gpu, k = known(gpu), for_gpu(k)
     least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
     if least > has:
         raise ValueError(
@@ -126,10 +125,8 @@ def print_requests(k: Kernel) -> None:
     for (memory, _, size), many in tile.requests.items():
         if memory == "shared":
             asked["four" if size == 32 * 16 else "one"] += many / tile.fma
-    print(
-        f"{k.step:12} {asked['one']:.3f} requests for one number, {asked['four']:.3f} for four; "
-        f"{tile.instructions / tile.fma:.2f} instructions"
-    )
+    one, four, all_kinds = *asked.values(), tile.instructions / tile.fma
+    print(f"{k.step:12} {one:.3f} requests for one number, {four:.3f} for four; {all_kinds:.2f} instructions")
 
 
 def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:

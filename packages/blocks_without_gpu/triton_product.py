@@ -216,8 +216,8 @@ def function_of(kernel):
     """The function under `@triton.jit`; made from its text, where that is given. Raises what `run_triton` does."""
     import triton
 
-    if isinstance(kernel, str) and kernel.strip():
-        kernel = from_text(kernel)
+    if isinstance(kernel, str):
+        kernel = from_text(kernel, triton)
     if not isinstance(kernel, triton.JITFunction):
         raise ValueError(f"{reprlib.repr(kernel)} is no Triton kernel; give a function under @triton.jit, or its text.")
     if kernel.arg_names[:6] != ["A", "B", "C", "M", "N", "K"] or any(p.is_constexpr for p in kernel.params[:6]):
@@ -227,10 +227,8 @@ def function_of(kernel):
     return kernel
 
 
-def from_text(text):
+def from_text(text, triton):
     """The kernel of a text, whose lines Triton finds. Raises BlockError, with the line, for what the text raises."""
-    import triton
-
     text = "@triton.jit\n" * ("@triton.jit" not in text) + textwrap.dedent(text).strip() + "\n"
     name = f"<product {abs(hash(text)):x}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -272,9 +270,7 @@ def compiled(function, element, promised, warps, stages, arch, constants):
         command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(cubin)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     registers, stack = (int(re.search(rf"{what}:(\d+)", said)[1]) for what in ("REG", "STACK"))
-    swizzles = tuple(
-        re.findall(r"#ttg\.swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"])
-    )
+    swizzles = tuple(re.findall(r"swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"]))
     sizes = dict(shared_bytes=made.metadata.shared, registers=registers, stack_bytes=stack)
     return dict(ptx=made.asm["ptx"], swizzles=swizzles, **sizes)
 

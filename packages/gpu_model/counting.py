@@ -155,8 +155,7 @@ def rounds_said(loop, copies, rounds, by_line):
 
 def work(code, times, run):
     """The `Work` of instructions that run so often; what each asked of memory on average, the run says."""
-    asked, fma, whole, requests = defaultdict(list), 0.0, 0.0, Counter()
-    matrix = Counter()
+    asked, fma, whole, requests, matrix = defaultdict(list), 0.0, 0.0, Counter(), Counter()
     for one in run.requests:
         asked[one.line].append(one)  # a copy asks two memories
     # Products of warp groups read shared memory themselves, as if each thread loaded 16 bytes.

@@ -212,14 +212,11 @@ def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -
     gpu = next(one for one in GPUS.values() if one.arch == gpu) if gpus else known(gpu)
     threads, registers = whole("threads", threads), whole("registers", registers)
     shared_bytes = whole("shared_bytes", shared_bytes, 0)
-
-    def pieces(amount, piece):
-        return ceil_div(amount, piece) * piece
-
-    warps, registers_a_warp = ceil_div(threads, WARP), pieces(registers * WARP, 256)
+    warps, registers_a_warp = ceil_div(threads, WARP), 256 * ceil_div(registers * WARP, 256)
+    pieces = ceil_div(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)
     needs = {
         "registers": (registers_a_warp * warps, gpu.registers),
-        "shared memory": (pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece), gpu.shared_bytes),
+        "shared memory": (pieces * gpu.shared_piece, gpu.shared_bytes),
         "warps": (warps, gpu.warps),
         "blocks": (1, gpu.blocks),
     }

@@ -153,9 +153,8 @@ def told_by(name, *command):
     said = done.stdout + done.stderr
     if done.returncode:
         complaint = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
-        raise CountError(
-            f"{name} does not compile. {Path(command[0]).name} says: {complaint.partition(': ')[2] or complaint}"
-        )
+        complaint = complaint.partition(": ")[2] or complaint
+        raise CountError(f"{name} does not compile. {Path(command[0]).name} says: {complaint}")
     return said
 
 

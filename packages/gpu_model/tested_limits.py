@@ -59,8 +59,7 @@ def counters(kernels):
         most = max(row["busy"], key=row["busy"].get)
         stalls = [stall for stall in row["stalls"] if stall != "another warp was chosen"]
         waits = p.limit == "waiting" and stalls[0] in MEMORY
-        same = p.limit == most or waits
-        yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, same)
+        yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, p.limit == most or waits)
 
 
 def of_others():

@@ -6,17 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from needed import needs_compiler
 from numba import cuda, float32
 
 from gpu_model.gpus import ARCHS
 from helpers import compiler_report, cuda_kernel, devices, ladder, needs, opencl_kernel
 from helpers.instruments import compiler, predict, run_ptx
 from helpers.launch import KernelError
-
-needs_compiler = pytest.mark.skipif(
-    not devices.has_compiler(),
-    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
-)
 
 
 def loaded(report):
@@ -33,19 +29,14 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
     assert report.shared_bytes == 4 * rung.staged(p)
     rows, columns, depth = rung.tile(p)
     products = rows * columns * depth
-    per_product = (
-        rung.shared_accesses(p, rows, columns, depth)[0] / products or 2
-    )  # the first two rungs read both factors from global memory
+    # The first two rungs read both factors from global memory.
+    per_product = rung.shared_accesses(p, rows, columns, depth)[0] / products or 2
     # In tiled and register_1d the loop is the whole round: what a thread stores there, it has loaded.
     per_product += report.loop.mix.get("shared store, 4 bytes", 0) / report.loop.mix["FMA"]
     assert loaded(report) / report.loop.mix["FMA"] == per_product
     assert not any("stack" in kind for kind in report.loop.mix)
     if step in ("vectorized", "prefetched"):
-        assert (
-            report.loop.fma_share > 0.88
-            and set(report.loop.mix) >= {"shared load, 16 bytes"}
-            and report.registers <= 128
-        )
+        assert report.loop.fma_share > 0.88 and "shared load, 16 bytes" in report.loop.mix
 
 
 @needs_compiler
@@ -109,17 +100,13 @@ def test_a_kernel_that_does_not_compile_is_told_so():
 def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     text, asked = compiler.ptx_of(k, "sm_80"), []
-    monkeypatch.setattr(compiler, "compiled", lambda *asked_for: asked.append(asked_for) or "another")
+    another = SimpleNamespace(findings=(), value="another")
+    monkeypatch.setattr(compiler, "in_child", lambda *asked_for, **more: asked.append(asked_for) or another)
     monkeypatch.setattr(compiler, "made", dict(compiler.made))
     assert compiler.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
     other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
-    for one, arch in (
-        (cuda_kernel("tiled", TILE=4), "sm_80"),
-        (cuda_kernel("tiled", TILE=8), "sm_80"),
-        (k, "sm_90"),
-        (other, "sm_80"),
-    ):
-        assert compiler.ptx_of(one, arch) == "another"
+    tiled = [cuda_kernel("tiled", TILE=tile) for tile in (4, 8)]
+    assert {compiler.ptx_of(one, "sm_80") for one in (*tiled, other)} == {compiler.ptx_of(k, "sm_90")} == {"another"}
     assert len(asked) == 4
 
 

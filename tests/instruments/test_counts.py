@@ -5,18 +5,16 @@ from collections import Counter
 
 import pytest
 from few import few
+from needed import needs_compiler
 
 from gpu_model import GPUS
 from gpu_model.counts import from_row, to_row
 from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
-from helpers import cuda_kernel, devices, ladder, needs
+from helpers import cuda_kernel, ladder, needs
 from helpers.instruments.prediction import COUNTERS, TRIED, count, counts_of, kept, title
 from helpers.launch import KernelError
 
-needs_compiler = pytest.mark.skipif(
-    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
 KERNELS += [(step, "tried") for step in TRIED]
 # Each of them for one architecture, the next one in turn: a rung that has changed, and a compiler, show at any.
@@ -90,7 +88,7 @@ def test_a_kernel_of_ones_own_is_counted_now_and_needs_the_compiler(monkeypatch)
     own = cuda_kernel(source, like="coalesced", BM=8, BN=32)
     counted = counts_of(own, "sm_80")
     assert counted.tile.requests == counts_of(cuda_kernel("coalesced", BM=8, BN=32), "sm_80").tile.requests
-    monkeypatch.setattr(devices, "has_compiler", lambda: False)
+    monkeypatch.setattr("helpers.devices.has_compiler", lambda: False)
     with pytest.raises(needs.Missing, match="NVIDIA's compiler"):
         counts_of(own, "sm_80")
 

@@ -1,8 +1,8 @@
 """Triton's products beside the course's kernels, and with the course's errors; `blocks_without_gpu` has the rest."""
 
 import pytest
+from needed import needs_compiler
 
-from helpers import devices
 from helpers.exercises.block_compilers import judge_product, triton_product
 from helpers.instruments import predict_triton, run_ptx, run_triton, side_by_side
 from helpers.launch import KernelError
@@ -13,8 +13,7 @@ TILE = dict(BM=32, BN=32, BK=16)
 @pytest.fixture
 def page_18():
     """The text of the product that page 18 counts."""
-    if not devices.version("triton"):
-        pytest.skip("Triton is not installed: python3 tools/install.py blocks")
+    pytest.importorskip("triton", reason="Triton is not installed: python3 tools/install.py blocks")
     return "".join(triton_product().raw_src)
 
 
@@ -28,7 +27,7 @@ def test_what_does_not_compile_is_the_courses_error(page_18):
             call(page_18.replace("tl.zeros", "tl.zeroes"), 32, 32, 32, **TILE)
 
 
-@pytest.mark.skipif(not devices.has_compiler(), reason="NVIDIA's compiler is not installed")
+@needs_compiler
 def test_a_step_and_a_program_stand_side_by_side(page_18):
     """Loads of A and B: four blocks of 8 warps, a number a thread; and one block of 4 warps, four numbers a thread."""
     runs = {"tiled": run_ptx("tiled", 32, 32, 16), "Triton": run_triton(page_18, 32, 32, 16, **TILE)}

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-import pytest
+from needed import needs_compiler
 from numba import cuda
 from numba.core.errors import TypingError
 
@@ -65,9 +65,7 @@ print("st.shared" in hooks.compile_ptx(staged, (float32[::1],), (8, 0)))
 """
 
 
-@pytest.mark.skipif(
-    not devices.has_compiler(), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
+@needs_compiler
 def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
     environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
     done = subprocess.run([sys.executable, "-c", COMPILED], env=environment, capture_output=True, text=True)

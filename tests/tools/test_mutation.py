@@ -5,6 +5,7 @@ import tomllib
 
 import mutation
 import pytest
+from distribution import ALONE
 
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
@@ -13,7 +14,7 @@ def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
     assert mutation.chosen("judge/checking.py") == (["helpers/judge/checking.py"], "tests/judge")
 
 
-@pytest.mark.parametrize("package", ["blocks_without_gpu", "gpu_model", "opencl_trace"])
+@pytest.mark.parametrize("package", ALONE)
 def test_a_package_beside_helpers_is_tried_by_the_tests_in_its_folder(package):
     files, tests = mutation.chosen(package)
     assert f"src/{package}/__init__.py" in files and tests == f"src/{package}/tests"

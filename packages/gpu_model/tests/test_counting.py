@@ -88,7 +88,7 @@ def test_a_round_that_was_left_over_in_an_outer_loop_tells_nothing_of_it():
 
 
 def test_a_count_is_so_much_for_each_instruction():
-    asked = Once(one(2, "shared", "load", pieces=4), one(5, "global", "store", lines=8))
+    asked = SimpleNamespace(requests=[one(2, "shared", "load", pieces=4), one(5, "global", "store", lines=8)])
     code = listed((2, "LDS.128 R1"), (3, "FFMA R2"), (7, "IMAD R3"), (5, "STG.E"), (6, "NOP"))
     assert work(code, np.array([2.0, 8.0, 4.0, 1.0, 0.0]), asked) == Work(
         8.0, 4.0, 15.0, {("global", 2.0, 128.0): 1.0, ("shared", 4.0, 512.0): 2.0}
@@ -118,11 +118,6 @@ def test_the_ptx_tells_its_own_lines():
         "    @%p1 bra $L;",
         "}",
     ]
-
-
-class Once:
-    def __init__(self, *requests):
-        self.requests = requests
 
 
 # ------------------------------------------------------------------------------- matrix units, asynchronous copies
@@ -157,7 +152,7 @@ def test_a_copy_asks_two_memories_and_matrices_join_no_loads():
     ]
     loads = one(5, "shared", "load", "ldmatrix.sync.aligned.m8n8.x4", pieces=16, paired=4, size=512)
     code = listed((3, "LDGSTS.E.BYPASS.128 [R1], [R2.64]"), (5, "LDSM.16.M88.4 R4, [R2]"))
-    done = work(code, np.array([2.0, 3.0]), Once(*copies, loads))
+    done = work(code, np.array([2.0, 3.0]), SimpleNamespace(requests=[*copies, loads]))
     assert done.requests == {("global", 2.0, 512.0): 2.0, ("shared", 1.0, 512.0): 2.0, ("shared", 4.0, 512.0): 3.0}
 
 

@@ -1,7 +1,6 @@
 """What is read of a compiler's words and of its listing."""
 
 import shutil
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -37,18 +36,9 @@ def test_without_the_tools_it_says_what_adds_them(monkeypatch):
         assembled("mine", ".version 8.0", "sm_80")
 
 
-def test_the_model_alone_is_python_and_nothing_else():
-    code = "import gpu_model, gpu_model.comparison, gpu_model.machine_code, gpu_model.tested_limits, sys\n"
-    code += "assert not {'numpy', 'ptx_machine'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
 def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):
     """cuda-pathfinder 1.6, which Colab has, knows no ptxas."""
-
-    def refuse(name):
-        raise Exception(f"Binary {name!r} is not supported.")
-
-    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(find_nvidia_binary_utility=refuse))
+    refusing = SimpleNamespace(find_nvidia_binary_utility=lambda name: 1 / 0)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", refusing)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     assert nvidia_tool("ptxas") == "/bin/ptxas"

@@ -28,7 +28,7 @@ PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple 
 UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
 TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
-WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
+WRITTEN, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton writes all out; stages: the most
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that the PTX machine takes seconds for
 
 
@@ -174,14 +174,14 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
     function = function_of(kernel)
     names = [one.name for one in function.params if one.is_constexpr]
     if set(names) - {"PRECISION"} != set(constants) or not {"BM", "BN"} <= set(names):
-        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
-    for name, value in {**constants, "warps": warps, "stages": stages}.items():
-        whole(name, value)
+        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give BM, BN, all but PRECISION.")
+    constants = {name: whole(name, value) for name, value in constants.items()}
+    warps, stages = whole("warps", warps), whole("stages", stages)
     written = math.prod(constants.values()) // (ptx_machine.WARP * warps)
-    if written > WRITTEN:
+    if written > WRITTEN or stages > STAGES:
         raise ValueError(
-            f"each thread would do {written:,} multiply-adds a tile, all written out, and the compiler would take "
-            f"minutes. Stay at {WRITTEN:,}: smaller sides, or more warps."
+            f"each thread would do {written:,} multiply-adds a tile, in {stages} stages, all written out, and it would "
+            f"take minutes to compile. Stay at {WRITTEN:,}, by smaller sides or more warps, and at {STAGES} stages."
         )
     spelled = ", ".join(f"{name}={value}" for name, value in constants.items())
     title = f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}"

@@ -216,6 +216,8 @@ def test_the_table_counts_what_the_runs_counted():
         (dict(K=1 << 20), ValueError, "minutes"),
         (dict(warps=3), BlockError, "power of 2"),
         (dict(stages=0), ValueError, "stages=0"),
+        (dict(stages=1000), ValueError, "Stay at 8,192, by smaller sides or more warps, and at 16 stages"),
+        (dict(BN=16.5), ValueError, "BN=16.5 does not do"),
         (dict(arrays=(np.ones((32, 32)), np.ones((33, 32)))), ValueError, "give A of (32, 32) and B of (32, 32)"),
         (dict(kernel="def product(A, B"), BlockError, "was never closed"),
         (dict(kernel="x = triton.jit"), BlockError, "line 2"),

@@ -21,11 +21,8 @@ from helpers.judge import shapes
 from helpers.sandbox import prepare
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
-OF_SIZES = (
-    "test_branches.py",
-    "test_chosen_sizes.py",
-    "test_shapes.py",
-)  # what depends on a size is found there, at all of them
+# What depends on a size is found there, at all of them.
+OF_SIZES = ("test_branches.py", "test_chosen_sizes.py", "test_shapes.py")
 # Of the sizes that people use, what the other tests try a learner's kernel at: all of them take it most of its time.
 FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
 

@@ -110,20 +110,12 @@ def cuda_extra():
     return "cuda12" if (nvidia_driver_cuda() or (13, 0)) < (13, 0) else "cuda13"
 
 
-def nvidia_tool(name):
-    """The path of `ptxas` or `nvdisasm`: pip's, conda's or an installed toolkit's; None if there is none."""
-    try:
-        from cuda.pathfinder import find_nvidia_binary_utility
-
-        return find_nvidia_binary_utility(name)
-    except Exception:  # an old numba-cuda, or none, as on macOS; cuda-pathfinder 1.6, on Colab, refuses "ptxas"
-        return shutil.which(name)
-
-
 @functools.cache
 def has_compiler() -> bool:
     """Whether NVIDIA's compiler is installed, `OLDEST_COMPILER` or newer: it makes machine code, and needs no GPU."""
-    ptxas, nvdisasm = map(nvidia_tool, ("ptxas", "nvdisasm"))
+    from gpu_model import machine_code  # which reads its table of GPUs
+
+    ptxas, nvdisasm = map(machine_code.nvidia_tool, ("ptxas", "nvdisasm"))
     if not ptxas or not nvdisasm:
         return False
     said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout

@@ -322,17 +322,6 @@ def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before()
     assert "Unset it, and start Python anew" in err
 
 
-def test_a_tool_that_pathfinder_refuses_is_looked_for_on_the_path(monkeypatch):
-    """cuda-pathfinder 1.6, which Colab has, knows no ptxas: the doctor ended in a traceback."""
-
-    def refuse(name):
-        raise Exception(f"Binary {name!r} is not supported.")
-
-    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(find_nvidia_binary_utility=refuse))
-    monkeypatch.setattr(devices.shutil, "which", lambda name: f"/bin/{name}")
-    assert devices.nvidia_tool("ptxas") == "/bin/ptxas"
-
-
 def test_doctor_tells_what_is_used_and_why_and_loads_none_of_it():
     """A package that is broken may end the process that loads it."""
     code = "import json, sys; from helpers.doctor import diagnosis; print(json.dumps(diagnosis()))\n"
@@ -367,6 +356,7 @@ def test_the_block_languages_have_one_line_and_its_remedy(monkeypatch):
 
 def test_where_triton_is_missing_it_says_what_adds_it(monkeypatch):
     monkeypatch.setattr(devices, "version", lambda package: None)
+    monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(needs.Missing, match=re.escape(needs.remedy("blocks"))):
         run_triton("def product(): pass", 16, 16, 16, BM=16, BN=16, BK=16)
 

@@ -11,7 +11,7 @@ import pytest
 import helpers
 from helpers import ladder
 from helpers.devices import KINDS, Device
-from helpers.instruments import counts
+from helpers.instruments.prediction import kept
 from helpers.launch import DIALECTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -186,7 +186,7 @@ def test_an_unknown_step_lists_the_steps():
 
 
 def test_every_cuda_step_is_counted():
-    titles = {title for title, _ in counts.kept()}
+    titles = {title for title, _ in kept()}
     for name in ladder.steps("CUDA"):
         said = f"{name} with {ladder.spell(ladder.STEPS[name].defaults['GPU'])}"
         assert said in titles, f"helpers/instruments/counts.json lacks {said!r}; run python tools/counts.py"

@@ -17,6 +17,7 @@ NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}, "summa": {"mpi4py", "mpic
 NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
 LEAST = {"opencl_trace": {"numpy", "pyopencl"}}  # and what those bring
+LEAST["blocks_without_gpu"] = {"numpy", "triton", "gpu-model", "ptx-machine"}
 
 
 def blocks(package):
@@ -55,6 +56,8 @@ def programs_print_what_is_said(package, python, folder, path=""):
 
 @pytest.mark.parametrize("package", ALONE)
 def test_the_lines_of_a_readme_print_what_it_says(package, tmp_path):
+    if package == "blocks_without_gpu":
+        pytest.importorskip("triton")
     programs_print_what_is_said(package, sys.executable, tmp_path, str(folder_of(package).parent))
 
 

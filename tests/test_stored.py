@@ -86,7 +86,7 @@ HIDE = """
 import sys
 from helpers import devices
 devices.has_compiler = lambda: False
-devices.nvidia_tool = devices.version = lambda name: None
+devices.version = lambda name: None
 sys.modules |= {"triton": None, "warp": None}
 """
 

@@ -3,7 +3,7 @@
     python tools/counts.py
     python tools/counts.py FOLDER    a checkout of siboehm/SGEMM_CUDA: count its kernels, for `gpu_model`
 
-It compiles each for each architecture of `GPUS`, with no GPU, at a GPU's parameters, at the published ladders' and at
+It compiles each for each architecture of `ARCHS`, with no GPU, at a GPU's parameters, at the published ladders' and at
 those that a page tries, and what counters.toml has for that GPU. It takes some minutes.
 `tests/instruments/test_counts.py` compares the file with the compiler that is installed.
 """
@@ -16,13 +16,13 @@ import numpy as np
 
 import ptx_machine
 from gpu_model import GPUS
+from gpu_model.counting import SHORT, count_text
 from gpu_model.counts import to_row
+from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from gpu_model.published import THEIRS as PUBLISHED
 from helpers import cuda_kernel, ladder
-from helpers.instruments.counts import KEPT, SHORT, TRIED, count, count_text, title
-from helpers.instruments.gpus import ARCHS
-from helpers.instruments.published import COUNTERS
+from helpers.instruments.prediction import COUNTERS, KEPT, TRIED, count, title
 
 THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
     "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),

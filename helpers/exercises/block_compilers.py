@@ -3,7 +3,6 @@
 import itertools
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..instruments import BlockRun, run_triton
 from ..judge import Report
@@ -12,9 +11,6 @@ from ..needs import need
 from ..sandbox import Finding
 from .answers import Answer
 from .rules import misses
-
-if TYPE_CHECKING:
-    from triton import JITFunction
 
 TILE = dict(BM=32, BN=64, BK=16)
 WHOLE = (64, 128, 48)  # M, N, K of tiles that are whole, where what is loaded is counted
@@ -63,7 +59,7 @@ def more_than_needed(run: BlockRun, M: int, N: int, K: int) -> Finding | None:
     return None
 
 
-def triton_product() -> "JITFunction":
+def triton_product() -> Callable:
     """The product that page 18 counts: C = A @ B in Triton, a BM x BN tile of C a program. Needs Triton."""
     need("blocks")
     import triton

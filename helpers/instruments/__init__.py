@@ -2,5 +2,5 @@
 
 import lazy_loader
 
-# Loaded when first asked for: who reads the table of GPUs need not wait for Numba.
+# Loaded when first asked for: who traces a kernel need not wait for the model of a GPU.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -100,12 +100,5 @@ def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     """The same by the ladder's formula, for a kernel of the ladder, at any size. Returns `Traffic`."""
     M, N, K = sizes((M, N, K))
     k = k.fitted(M, N, K)
-    step = ladder.step(k.step)
-    return Traffic(
-        M,
-        N,
-        K,
-        step.global_loads(k.parameters, M, N, K),
-        step.global_stores(k.parameters, M, N, K),
-        *step.shared_accesses(k.parameters, M, N, K),
-    )
+    step, given = ladder.step(k.step), (k.parameters, M, N, K)
+    return Traffic(M, N, K, step.global_loads(*given), step.global_stores(*given), *step.shared_accesses(*given))

@@ -1,15 +1,91 @@
-"""How long a kernel of the course takes on a GPU that is not there: what is counted of it, given to `gpu_model`."""
+"""How long a kernel of the course takes on a GPU that is not there: what is counted of it, given to `gpu_model`.
+
+The ladder's counts are kept in `counts.json`, which `tools/counts.py` makes; another kernel's need NVIDIA's compiler.
+One ladder of ours, and what a GPU's counters said of its kernels, is in `counters.toml`.
+"""
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
 
 import gpu_model
-from gpu_model import GPU, Prediction
-from gpu_model.gpus import known
-from gpu_model.published import arch_of
+from gpu_model import GPU, GPUS, Ladder, Prediction, occupancy, tested_limits
+from gpu_model import gpu as gpu_like
+from gpu_model.comparison import Comparison, compare
+from gpu_model.counting import SHORT, count_text
+from gpu_model.counts import Counts, read_counts
+from gpu_model.gpus import arch_of, known
+from gpu_model.published import SIZE, SIZES
+from gpu_model.tested_limits import LimitsTested
 
-from .. import ladder
+from .. import devices, ladder
 from ..arguments import sizes
-from ..launch import Kernel
-from .compiler import for_gpu
-from .counts import counts_of
+from ..launch import Kernel, cuda_kernel
+from .compiler import course_errors, for_gpu, ptx_of, run_text
+
+__all__ = ["GPU", "GPUS", "gpu_like", "occupancy"]  # which this room offers, too
+KEPT = Path(__file__).with_name("counts.json")
+TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
+# What a GPU's own counters said of our kernels.
+COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(encoding="utf-8"))
+
+
+def gpu_here() -> GPU | None:
+    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
+
+    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors, an RTX 4060 of one another clock.
+    """
+    device = devices.cuda_device()
+    same = [
+        gpu
+        for gpu in GPUS.values()
+        if re.search(rf"\b{gpu.name}\b", device.name)
+        and gpu.sms == device.units
+        and ("Laptop" in gpu.name) == ("Laptop" in device.name)
+    ]
+    # The name of an RTX 3070 is in that of an RTX 3070 Ti, too.
+    return max(same, key=lambda gpu: len(gpu.name), default=None) if device.kind == "GPU" else None
+
+
+def counts_of(k: Kernel, arch: str) -> Counts:
+    """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
+
+    Raises KernelError for what does not compile and for what is no product, `needs.Missing` where it has to be counted
+    and NVIDIA's compiler is missing.
+    """
+    if (title(k), arch) in kept() and not k.own:
+        return kept()[title(k), arch]
+    return count(k, arch)
+
+
+def title(k):
+    """A kernel's name and parameters."""
+    return f"{k.step} with {ladder.spell(k.parameters)}"
+
+
+@cache
+def kept():
+    """The counts of `counts.json`: {(title, arch): Counts}."""
+    return read_counts(KEPT)
+
+
+def count(k, arch):
+    """The same, counted now."""
+    ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
+    # Numba writes the same for several architectures, but for the line that names one.
+    anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
+    with course_errors():
+        return count_text(title(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
+
+
+@lru_cache(maxsize=4)
+def run_block(ptx, block, rows, columns, K):
+    """One block of a kernel, inside matrices large enough that no row of them shares a line with another."""
+    A, B = np.ones((rows, K), np.float32), np.ones((K, max(columns, SHORT)), np.float32)
+    return run_text(ptx, block, (1, 1), A, B)
 
 
 def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
@@ -23,8 +99,7 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     where that compiler is missing.
     """
     M, N, K = sizes((M, N, K))
-    gpu = known(gpu)
-    k = for_gpu(k)
+    gpu, k = known(gpu), for_gpu(k)
     least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
     if least > has:
         raise ValueError(
@@ -45,15 +120,13 @@ def print_requests(k: Kernel) -> None:
     It is compiled for an A6000. Requests that bring each thread four numbers, 16 bytes, are told apart from those that
     bring it one. Raises what `counts_of` raises.
     """
-    tile = counts_of(k, gpu_model.GPUS["A6000"].arch).tile
+    tile = counts_of(k, GPUS["A6000"].arch).tile
     asked = {"one": 0.0, "four": 0.0}
     for (memory, _, size), many in tile.requests.items():
         if memory == "shared":
             asked["four" if size == 32 * 16 else "one"] += many / tile.fma
-    print(
-        f"{k.step:12} {asked['one']:.3f} requests for one number, {asked['four']:.3f} for four; "
-        f"{tile.instructions / tile.fma:.2f} instructions"
-    )
+    one, four, all_kinds = *asked.values(), tile.instructions / tile.fma
+    print(f"{k.step:12} {one:.3f} requests for one number, {four:.3f} for four; {all_kinds:.2f} instructions")
 
 
 def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:
@@ -67,3 +140,36 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096
     for name, k in {"this kernel": mine, rung: rung}.items():
         p = predict(k, gpu, size, size, size)
         print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")
+
+
+class OwnLadder(Ladder):
+    """A `Ladder` of the course's own kernels, at a GPU's parameters."""
+
+    def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
+        """The `Prediction` for our kernel of that step, on that GPU; on the ladder's own where none is given."""
+        return predict(step, gpu or self.gpu, SIZE, SIZE, SIZE)
+
+
+LADDERS = (*gpu_model.LADDERS, OwnLadder(**COUNTERS["ladder"]))
+
+
+def against_published(gpu: str | None = None) -> Comparison:
+    """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`.
+
+    Raises ValueError for a GPU of which no ladder is known.
+    """
+
+    def ours(one, step, gpu):
+        k = step if isinstance(one, OwnLadder) else cuda_kernel(step, **SIZES[step])
+        return predict(k, gpu, SIZE, SIZE, SIZE)
+
+    return compare(gpu, ours, LADDERS)
+
+
+def limits_tested() -> LimitsTested:
+    """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
+
+    def predicted(row):
+        return predict(cuda_kernel(row["step"], **row["parameters"]), COUNTERS["gpu"], SIZE, SIZE, SIZE)
+
+    return tested_limits.limits_tested(COUNTERS["kernel"], predicted, LADDERS)

@@ -92,15 +92,8 @@ def table(k, size, memory, pieces, count):
         sums[tuple(some[name][0].item() for name in ("line", "array", "writes"))] += count(words)
     # Of what was typed at Python's prompt nobody knows the lines: each is 0.
     source = {number: line.strip() for number, line in enumerate(k.source.splitlines(), 1)}
-    return Table(
-        tuple(
-            Row(
-                line,
-                source.get(line, ""),
-                f"{'store' if writes else 'load'} {array}",
-                *sums[line, array, writes].tolist(),
-            )
-            for line, array, writes in sorted(sums)
-        ),
-        pieces,
-    )
+    rows = []
+    for line, array, writes in sorted(sums):
+        what = f"{'store' if writes else 'load'} {array}"
+        rows.append(Row(line, source.get(line, ""), what, *sums[line, array, writes].tolist()))
+    return Table(tuple(rows), pieces)

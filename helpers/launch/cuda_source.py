@@ -47,14 +47,15 @@ def from_function(function):
     return (function if plain is not function else cuda.jit(plain)), source
 
 
-def executed(source: str, **given) -> tuple[dict, str]:
-    """Execute source text that finds the given names there. Returns (all its names, the name of its file).
+@once
+def from_text(source, p):
+    """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder.
 
-    Under that name tracebacks and `inspect` find the text. Raises KernelError, with the line, for what the text raises.
+    Tracebacks and `inspect` find the text. Raises KernelError, with the line, for what the text raises.
     """
     name = f"{TEXT}{abs(hash(source)):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    namespace = {"__name__": "kernel"} | given
+    namespace = {"__name__": "kernel"}
     try:
         with no_exit("the source"):
             exec(compile(source, name, "exec"), namespace)
@@ -66,13 +67,6 @@ def executed(source: str, **given) -> tuple[dict, str]:
         raise KernelError(quoted(source, error.lineno, says)) from None
     except Exception as error:  # a wrong name, an import that fails, ...
         raise at_its_line(error, name) from None
-    return namespace, name
-
-
-@once
-def from_text(source, p):
-    """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder."""
-    namespace, name = executed(source)
     mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
     called = [v for v in mine if is_device_function(v)]
     mine = [v for v in mine if v not in called]

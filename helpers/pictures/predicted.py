@@ -2,9 +2,9 @@
 
 from gpu_model import UNITS as ALL
 from gpu_model import Prediction
+from gpu_model.comparison import Comparison
 from gpu_model.prediction import ON_TOP, REQUESTS
 
-from ..instruments.published import Comparison
 from .charts import along_rates, bar_chart, hollow
 from .drawing import GRID, INK, PEER, UNITS, Picture, look
 

@@ -1,5 +1,6 @@
 """GPUs, listed in gpus.toml with the source of each number, and how many blocks of a kernel they keep at once."""
 
+import contextlib
 import difflib
 import math
 import operator
@@ -96,6 +97,32 @@ def read_gpus(table: dict) -> dict:
 
 
 GPUS = read_gpus(read_toml("gpus.toml"))
+# Architectures whose code was not counted, and those whose code stands for theirs; NVIDIA's compiler writes none for
+# sm_70 any more.
+STANDS_FOR = {"sm_70": "sm_80", "sm_87": "sm_86", "sm_100": "sm_90", "sm_120": "sm_89"}
+ARCHS = {  # those whose code is counted, and their GPUs
+    arch: re.sub(", ([^,]+)$", r" and \1", ", ".join(gpu.name for gpu in GPUS.values() if gpu.arch == arch))
+    for arch in dict.fromkeys(gpu.arch for gpu in GPUS.values())
+    if arch not in STANDS_FOR
+}
+
+
+def arch_of(gpu: GPU) -> str:
+    """The architecture whose code is counted for a GPU."""
+    return STANDS_FOR.get(gpu.arch, gpu.arch)
+
+
+def known_arch(name: str) -> str:
+    """The architecture, such as "sm_90", of that name or of the GPU of that name. Raises ValueError for others."""
+    with contextlib.suppress(ValueError):
+        name = gpu(name).arch
+    if name not in ARCHS:
+        raise ValueError(
+            f"{name!r} is none of the architectures whose limits are known: "
+            f"{', '.join(f'{arch} ({gpus})' for arch, gpus in ARCHS.items())}."
+        )
+    return name
+
 
 CHOSEN = {  # figures of `gpu`, and how they are spelled
     "sms": "{:,} multiprocessors",
@@ -178,19 +205,18 @@ class Occupancy:
 def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """The `Occupancy` of a kernel with that many threads a block, registers a thread and shared bytes a block.
 
+    `gpu`: a name of `GPUS`, a `GPU`, or an architecture of `ARCHS`, such as "sm_80"; then `gpus` names all of them.
     Raises ValueError for an unknown GPU, for less than one thread or register, and for less than 0 bytes.
     """
-    gpu = known(gpu)
+    gpus = ARCHS.get(gpu) if isinstance(gpu, str) else None
+    gpu = next(one for one in GPUS.values() if one.arch == gpu) if gpus else known(gpu)
     threads, registers = whole("threads", threads), whole("registers", registers)
     shared_bytes = whole("shared_bytes", shared_bytes, 0)
-
-    def pieces(amount, piece):
-        return ceil_div(amount, piece) * piece
-
-    warps, registers_a_warp = ceil_div(threads, WARP), pieces(registers * WARP, 256)
+    warps, registers_a_warp = ceil_div(threads, WARP), 256 * ceil_div(registers * WARP, 256)
+    pieces = ceil_div(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)
     needs = {
         "registers": (registers_a_warp * warps, gpu.registers),
-        "shared memory": (pieces(shared_bytes + gpu.reserved_bytes, gpu.shared_piece), gpu.shared_bytes),
+        "shared memory": (pieces * gpu.shared_piece, gpu.shared_bytes),
         "warps": (warps, gpu.warps),
         "blocks": (1, gpu.blocks),
     }
@@ -199,4 +225,4 @@ def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -
     allowed["registers"] = gpu.registers // 4 // registers_a_warp * 4 // warps
     blocks = min(allowed.values())
     limits = tuple(what for what, n in allowed.items() if n == blocks)
-    return Occupancy(gpu.name, blocks, blocks * warps, gpu.warps, limits, needs)
+    return Occupancy(gpus or gpu.name, blocks, blocks * warps, gpu.warps, limits, needs)

@@ -155,15 +155,12 @@ def cycles(work, gpu):
         slowest = max(needs, key=needs.get)
         requests[slowest] += many * needs[slowest]
     matrix = {"matrix units": sum(many / gpu.matrix[of] for of, many in work.matrix.items())} if work.matrix else {}
-    return (
-        requests
-        | matrix
-        | {
-            "multiply-adds": work.fma * WARP / gpu.fma_lanes,
-            "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
-            "issue": work.instructions / 4,
-        }
-    )
+    units = {
+        "multiply-adds": work.fma * WARP / gpu.fma_lanes,
+        "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+        "issue": work.instructions / 4,
+    }
+    return requests | matrix | units
 
 
 def fetched(counts, grid, by_rows, wave, held, M, N, K):

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from .counts import read_counts
-from .gpus import GPU, known, read_toml
+from .gpus import GPU, arch_of, known, read_toml
 from .prediction import Prediction, predict
 
 PUBLISHED = read_toml("published.toml")
@@ -56,16 +56,6 @@ class Ladder:
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 LOCKED = tuple(Ladder(**one) for one in PUBLISHED["locked"])  # what others measured with a locked clock
 COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
-
-
-# Architectures whose code was not counted, and those whose code stands for theirs; NVIDIA's compiler writes none for
-# sm_70 any more.
-STANDS_FOR = {"sm_70": "sm_80", "sm_87": "sm_86", "sm_100": "sm_90", "sm_120": "sm_89"}
-
-
-def arch_of(gpu: GPU) -> str:
-    """The architecture whose code is counted for a GPU."""
-    return STANDS_FOR.get(gpu.arch, gpu.arch)
 
 
 @cache

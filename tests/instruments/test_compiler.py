@@ -6,17 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from needed import needs_compiler
 from numba import cuda, float32
 
+from gpu_model.gpus import ARCHS
 from helpers import compiler_report, cuda_kernel, devices, ladder, needs, opencl_kernel
 from helpers.instruments import compiler, predict, run_ptx
-from helpers.instruments.gpus import ARCHS, occupancy
 from helpers.launch import KernelError
-
-needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas") or not devices.nvidia_tool("nvdisasm"),
-    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
-)
 
 
 def loaded(report):
@@ -33,19 +29,14 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
     assert report.shared_bytes == 4 * rung.staged(p)
     rows, columns, depth = rung.tile(p)
     products = rows * columns * depth
-    per_product = (
-        rung.shared_accesses(p, rows, columns, depth)[0] / products or 2
-    )  # the first two rungs read both factors from global memory
+    # The first two rungs read both factors from global memory.
+    per_product = rung.shared_accesses(p, rows, columns, depth)[0] / products or 2
     # In tiled and register_1d the loop is the whole round: what a thread stores there, it has loaded.
     per_product += report.loop.mix.get("shared store, 4 bytes", 0) / report.loop.mix["FMA"]
     assert loaded(report) / report.loop.mix["FMA"] == per_product
     assert not any("stack" in kind for kind in report.loop.mix)
     if step in ("vectorized", "prefetched"):
-        assert (
-            report.loop.fma_share > 0.88
-            and set(report.loop.mix) >= {"shared load, 16 bytes"}
-            and report.registers <= 128
-        )
+        assert report.loop.fma_share > 0.88 and "shared load, 16 bytes" in report.loop.mix
 
 
 @needs_compiler
@@ -109,17 +100,13 @@ def test_a_kernel_that_does_not_compile_is_told_so():
 def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     text, asked = compiler.ptx_of(k, "sm_80"), []
-    monkeypatch.setattr(compiler, "compiled", lambda *asked_for: asked.append(asked_for) or "another")
-    monkeypatch.setattr(compiler, "recent", dict(compiler.recent))
+    another = SimpleNamespace(findings=(), value="another")
+    monkeypatch.setattr(compiler, "in_child", lambda *asked_for, **more: asked.append(asked_for) or another)
+    monkeypatch.setattr(compiler, "made", dict(compiler.made))
     assert compiler.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
     other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
-    for one, arch in (
-        (cuda_kernel("tiled", TILE=4), "sm_80"),
-        (cuda_kernel("tiled", TILE=8), "sm_80"),
-        (k, "sm_90"),
-        (other, "sm_80"),
-    ):
-        assert compiler.ptx_of(one, arch) == "another"
+    tiled = [cuda_kernel("tiled", TILE=tile) for tile in (4, 8)]
+    assert {compiler.ptx_of(one, "sm_80") for one in (*tiled, other)} == {compiler.ptx_of(k, "sm_90")} == {"another"}
     assert len(asked) == 4
 
 
@@ -141,50 +128,6 @@ def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
         with pytest.raises(needs.Missing, match=re.escape(needs.remedy(devices.cuda_extra()))):
             call(own)
     assert predict("tiled", "A6000", 512, 512, 512).gflops > 0  # the course has counted it
-
-
-# Made with NVIDIA's own cuda_occupancy.h: architecture, threads, registers, shared bytes -> blocks, limits
-NVIDIA_SAYS = [
-    ("sm_75", 64, 16, 0, 16, {"blocks", "warps"}),
-    ("sm_75", 256, 128, 16384, 2, {"registers"}),
-    ("sm_75", 160, 96, 8300, 4, {"registers"}),
-    ("sm_75", 64, 85, 0, 10, {"registers"}),  # one more, if a warp's registers came from two quarters
-    ("sm_80", 256, 32, 49152, 3, {"shared memory"}),
-    ("sm_80", 1024, 65, 0, 0, {"registers"}),
-    ("sm_89", 384, 40, 20000, 4, {"registers", "shared memory", "warps"}),
-    ("sm_89", 32, 24, 1024, 24, {"blocks"}),
-    ("sm_90", 64, 201, 40000, 4, {"registers"}),
-    ("sm_90", 96, 200, 0, 2, {"registers"}),
-    ("sm_90", 256, 28, 2048, 8, {"registers", "warps"}),
-]
-
-
-@pytest.mark.parametrize("arch, threads, registers, shared_bytes, blocks, limits", NVIDIA_SAYS)
-def test_occupancy_is_what_nvidia_computes(arch, threads, registers, shared_bytes, blocks, limits):
-    here = occupancy(arch, threads, registers, shared_bytes)
-    assert (here.blocks, set(here.limits)) == (blocks, limits), here
-
-
-LISTING = """
-.L_x_1:
-        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
-.L_x_2:
-        /*0020*/                   LDS.64 R8, [R9] ;
-        /*0030*/              @!P0 FFMA R1, R2.reuse, R3, R1 ;
-        /*0040*/                   FFMA R1, R2, R3, R1 ;
-        /*0050*/               @P0 BRA `(.L_x_2) ;
-        /*0060*/                   FFMA R1, R2, R3, R1 ;
-        /*0070*/               @P1 BRA `(.L_x_1) ;
-.L_x_3:
-        /*0080*/                   BRA `(.L_x_3);
-"""
-
-
-def test_the_inner_loop_is_the_innermost_with_multiply_adds():
-    loop = compiler.inner_loop(LISTING)
-    assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5
-    assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
-    assert compiler.inner_loop(LISTING.replace("FFMA", "FADD")) is None
 
 
 @pytest.mark.parametrize("here", [True, False])

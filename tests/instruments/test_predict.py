@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from needed import needs_compiler
 
 from gpu_model import UNITS
 from gpu_model.prediction import REQUESTS
@@ -19,11 +20,7 @@ from helpers.instruments import (
     predicted_ladder,
     print_requests,
 )
-from helpers.instruments.published import LADDERS
-
-needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
+from helpers.instruments.prediction import LADDERS
 
 
 def off(rows, of="prediction"):
@@ -120,27 +117,16 @@ def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
 def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
     mine = dataclasses.replace(GPUS["RTX 4090"], name="mine", sms=24, clock=2.3e9)
     p = predict("coalesced", mine, 2048, 2048, 2048)
-    assert p.gpu == "mine"
-    assert p.gflops == pytest.approx(
-        predict("coalesced", "RTX 4090", 2048, 2048, 2048).gflops * 24 / 128 * 2.3 / 2.52, rel=0.02
-    )
-
-
-def test_requests_are_told_by_what_they_take_longest_for():
-    naive, tiled = (predict(cuda_kernel(step, **SIZES[step]), "A6000", 4096, 4096, 4096) for step in ("naive", "tiled"))
-    assert max(naive.requests, key=naive.requests.get) == "lines"
-    assert max(tiled.requests, key=tiled.requests.get) == "lanes"
-    assert set(naive.requests) == set(REQUESTS)
+    kindred = predict("coalesced", "RTX 4090", 2048, 2048, 2048)
+    assert p.gpu == "mine" and p.gflops == pytest.approx(kindred.gflops * 24 / 128 * 2.3 / 2.52, rel=0.02)
 
 
 def test_requests_to_shared_memory_are_told_for_a_multiply_add(capsys):
     print_requests(cuda_kernel("register_1d", BM=64, BN=32, BK=16, TM=8))
     # One number of B for 8 products, 16 rounds of 96 staged for 2048; four rounds of A's joined by the compiler.
     one = 1 / 8 + 16 * 96 / (16 * 2048) + 1 / 32
-    assert (
-        capsys.readouterr().out
-        == f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
-    )
+    said = f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
+    assert capsys.readouterr().out == said
 
 
 def test_a_prediction_stands_beside_the_rungs(capsys):
@@ -151,7 +137,6 @@ def test_a_prediction_stands_beside_the_rungs(capsys):
     assert second.startswith("tiled ") and f"{predict('tiled', 'T4', 512, 512, 512).gflops:,.0f} GFLOP/s" in second
 
 
-@needs_compiler
 # What limits a rung is taken away, and nothing else; what others measured when they did the same stands beside it.
 
 
@@ -166,7 +151,7 @@ def measured(step):
 def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():
     naive, coalesced = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("naive", "coalesced"))
     assert max(naive.requests, key=naive.requests.get) == "lines"
-    assert max(coalesced.requests, key=coalesced.requests.get) == "lanes"
+    assert max(coalesced.requests, key=coalesced.requests.get) == "lanes" and set(naive.requests) == set(REQUESTS)
     assert coalesced.gflops / naive.gflops == pytest.approx(measured("coalesced") / measured("naive"), rel=0.35)
 
 
@@ -190,9 +175,8 @@ def test_double_buffering_gains_no_more_than_the_waiting():
     """SGEMM_CUDA's did not help, either."""
     vectorized, prefetched = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("vectorized", "prefetched"))
     assert 0.1 < vectorized.units["waiting"] / vectorized.seconds < 0.4
-    assert prefetched.gflops / vectorized.gflops < vectorized.seconds / (
-        vectorized.seconds - vectorized.units["waiting"]
-    )
+    working = vectorized.seconds - vectorized.units["waiting"]
+    assert prefetched.gflops / vectorized.gflops < vectorized.seconds / working
     assert prefetched.units["waiting"] == 0
 
 
@@ -216,9 +200,8 @@ def test_bank_conflicts_cost_what_they_hold_up_and_nothing_where_something_else_
     # SGEMM_CUDA's kernels without conflicts were no faster than the vectorized one with them.
     unpadded = cuda_kernel("vectorized").source.replace("BM + 4", "BM")
     vectorized = on_a6000(cuda_kernel(unpadded, like="vectorized", **SIZES["vectorized"]))
-    assert vectorized.gflops == pytest.approx(
-        on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"])).gflops, rel=0.03
-    )
+    padded = on_a6000(cuda_kernel("vectorized", **SIZES["vectorized"]))
+    assert vectorized.gflops == pytest.approx(padded.gflops, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 import notebooks
 import pytest
 from glossary import without_links
+from needed import needs_compiler
 
-from helpers import cuda_kernel, devices, with_part
+from helpers import cuda_kernel, with_part
 from helpers.exercises.prefetching import asked_early
 from helpers.instruments import GPUS, counts_of, predict
 
-needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
 ROUND = """
 As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
 Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
@@ -30,11 +28,7 @@ COALESCED = {  # part of the bug hunt's kernel: who stages what, in the same pla
     "and y < C.shape[1] else": "and c < C.shape[1] else",
     "    for k in range": "    r, c = cuda.blockIdx.x * 16 + ty, cuda.blockIdx.y * 16 + tx\n    for k in range",
 }
-BOTH_TURNED = {
-    "sA[tx, ty]": "sA[ty, tx]",
-    "sB[tx, ty]": "sB[ty, tx]",
-    "sA[tx, j] * sB[j, ty]": "sA[j, tx] * sB[ty, j]",
-}
+BOTH_TURNED = {"sA[tx, ty]": "sA[ty, tx]", "sB[tx, ty]": "sB[ty, tx]", "sA[tx, j] * sB[j, ty]": "sA[j, tx] * sB[ty, j]"}
 COLUMN = """
 for k in range(BK):
     b_reg = Bs[k, tx]

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 from few import few
+from needed import needs_compiler
 
-from helpers import cuda_kernel, devices, ladder
-from helpers.instruments import compiler, run_ptx
-from helpers.instruments.ptx_run import CompiledRun, run_text
+from helpers import cuda_kernel, ladder
+from helpers.instruments import CompiledRun, compiler, run_ptx
+from helpers.instruments.compiler import run_text
 from helpers.judge import wrong_elements
 from helpers.judge.shapes import shapes_for
 from helpers.launch import KernelError, draw
@@ -17,9 +18,6 @@ from helpers.launch.cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child
 from ptx_machine.linking import read_ptx
 
-needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
 STEPS = ladder.steps("CUDA")
 ODD = {name: ladder.STEPS[name].small for name in STEPS} | {
     "naive": dict(BM=3, BN=5),

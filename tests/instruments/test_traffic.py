@@ -10,8 +10,7 @@ SHAPES = {"CUDA": [(7, 10, 9), (1, 1, 1), (8, 8, 8)], "OpenCL": [(13, 6, 17)]}  
 
 
 @pytest.mark.parametrize(
-    "dialect, step",
-    [(d, s.name) for s in ladder.STEPS.values() for d in s.dialects if not s.capability],
+    "dialect, step", [(d, s.name) for s in ladder.STEPS.values() for d in s.dialects if not s.capability]
 )
 def test_the_machines_and_the_ladder_count_the_same(dialect, step):
     """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""

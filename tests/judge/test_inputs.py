@@ -1,22 +1,18 @@
 """Kernels that round their inputs: the bound of each type, and that wrong ones do not hide in it."""
 
-import importlib.util
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from needed import needs_compiler
 
 from cuda_without_gpu import to_ptx
-from helpers import check, cuda_kernel, devices, ladder
+from helpers import check, cuda_kernel, ladder
 from helpers.judge import error_bound, wrong_elements
 from helpers.judge.reference import FORMATS, drawn_for, held, right_within_bound, wrong_for
 from helpers.launch import Contestant, KernelError, draw
 from ptx_machine.formats import exact, rounded
 
-compiled = pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
-    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
-)
 SOURCE = cuda_kernel("matrix_units").source
 NAMES = {"tf32": "tf32", "float16": "f16", "bfloat16": "bf16"}
 ODD = np.float32([0, -0.0, 1, -1 / 3, np.pi, 65504, 65519, 65520, -1e38, 3.4e38, 6e-8, 2.9e-8, 3.1e-8, 1e-40, 1e-45])
@@ -110,7 +106,7 @@ def test_a_check_draws_what_the_type_holds_in_every_other_turn():
 SMALL = ladder.STEPS["matrix_units"].small
 
 
-@compiled
+@needs_compiler
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_step_passes_its_bound_and_not_float32s(kind):
     k = cuda_kernel("matrix_units", **SMALL | dict(INPUT=kind))
@@ -140,7 +136,7 @@ PLANTED = {
 }
 
 
-@compiled
+@needs_compiler
 @pytest.mark.parametrize("kind, changes, says", PLANTED.values(), ids=PLANTED)
 def test_wrong_fragments_barriers_and_roundings_are_refused(kind, changes, says):
     source = SOURCE
@@ -151,7 +147,7 @@ def test_wrong_fragments_barriers_and_roundings_are_refused(kind, changes, says)
     assert not report and says in repr(report)
 
 
-@compiled
+@needs_compiler
 def test_where_nothing_could_be_tried_there_is_no_verdict(monkeypatch):
     text_of = to_ptx.text_of
     monkeypatch.setattr(to_ptx, "text_of", lambda *of, **how: text_of(*of, **how).replace("mma.sync", "mma.sink"))

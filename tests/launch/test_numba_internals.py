@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-import pytest
+from needed import needs_compiler
 from numba import cuda
 from numba.core.errors import TypingError
 
@@ -57,9 +57,7 @@ for kernel in (hsa.naive(), hsa.blocked()):
 """
 
 
-@pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None, reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
+@needs_compiler
 def test_ptx_is_compiled_with_no_gpu_and_what_was_asked_comes_back():
     environment = devices.os.environ | {devices.CUDA_OF_CHILD: "compiler", "PYTHONPATH": devices.python_path()}
     done = subprocess.run([sys.executable, "-c", COMPILED], env=environment, capture_output=True, text=True)

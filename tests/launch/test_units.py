@@ -1,32 +1,28 @@
 """The step `matrix_units`: right at any shape, compiled, on the PTX machine; what it takes; where it is refused."""
 
-import importlib.util
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from needed import needs_compiler
 
+from gpu_model.machine_code import assembled
 from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
-from helpers.instruments.compiler import assembled, ptx_of
-from helpers.instruments.ptx_run import run_text
+from helpers.instruments.compiler import ptx_of, run_text
 from helpers.judge import wrong_elements
 from helpers.launch import KernelError, cuda, draw
 from helpers.launch.cuda import only_device
 from helpers.many import streamed
 
-compiled = pytest.mark.skipif(
-    devices.nvidia_tool("ptxas") is None or importlib.util.find_spec("numba_cuda") is None,
-    reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13",
-)
 STEP = ladder.STEPS["matrix_units"]
 TYPES = STEP.inputs
 ARCHS = ("sm_80", "sm_90", "sm_120")
 FIRST = [(1, 1, 1), (128, 128, 32), (129, 127, 31), (127, 129, 33), (1, 300, 17), (300, 1, 65)]
 
 
-@compiled
+@needs_compiler
 @pytest.mark.parametrize("kind, arch", zip(TYPES, ARCHS, strict=True))
 def test_it_is_right_at_ragged_shapes(kind, arch):
     k = cuda_kernel("matrix_units", **STEP.small | dict(INPUT=kind))
@@ -39,19 +35,19 @@ def test_it_is_right_at_ragged_shapes(kind, arch):
         assert not wrong_elements(run.C, A, B, kind).any(), (M, N, K)
 
 
-@compiled
+@needs_compiler
 @pytest.mark.parametrize("kind, arch", zip(TYPES, ARCHS, strict=True))
 def test_nothing_is_spilled_and_two_blocks_fit(kind, arch):
     k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
     text = ptx_of(k, arch)
-    said, listing = assembled(k, text, arch)
+    said, listing = assembled(str(k), text, arch)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     registers = int(said.split("Used ")[1].split()[0])
     assert registers <= 128  # so that a multiprocessor of 65,536 keeps two blocks of 256 threads
     assert f"{4 * STEP.staged(k.parameters)} bytes smem" in said and "HMMA" in listing
 
 
-@compiled
+@needs_compiler
 @pytest.mark.parametrize("kind, depth", [("tf32", 8), ("float16", 16), ("bfloat16", 16)])
 def test_its_products_are_the_hardwares_and_few(kind, depth):
     k = cuda_kernel("matrix_units", **STEP.defaults["GPU"] | dict(INPUT=kind))
@@ -67,7 +63,7 @@ def test_its_products_are_the_hardwares_and_few(kind, depth):
             assert one.pieces == one.instructions, f"bank conflicts in {one.text}"
 
 
-@compiled
+@needs_compiler
 def test_other_sizes_are_right_and_illegal_ones_refused():
     for p in (dict(BM=16, BN=8, WM=16, WN=8), dict(BM=64, BN=32, BK=48, WM=32, WN=16)):
         k = cuda_kernel("matrix_units", INPUT="bfloat16", **p)
@@ -84,7 +80,7 @@ def test_other_sizes_are_right_and_illegal_ones_refused():
             cuda_kernel("matrix_units", **p)
 
 
-@compiled
+@needs_compiler
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_without_a_gpu_it_runs_compiled_and_says_so():
     k = cuda_kernel("matrix_units")
@@ -101,7 +97,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert not wrong_elements(work.download(), A, B, "tf32").any()
 
 
-@compiled
+@needs_compiler
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
 def test_what_no_gpu_would_do_is_no_product():
     source = cuda_kernel("naive").source
@@ -125,7 +121,7 @@ def test_a_gpu_without_such_units_is_refused_by_name(monkeypatch):
     assert only_device(ladder.STEPS["tiled"], None) is t4
 
 
-@compiled
+@needs_compiler
 def test_an_architecture_without_such_units_is_refused_by_name():
     for ask in (
         lambda: run_ptx("matrix_units", 16, 16, 16, arch="sm_75"),

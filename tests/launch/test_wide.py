@@ -1,10 +1,10 @@
 """Loads and stores of four: on the PTX machine here, on a GPU by the same names, one instruction when compiled."""
 
 import numpy as np
-import pytest
+from needed import needs_compiler
 from numba import cuda
 
-from helpers import coalescing, cuda_kernel, devices, traffic
+from helpers import coalescing, cuda_kernel, traffic
 from helpers.instruments.compiler import ptx
 from helpers.launch import load4, store4
 from helpers.sandbox import in_child
@@ -36,9 +36,7 @@ def test_four_numbers_go_where_they_should():
     np.testing.assert_array_equal(d_Y.copy_to_host(), X[:, :3:-1])
 
 
-@pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
+@needs_compiler
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)
     text, other = (

@@ -129,7 +129,7 @@ def test_what_a_documented_function_returns_has_an_entry_with_all_that_one_may_a
         for way in re.findall(r"^````\{py:function\} .*-> (.*)", said, re.M)
         for name in re.findall(r"[A-Z]\w+", way)
     }
-    others = {"None", "Path", "JITFunction", "Markdown"}
+    others = {"None", "Path", "Callable", "Markdown"}
     assert len(given) > 20 and given - others - set(classes) == set()
     asked = {
         "Timing": ("attribute} spread\n:type: float | None\n\nthe middle half", "property} gflops\n\n2 M N K"),

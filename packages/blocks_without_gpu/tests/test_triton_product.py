@@ -1,25 +1,31 @@
 """Triton's products on the PTX machine: right and counted; what was broken on purpose is found, with its line."""
 
+import importlib.util
 import itertools
 import re
 
 import numpy as np
 import pytest
-from page_18 import PAGE_18
 
-from helpers import devices
-from helpers.exercises.block_compilers import judge_product
-from helpers.instruments import GPUS, predict_triton, run_ptx, run_triton, side_by_side
-from helpers.instruments.block_run import about_numbers
-from helpers.launch import KernelError
+from blocks_without_gpu import BlockError, predict_triton, run_triton, side_by_side
+from blocks_without_gpu.triton_product import about_numbers
+from gpu_model import GPUS
 
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="Triton is not installed")
 TILE = dict(BM=32, BN=32, BK=16)
-
-
-@pytest.fixture(autouse=True)
-def _triton():
-    if not devices.version("triton"):
-        pytest.skip("Triton is not installed: python3 tools/install.py blocks")
+PRODUCT = """
+@triton.jit
+def product(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    row = tl.program_id(1) * BM + tl.arange(0, BM)[:, None]
+    col = tl.program_id(0) * BN + tl.arange(0, BN)[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, K, BK):
+        k = k0 + tl.arange(0, BK)
+        a = tl.load(A + row * K + k[None, :], mask=(row < M) & (k[None, :] < K), other=0.0)
+        b = tl.load(B + k[:, None] * N + col, mask=(k[:, None] < K) & (col < N), other=0.0)
+        acc = tl.dot(a, b, acc, PRECISION)
+    tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
+"""
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def _triton():
     ids=str,
 )
 def test_a_product_is_right_at_ragged_shapes_and_at_whole_tiles(numbers, shape):
-    run = run_triton(PAGE_18, *shape, numbers, **TILE)
+    run = run_triton(PRODUCT, *shape, numbers, **TILE)
     assert run and run.C.shape == shape[:2] and run.verdict.startswith("✓"), run
     assert run.executed["FMA" if numbers == "float32" else "matrix"] > 0
     assert (run.stores[2] == 1).all()
@@ -51,15 +57,15 @@ NUMBERS = ("float32", "tf32", "float16")
 @pytest.mark.parametrize("numbers, fault", zip(itertools.cycle(NUMBERS), FAULTS))
 def test_a_planted_fault_is_found(fault, numbers):
     old, new, kind, said = FAULTS[fault]
-    assert old in PAGE_18
-    run = run_triton(PAGE_18.replace(old, new), 33, 70, 41, numbers, **TILE)
+    assert old in PRODUCT
+    run = run_triton(PRODUCT.replace(old, new), 33, 70, 41, numbers, **TILE)
     found = [finding for finding in run.findings if finding.kind == kind and said in finding.message]
     assert not run and found, run
     assert run.verdict.startswith("✗ 33 x 70 x 41") and found[0].message.split(" (")[0] in repr(run)
 
 
 def test_a_finding_names_the_line_of_the_source_once():
-    run = run_triton(PAGE_18.replace("(row < M) & (k[None, :] < K)", "row < M"), 33, 70, 41, **TILE)
+    run = run_triton(PRODUCT.replace("(row < M) & (k[None, :] < K)", "row < M"), 33, 70, 41, **TILE)
     [finding] = run.findings
     assert finding.text.endswith("\n    from a = tl.load(A + row * K + k[None, :], mask=row < M, other=0.0)")
     assert finding.text in run.verdict
@@ -67,20 +73,16 @@ def test_a_finding_names_the_line_of_the_source_once():
 
 
 def test_what_does_not_compile_is_told_with_its_line():
-    with pytest.raises(KernelError, match=r"says: b = tl\.load\(.*other=0\.0\) Cannot make_shape_compatible"):
-        run_triton(PAGE_18.replace("k[:, None] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
-
-
-def test_a_verdict_is_not_buried_under_warnings(recwarn):
-    assert judge_product(PAGE_18.replace("(row < M) & (k", "(row < M) and (k")) and not recwarn.list
+    with pytest.raises(BlockError, match=r"says: b = tl\.load\(.*other=0\.0\) Cannot make_shape_compatible"):
+        run_triton(PRODUCT.replace("k[:, None] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
 
 
 def test_float16_and_tf32_have_bounds_of_their_own():
     """The numbers of TF32 are too coarse for float32's bound, which its own kernel is held to."""
-    as_tf32 = PAGE_18.replace("acc, PRECISION", 'acc, "tf32"')
+    as_tf32 = PRODUCT.replace("acc, PRECISION", 'acc, "tf32"')
     [finding] = run_triton(as_tf32, 33, 70, 41, "float32", **TILE).findings
     assert finding.kind == "wrong numbers"
-    coarser = PAGE_18.replace("tl.dot(a, b,", "tl.dot(a * 1.0025, b,")
+    coarser = PRODUCT.replace("tl.dot(a, b,", "tl.dot(a * 1.0025, b,")
     for numbers in ("tf32", "float16"):
         assert run_triton(coarser, 33, 70, 1, numbers, **TILE).findings[0].kind == "wrong numbers"
 
@@ -96,16 +98,22 @@ def test_tf32_is_cut_and_not_rounded_so_its_bound_is_as_wide():
         assert bool(about_numbers(C, A, B, "tf32")) == wrong
 
 
+def test_arrays_of_ones_own_are_multiplied_and_stay_as_they_are():
+    A, B = np.arange(64.0).reshape(16, 4), np.eye(4, 16)
+    run = run_triton(PRODUCT, 16, 16, 4, arrays=(A, B), BM=16, BN=16, BK=16)
+    assert run and (run.C == A @ B).all() and (run.arrays[0] == A).all() and A.dtype == np.float64
+
+
 def test_stages_change_nothing_where_a_copy_would_be_too_narrow():
     """Without the promise a copy of float16 has 2 bytes, too few for `cp.async`."""
-    runs = [run_triton(PAGE_18, 63, 63, 63, "float16", stages=stages, warps=2, **TILE) for stages in (1, 4)]
+    runs = [run_triton(PRODUCT, 63, 63, 63, "float16", stages=stages, warps=2, **TILE) for stages in (1, 4)]
     assert runs[0].executed == runs[1].executed and not runs[0].executed["asynchronous copy"]
     assert runs[0].shared_bytes == runs[1].shared_bytes
 
 
 def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():
     """Then a load brings 16 bytes, and else one number, which is too little for an asynchronous copy of float16."""
-    wide, narrow = (run_triton(PAGE_18, n, n, n, "float16", warps=2, **TILE) for n in (64, 63))  # 32 x 16 in 64 threads
+    wide, narrow = (run_triton(PRODUCT, n, n, n, "float16", warps=2, **TILE) for n in (64, 63))  # 32 x 16 in 64 threads
     at_once = [float(line.split()[3]) for line in repr(side_by_side({"64": wide, "63": narrow})).splitlines()[1:]]
     assert at_once[0] == 16 and at_once[1] <= 2
     assert wide.executed["asynchronous copy"] and not narrow.executed["asynchronous copy"]
@@ -113,7 +121,7 @@ def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():
 
 
 def test_each_stage_more_is_a_tile_more_in_shared_memory_and_two_copies_left():
-    runs = [run_triton(PAGE_18, 64, 64, 64, "tf32", stages=stages, **TILE) for stages in (1, 2, 3, 4)]
+    runs = [run_triton(PRODUCT, 64, 64, 64, "tf32", stages=stages, **TILE) for stages in (1, 2, 3, 4)]
     tiles = 4 * (32 * 16 + 16 * 32)
     assert [run.shared_bytes for run in runs] == [tiles, tiles, 2 * tiles, 3 * tiles]
     assert [run.copies_left for run in runs] == [0, 0, 2, 4]
@@ -121,45 +129,37 @@ def test_each_stage_more_is_a_tile_more_in_shared_memory_and_two_copies_left():
 
 
 def test_what_a_block_takes_is_what_the_assembler_says():
-    small, large = (run_triton(PAGE_18, 64, 64, 32, BM=64, BN=64, BK=16, warps=warps) for warps in (4, 2))
+    small, large = (run_triton(PRODUCT, 64, 64, 32, BM=64, BN=64, BK=16, warps=warps) for warps in (4, 2))
     assert 64 * 64 // 128 < small.registers < large.registers <= 255
     assert small.threads == 128 and large.threads == 64
     assert small.occupancy.needs["warps"][0] == 4 and small.occupancy.needs["shared memory"][0] >= small.shared_bytes
 
 
-needs_compiler = pytest.mark.skipif(
-    not devices.nvidia_tool("ptxas"), reason="NVIDIA's compiler is not installed: python3 tools/install.py cuda13"
-)
-
-
-@needs_compiler
 def test_a_prediction_is_of_the_block_that_was_counted():
     """One multiply-add of the matrix units, and one of the lanes, for each product of a tile; room as Triton says."""
     sides = dict(BM=64, BN=64, BK=32, warps=4)
     exact, coarse = (
-        predict_triton(PAGE_18, "A100", 1024, 1024, 1024, numbers, **sides) for numbers in ("float32", "tf32")
+        predict_triton(PRODUCT, "A100", 1024, 1024, 1024, numbers, **sides) for numbers in ("float32", "tf32")
     )
     a100, blocks = GPUS["A100"], 16 * 16
     turns = -(-blocks // a100.sms)
     assert exact.units["multiply-adds"] >= turns * 64 * 64 * 1024 / a100.fma_lanes / a100.clock
     assert "matrix units" not in exact.units and coarse.units["multiply-adds"] == 0
     assert coarse.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / a100.matrix["tf32"] / a100.clock)
-    run = run_triton(PAGE_18, 64, 64, 64, "tf32", **sides)
+    run = run_triton(PRODUCT, 64, 64, 64, "tf32", **sides)
     assert coarse.occupancy.needs == run.occupancy.needs and coarse.blocks == blocks
 
 
-@needs_compiler
 def test_a_prediction_needs_the_depth_of_a_tile():
-    without = PAGE_18.replace(", BK: tl.constexpr", "").replace("BK", "16")
+    without = PRODUCT.replace(", BK: tl.constexpr", "").replace("BK", "16")
     with pytest.raises(ValueError, match="no constant BK"):
         predict_triton(without, "A100", 64, 64, 64, BM=32, BN=32)
 
 
-@needs_compiler
 @pytest.mark.parametrize("gpu, numbers", [("A100", "float16"), ("H100", "float32")])
 def test_float16_and_hopper_are_predicted_too(numbers, gpu):
     """Triton writes for sm_90a where it is asked for sm_90."""
-    p = predict_triton(PAGE_18, gpu, 1024, 1024, 1024, numbers, BM=64, BN=64, BK=32)
+    p = predict_triton(PRODUCT, gpu, 1024, 1024, 1024, numbers, BM=64, BN=64, BK=32)
     assert p.units["matrix units" if numbers == "float16" else "multiply-adds"] > 0
     item = 2 if numbers == "float16" else 4
     assert p.bytes[0] == item * 2 * 1024**2 + 4 * 1024**2
@@ -170,7 +170,7 @@ def test_on_hopper_four_warps_multiply_together_and_read_shared_memory_themselve
     """For each `depth` of K: 32 bytes of each row of A, and of each column of B. Each number is loaded once."""
     sides = dict(arch="sm_90", BM=64, BN=64, BK=32)
     for shape in ((33, 70, 41), (64, 64, 64)):
-        run = run_triton(PAGE_18, *shape, numbers, **sides)
+        run = run_triton(PRODUCT, *shape, numbers, **sides)
         assert run, run
     products = 64 // depth
     assert run.executed["matrix"] == 128 * products
@@ -181,10 +181,9 @@ def test_on_hopper_four_warps_multiply_together_and_read_shared_memory_themselve
     assert loaded == 2 * 64 * 64 * item
 
 
-@needs_compiler
 def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
     """The block's 64 x 64 x 1024, and rounds of the banks: of copies into shared memory, and of what is read there."""
-    p = predict_triton(PAGE_18, "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
+    p = predict_triton(PRODUCT, "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
     h100, turns = GPUS["H100"], -(-16 * 16 // GPUS["H100"].sms)
     rate = h100.matrix["float16, warp groups"]
     assert p.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / rate / h100.clock)
@@ -192,9 +191,8 @@ def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
     assert p.requests["rounds"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
 
 
-@needs_compiler
 def test_the_table_counts_what_the_runs_counted():
-    runs = {"tiled": run_ptx("tiled", 32, 32, 16), "Triton": run_triton(PAGE_18, 32, 32, 16, **TILE)}
+    runs = {name: run_triton(PRODUCT, 32, 32, 16, name, **TILE) for name in ("float32", "float16")}
     head, *lines = repr(side_by_side(runs)).splitlines()
     for line, (name, run) in zip(lines, runs.items(), strict=True):
         loads = [one for one in run.requests if (one.memory, one.act) == ("global", "load")]
@@ -203,8 +201,9 @@ def test_the_table_counts_what_the_runs_counted():
         assert row[:2] == [name, f"{run.instructions / (32 * 32 * 16):.2f}"]
         assert (int(row[2]), float(row[3])) == (many, sum(one.bytes for one in loads) / 32 / many)
         assert list(map(int, row[6:])) == [run.bank_rounds, run.bank_conflicts] and len(line) == len(head)
-    # Of A and of B: four blocks of 8 warps, a number a thread; and one block of 4 warps, four numbers a thread.
-    assert [line.split()[2] for line in lines] == ["64", "8"]
+    assert [line.split()[2] for line in lines] == ["8", "8"]  # of A and B by 4 warps: 16 bytes a thread, and 8
+    with pytest.raises(ValueError, match="one run at least"):
+        side_by_side({})
 
 
 @pytest.mark.parametrize(
@@ -212,18 +211,24 @@ def test_the_table_counts_what_the_runs_counted():
     [
         (dict(BK=None), ValueError, "BM, BN, BK, PRECISION"),
         (dict(TM=4), ValueError, "BM, BN, BK, PRECISION"),
-        (dict(BM=48), KernelError, "power of 2"),
+        (dict(BM=48), BlockError, "power of 2"),
         (dict(BM=256, BN=256, BK=128), ValueError, "multiply-adds a tile"),
         (dict(K=1 << 20), ValueError, "minutes"),
-        (dict(kernel="def product(A, B"), KernelError, "was never closed"),
-        (dict(kernel="x = triton.jit"), KernelError, "line 2"),
+        (dict(warps=3), BlockError, "power of 2"),
+        (dict(stages=0), ValueError, "stages=0"),
+        (dict(stages=1000), ValueError, "Stay at 8,192, by smaller sides or more warps, and at 16 stages"),
+        (dict(BN=16.5), ValueError, "BN=16.5 does not do"),
+        (dict(arrays=(np.ones((32, 32)), np.ones((33, 32)))), ValueError, "give A of (32, 32) and B of (32, 32)"),
+        (dict(kernel="def product(A, B"), BlockError, "was never closed"),
+        (dict(kernel="x = triton.jit"), BlockError, "line 2"),
+        (dict(kernel="import sys\n@triton.jit\ndef k(A): pass\nsys.exit(3)"), BlockError, "line 4: SystemExit: 3"),
         (dict(kernel="def k(A): pass"), ValueError, "begins with A, B, C, M, N, K"),
-        (dict(kernel=PAGE_18.replace("tl.zeros", "tl.zeroes")), KernelError, "zeroes"),
+        (dict(kernel=PRODUCT.replace("tl.zeros", "tl.zeroes")), BlockError, "zeroes"),
     ],
     ids=str,
 )
 def test_what_is_no_product_is_refused(change, kind, said):
-    given = dict(kernel=PAGE_18, M=32, N=32, K=32) | TILE | change
+    given = dict(kernel=PRODUCT, M=32, N=32, K=32) | TILE | change
     with pytest.raises(kind, match=re.escape(said)):
         run_triton(**{name: value for name, value in given.items() if value is not None})
 
@@ -231,5 +236,5 @@ def test_what_is_no_product_is_refused(change, kind, said):
 def test_nothing_is_left_in_the_home_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TRITON_HOME", str(tmp_path))
-    assert run_triton(PAGE_18.replace("k0", "start"), 16, 16, 16, BM=16, BN=16, BK=16)
+    assert run_triton(PRODUCT.replace("k0", "start"), 16, 16, 16, BM=16, BN=16, BK=16)
     assert list(tmp_path.iterdir()) == []

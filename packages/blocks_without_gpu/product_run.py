@@ -1,16 +1,11 @@
-"""Compiles a CUDA kernel as for a GPU and runs what came out, with no GPU, on the PTX machine."""
+"""What came of running a compiled product on the PTX machine, and several of them side by side."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 import ptx_machine
-
-from .. import ladder
-from ..arguments import sizes
-from ..launch import Kernel, draw
-from ..launch.on_ptx import refuse_long, run_arrays
-from .compiler import for_gpu, ptx_of
 
 
 def elements(memory: str, act: str) -> property:
@@ -61,35 +56,7 @@ class CompiledRun(ptx_machine.Run):
         )
 
 
-def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
-    """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
-
-    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
-    (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
-    architecture; KernelError for what does not compile and, with its line, for an instruction that is not known;
-    `needs.Missing` where NVIDIA's compiler is missing.
-    """
-    k, (M, N, K) = for_gpu(k), sizes((M, N, K))
-    refuse_long(M, N, K)
-    title = f"{k} with {ladder.spell(k.parameters)} for {arch}"
-    return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), title)
-
-
-def run_text(
-    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, title: str = "a kernel", limit: int | None = None
-) -> CompiledRun:
-    """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
-
-    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. Raises KernelError,
-    with its line, for what the PTX machine does not know.
-    """
-    (M, K), N = A.shape, B.shape[1]
-    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), np.nan, np.float32), limit)
-    findings = run.findings + about_stores(run)
-    return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
-
-
-def about_stores(run):
+def about_stores(run: ptx_machine.Run) -> tuple[ptx_machine.Finding, ...]:
     """Findings about elements of C that are stored twice, or never where the kernel came to its end."""
     stores, findings = run.stores[2], []
     lines = [str(one.line) for one in run.requests if one.memory == "global" and one.act == "store"]
@@ -104,3 +71,32 @@ def about_stores(run):
             times = f" ({many} times)" * (many > 1)
             findings.append(ptx_machine.Finding(kind, f"C[{row}, {column}] {text}{times}"))
     return tuple(findings)
+
+
+class SideBySide:
+    """What compiled kernels did, {name: run}: a table with a line for each.
+
+    Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
+    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
+    stores, and how many of them conflicts cost. Raises ValueError where there is no run.
+    """
+
+    def __init__(self, runs: Mapping[str, CompiledRun]):
+        if not runs:
+            raise ValueError("a table needs one run at least, as {name: run}.")
+        self.runs = runs
+
+    def __repr__(self):
+        width = max(map(len, self.runs))
+        lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
+        for name, run in self.runs.items():
+            loads = []
+            for memory in ("global", "shared"):
+                many = run.total("instructions", memory, "load")
+                loads.append(f"{many:7,} {run.total('bytes', memory, 'load') / max(1, ptx_machine.WARP * many):5.3g}")
+            did = f"{run.instructions_per_multiply_add:12.2f} {' '.join(loads)}"
+            lines.append(f"{name:{width}} {did} {run.bank_rounds:8,} {run.bank_conflicts:9,}")
+        return "\n".join(lines)
+
+
+side_by_side = SideBySide  # as one calls it

@@ -1,11 +1,14 @@
 """Compiles a Triton product as for a GPU, runs what came out, with no GPU, on the PTX machine, and predicts it."""
 
+import linecache
 import math
 import re
+import reprlib
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,32 +18,31 @@ import numpy as np
 import gpu_model
 import ptx_machine
 from gpu_model import GPU, Occupancy, Prediction
-from gpu_model.gpus import known
+from gpu_model.counting import SHORT, count_text
+from gpu_model.gpus import ceil_div, known, known_arch, whole
 
-from .. import devices, ladder, needs
-from ..arguments import sizes, told
-from ..ladder import ceil_div
-from ..launch import KernelError, draw
-from ..launch.cuda_source import executed
-from ..launch.on_ptx import refuse_long
-from .counts import SHORT, count_text
-from .gpus import known_arch, occupancy
-from .ptx_run import CompiledRun, about_stores
+from .product_run import CompiledRun, about_stores
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
 PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is
 UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
 TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
-WARPS, STAGES, SIDE = (1, 2, 4, 8, 16, 32), 16, 4096  # warps of a block; stages, and the side of a tile, at most
-WRITTEN = 8192  # multiply-adds a tile of one thread, which Triton writes all out
+WRITTEN, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton writes all out; stages: the most
+LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that the PTX machine takes seconds for
+
+
+class BlockError(Exception):
+    """A program that does not compile. Its text has the compiler's words and, where there is one, the line."""
 
 
 @dataclass(frozen=True, repr=False)
-class Made:
-    """What Triton made of a kernel.
+class BlockRun(CompiledRun):
+    """What came of running a Triton product: a `CompiledRun`, with these besides.
 
-    ptx           the text
+    numbers       "float32", "tf32" or "float16"
+    arch          the architecture that it was compiled for
+    threads       of a block
     swizzles      for each kind of tile in shared memory what Triton says of it, "vec = 4, perPhase = 2, maxPhase = 4":
                   in pieces of `vec` numbers, row r's piece c stands at the place c ^ (r // perPhase % maxPhase);
                   nothing of tiles that warp groups read
@@ -48,32 +50,20 @@ class Made:
     registers     32-bit registers a thread, and `stack_bytes`, by the ptxas that comes with Triton
     """
 
-    ptx: str
+    numbers: str
+    arch: str
+    threads: int
     swizzles: tuple
     shared_bytes: int
     registers: int
     stack_bytes: int
-
-
-@dataclass(frozen=True, repr=False)
-class BlockRun(Made, CompiledRun):
-    """What came of running a Triton product: a `CompiledRun`, what `Made` has, and these besides.
-
-    numbers  "float32", "tf32" or "float16"
-    threads  of a block
-    arch     the architecture that it was compiled for
-    """
-
-    numbers: str
-    threads: int
-    arch: str
 
     moved = ptx_machine.Run.moved  # in bytes, since not all its elements have four
 
     @property
     def occupancy(self) -> Occupancy:
         """How many of its blocks a multiprocessor of that architecture keeps at once."""
-        return occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
+        return gpu_model.occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
 
     @property
     def copies_left(self) -> int:
@@ -87,9 +77,8 @@ class BlockRun(Made, CompiledRun):
         if self:
             return f"✓ {size}: right, each element within the bound"
         first = self.findings[0]
-        return f"✗ {size}: {first.kind}: {first.message}" + f"\n    line {first.line} of the PTX: {first.text}" * bool(
-            first.line
-        )
+        where = f"\n    line {first.line} of the PTX: {first.text}" if first.line else ""
+        return f"✗ {size}: {first.kind}: {first.message}{where}"
 
 
 def run_triton(
@@ -101,6 +90,7 @@ def run_triton(
     warps: int = 4,
     stages: int = 3,
     arch: str = "sm_80",
+    arrays: tuple | None = None,
     **constants: int,
 ) -> BlockRun:
     """Compile a Triton product for that architecture and run what came out, with no GPU. Returns `BlockRun`.
@@ -111,28 +101,28 @@ def run_triton(
                `PRECISION` of the kernel becomes what `tl.dot` calls that
     warps      of 32 threads, a block
     stages     Triton's `num_stages`
+    arch       such as "sm_80", or a GPU's name of `gpu_model.GPUS`
+    arrays     (A, B), of (M, K) and (K, N) numbers; where none are given, they are drawn, uniform in [-1, 1)
     constants  values of its other constants, BM and BN among them
 
     As Triton's own launch does, the compiler is promised that each array begins, and that each of M, N and K is, at a
     multiple of 16, where that is so. A finding "wrong numbers" is an element outside the bound of its numbers.
-    Raises ValueError for what is no such kernel or constant; KernelError for what does not compile and, with its line,
-    for an instruction that the PTX machine does not know; `needs.Missing` where Triton is missing.
+    Raises ValueError for what is no such kernel, size or constant, and for what would take minutes; BlockError for what
+    does not compile; `ptx_machine.PTXError`, with its line, for an instruction that the PTX machine does not know;
+    ModuleNotFoundError where Triton is missing.
     """
-    M, N, K = sizes((M, N, K))
-    refuse_long(M, N, K)
-    function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
-    A, B = draw(M, N, K)
-    if numbers == "float16":
-        A, B = A.astype(np.float16), B.astype(np.float16)
-    grid = ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])
-    run = launched(made, grid, warps, A, B)
+    M, N, K = whole("M", M), whole("N", N), whole("K", K)
+    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
+        raise ValueError(
+            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
+            f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
+        )
+    function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
+    A, B = operands(arrays, M, N, K, numbers)
+    run = launched(made, (ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])), A, B)
     findings = by_source(run.findings, function) + about_stores(run)
-    return BlockRun(
-        **vars(run) | {"findings": findings or about_numbers(run.arrays[2], A, B, numbers)},
-        kernel=title(function, numbers, warps, stages, arch, constants),
-        M=M, N=N, K=K, numbers=numbers, threads=ptx_machine.WARP * warps, arch=arch,
-        **vars(made),
-    )  # fmt: skip
+    findings = findings or about_numbers(run.arrays[2], A, B, numbers)
+    return BlockRun(**vars(run) | {"findings": findings}, M=M, N=N, K=K, **made)
 
 
 def predict_triton(
@@ -149,93 +139,87 @@ def predict_triton(
     """Predict a Triton product on a GPU that need not be there, as `predict` does. Returns `Prediction`.
 
     The arguments are those of `run_triton`, with a constant BK, the depth of a tile. One block is run twice, and
-    counted. Products that four warps do together, as on an H100 from 64 rows on, have the peak of the data sheet; no
-    measured time was held against them.
-    Raises what `run_triton` and `predict` raise; `needs.Missing` where NVIDIA's compiler is missing.
+    counted, from what the compiler that comes with Triton makes of it. Products that four warps do together, as on an
+    H100 from 64 rows on, have the peak of the data sheet; no measured time was held against them.
+    Raises what `run_triton` raises, and `gpu_model.machine_code.CountError` for what is no product.
     """
-    gpu, (M, N, K) = known(gpu), sizes((M, N, K))
-    function, made, constants = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
+    from triton.backends.nvidia.compiler import get_ptxas
+    from triton.knobs import nvidia
+
+    gpu, M, N, K = known(gpu), whole("M", M), whole("N", N), whole("K", K)
+    function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
     if "BK" not in constants:
         raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
     rows, columns, _ = side = tuple(constants[name] for name in ("BM", "BN", "BK"))
-    made = replace(made, ptx=ABOUT_LINES.sub("", made.ptx))  # of the source; those of the PTX take their place
+    made["ptx"] = ABOUT_LINES.sub("", made["ptx"])  # of the source; those of the PTX take their place
+    wide, kept = max(columns, SHORT), np.dtype("float16" if numbers == "float16" else "float32")
 
     def one_block(K):
-        return launched(made, (1, 1), warps, np.ones((rows, K), kept), np.ones((K, wide), kept))
+        return launched(made, (1, 1), np.ones((rows, K), kept), np.ones((K, wide), kept))
 
-    wide, kept = max(columns, SHORT), np.dtype("float16" if numbers == "float16" else "float32")
-    name = title(function, numbers, warps, stages, gpu.arch, constants)
-    target = re.search(r"\.target (\w+)", made.ptx)[1]  # Triton writes for sm_90a where it is asked for sm_90
-    counts = count_text(name, made.ptx, target, (ptx_machine.WARP * warps, 1), side, one_block)
-    counts = replace(counts, registers=made.registers, shared_bytes=made.shared_bytes, item=kept.itemsize)
+    tools = get_ptxas(int(gpu.arch[3:])).path, nvidia.nvdisasm.path  # it has several
+    target = re.search(r"\.target (\w+)", made["ptx"])[1]  # Triton writes for sm_90a where it is asked for sm_90
+    counts = count_text(made["kernel"], made["ptx"], target, (made["threads"], 1), side, one_block, tools)
+    counts = replace(counts, registers=made["registers"], shared_bytes=made["shared_bytes"], item=kept.itemsize)
     return gpu_model.predict(counts, gpu, M, N, K)
 
 
 def built(kernel, sides, numbers, warps, stages, arch, constants):
-    """(The kernel's function, what was `Made` of it, all its constants), for a product with those sides (M, N, K).
+    """(The kernel's function, all its constants, {field of `BlockRun`: value}) for a product with sides (M, N, K).
 
-    Raises ValueError for what is no such kernel or constant, and KernelError for what does not compile.
+    Raises ValueError for what is no such kernel or constant, and BlockError for what does not compile.
     """
     if numbers not in ELEMENT:
-        raise ValueError(f"numbers={told(numbers)}; they are one of {', '.join(ELEMENT)}.")
+        raise ValueError(f"numbers={reprlib.repr(numbers)}; they are one of {', '.join(ELEMENT)}.")
     function = function_of(kernel)
     names = [one.name for one in function.params if one.is_constexpr]
+    if set(names) - {"PRECISION"} != set(constants) or not {"BM", "BN"} <= set(names):
+        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give BM, BN, all but PRECISION.")
+    constants = {name: whole(name, value) for name, value in constants.items()}
+    warps, stages = whole("warps", warps), whole("stages", stages)
+    written = math.prod(constants.values()) // (ptx_machine.WARP * warps)
+    if written > WRITTEN or stages > STAGES:
+        raise ValueError(
+            f"each thread would do {written:,} multiply-adds a tile, in {stages} stages, all written out, and it would "
+            f"take minutes to compile. Stay at {WRITTEN:,}, by smaller sides or more warps, and at {STAGES} stages."
+        )
+    spelled = ", ".join(f"{name}={value}" for name, value in constants.items())
+    title = f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}"
     if "PRECISION" in names:
         constants = constants | {"PRECISION": "tf32" if numbers == "tf32" else "ieee"}
-    if set(names) != set(constants) or not {"BM", "BN"} <= set(names):
-        raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give each, BM and BN among them.")
-    for name, value in constants.items():
-        if name != "PRECISION" and (type(value) is not int or not 1 <= value <= SIDE):
-            raise ValueError(f"{name}={told(value)}; give a whole number from 1 to {SIDE}.")
-    if warps not in WARPS:
-        raise ValueError(f"warps={warps}; a block has {', '.join(map(str, WARPS))}.")
-    if not 1 <= stages <= STAGES:
-        raise ValueError(f"stages={stages}; give a whole number from 1 to {STAGES}.")
-    written = math.prod(value for name, value in constants.items() if name != "PRECISION") // (ptx_machine.WARP * warps)
-    if written > WRITTEN:
-        raise ValueError(
-            f"each thread would do {written:,} multiply-adds a tile, all written out, and the compiler would take "
-            f"minutes. Stay at {WRITTEN:,}: smaller sides, or more warps."
-        )
     promised = (0, 1, 2, *(3 + at for at, side in enumerate(sides) if side % PROMISE == 0))
     made = compiled(function, ELEMENT[numbers], promised, warps, stages, arch, tuple(sorted(constants.items())))
-    return function, made, constants
+    about = dict(kernel=title, numbers=numbers, arch=arch, threads=ptx_machine.WARP * warps)
+    return function, constants, about | made
 
 
-def title(function, numbers, warps, stages, arch, constants):
-    """A kernel's name and choices."""
-    spelled = ladder.spell({name: value for name, value in constants.items() if name != "PRECISION"})
-    return f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}"
-
-
-def launched(made, grid, warps, A, B):
+def launched(made, grid, A, B):
     """The `ptx_machine.Run` of a grid (x, y) of its blocks, on A (M, K) and B (K, N), which stay as they are."""
     (M, K), N = A.shape, B.shape[1]
     args = [A.view(), B.view(), np.full((M, N), np.nan, np.float32), M, N, K, 0, 0]  # the last two are Triton's own
     for side in args[:2]:
         side.flags.writeable = False
-    block, names = (ptx_machine.WARP * warps,), dict(enumerate("ABC"))
-    try:
-        return ptx_machine.run(
-            made.ptx, grid, block, args, names=names, limit=5000 * (K + 100), shared=made.shared_bytes
-        )
-    except ptx_machine.PTXError as error:
-        raise KernelError(str(error)) from None
+    options = dict(names=dict(enumerate("ABC")), limit=5000 * (K + 100), shared=made["shared_bytes"])
+    return ptx_machine.run(made["ptx"], grid, (made["threads"],), args, **options)
+
+
+def operands(arrays, M, N, K, numbers):
+    """A (M, K) and B (K, N) as that kernel takes them: those that are given, or drawn."""
+    rng = np.random.default_rng()
+    A, B = arrays or (2 * rng.random(shape, np.float32) - 1 for shape in ((M, K), (K, N)))
+    if (np.shape(A), np.shape(B)) != ((M, K), (K, N)):
+        raise ValueError(f"arrays of {np.shape(A)} and {np.shape(B)}; give A of {(M, K)} and B of {(K, N)}.")
+    return (np.ascontiguousarray(side, "float16" if numbers == "float16" else "float32") for side in (A, B))
 
 
 def function_of(kernel):
     """The function under `@triton.jit`; made from its text, where that is given. Raises what `run_triton` does."""
-    if not devices.version("triton"):
-        needs.need("blocks")
     import triton
-    import triton.language as tl
 
-    if isinstance(kernel, str) and kernel.strip():
-        text = "@triton.jit\n" * ("@triton.jit" not in kernel) + textwrap.dedent(kernel).strip() + "\n"
-        made, _ = executed(text, triton=triton, tl=tl)
-        kernel = next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
+    if isinstance(kernel, str):
+        kernel = from_text(kernel, triton)
     if not isinstance(kernel, triton.JITFunction):
-        raise ValueError(f"{told(kernel)} is no Triton kernel; give a function under @triton.jit, or its text.")
+        raise ValueError(f"{reprlib.repr(kernel)} is no Triton kernel; give a function under @triton.jit, or its text.")
     if kernel.arg_names[:6] != ["A", "B", "C", "M", "N", "K"] or any(p.is_constexpr for p in kernel.params[:6]):
         raise ValueError(
             f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
@@ -243,9 +227,25 @@ def function_of(kernel):
     return kernel
 
 
+def from_text(text, triton):
+    """The kernel of a text, whose lines Triton finds. Raises BlockError, with the line, for what the text raises."""
+    text = "@triton.jit\n" * ("@triton.jit" not in text) + textwrap.dedent(text).strip() + "\n"
+    name = f"<product {abs(hash(text)):x}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    made = {"__name__": "product", "triton": triton, "tl": triton.language}
+    try:
+        exec(compile(text, name, "exec"), made)
+    except (Exception, SystemExit) as error:
+        frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
+        line = frames[0] if frames else error.lineno  # it was not even run
+        said = f"{type(error).__name__}: {getattr(error, 'msg', error)}\n    {linecache.getline(name, line).strip()}"
+        raise BlockError(f"line {line}: {said}") from None
+    return next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
+
+
 @lru_cache(maxsize=64)
 def compiled(function, element, promised, warps, stages, arch, constants):
-    """What Triton makes of the kernel, as `Made`. Raises KernelError for what does not compile."""
+    """What Triton makes of the kernel: {field of `BlockRun`: value}. Raises BlockError for what does not compile."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -264,16 +264,15 @@ def compiled(function, element, promised, warps, stages, arch, constants):
         try:
             made = triton.compile(source, target=GPUTarget("cuda", int(arch[3:]), 32), options=options)
         except Exception as error:  # Triton raises many kinds
-            raise KernelError(f"{function.__name__} does not compile. Triton says: {complaint(error)}") from None
+            raise BlockError(f"{function.__name__} does not compile. Triton says: {complaint(error)}") from None
         cubin = Path(folder, "kernel.cubin")
         cubin.write_bytes(made.asm["cubin"])
         command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(cubin)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     registers, stack = (int(re.search(rf"{what}:(\d+)", said)[1]) for what in ("REG", "STACK"))
-    swizzles = tuple(
-        re.findall(r"#ttg\.swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"])
-    )
-    return Made(made.asm["ptx"], swizzles, made.metadata.shared, registers, stack)
+    swizzles = tuple(re.findall(r"swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"]))
+    sizes = dict(shared_bytes=made.metadata.shared, registers=registers, stack_bytes=stack)
+    return dict(ptx=made.asm["ptx"], swizzles=swizzles, **sizes)
 
 
 def by_source(findings, function):
@@ -308,36 +307,5 @@ def about_numbers(C, A, B, numbers):
     if not many:
         return ()
     row, column = np.argwhere(wrong)[0]
-    times = f" ({many} elements)" * (many > 1)
+    times = f" ({many} elements)" if many > 1 else ""
     return (ptx_machine.Finding("wrong numbers", f"C[{row}, {column}] is outside the bound of {numbers}{times}"),)
-
-
-class SideBySide:
-    """What compiled kernels did, {name: run}: a table with a line for each.
-
-    Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
-    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
-    stores, and how many of them conflicts cost.
-    """
-
-    def __init__(self, runs: Mapping[str, CompiledRun]):
-        self.runs = runs
-
-    def __repr__(self):
-        width = max(map(len, self.runs))
-        lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
-        for name, run in self.runs.items():
-            loads = []
-            for memory in ("global", "shared"):
-                many = run.total("instructions", memory, "load")
-                loads.append(f"{many:7,} {run.total('bytes', memory, 'load') / max(1, ptx_machine.WARP * many):5.3g}")
-            did = f"{run.instructions_per_multiply_add:12.2f} {' '.join(loads)}"
-            lines.append(f"{name:{width}} {did} {run.bank_rounds:8,} {run.bank_conflicts:9,}")
-        return "\n".join(lines)
-
-
-def side_by_side(runs: Mapping[str, CompiledRun]) -> SideBySide:
-    """What compiled kernels did, a line each: instructions, loads and how wide they are, rounds of the banks."""
-    if not runs:
-        raise ValueError("a table needs one run at least, as {name: run}.")
-    return SideBySide(runs)

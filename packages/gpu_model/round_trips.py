@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from .compiler import kind
+from .machine_code import kind
 
 
 def trips(code: list, order: list) -> Counter:

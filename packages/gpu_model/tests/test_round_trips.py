@@ -1,8 +1,8 @@
-"""Round trips to memory, read from machine code. That they explain what a GPU's warps waited for: test_counters.py."""
+"""Round trips to memory, read from machine code."""
 
 import pytest
 
-from helpers.instruments.trips import order_of, registers, trips
+from gpu_model.round_trips import order_of, registers, trips
 
 
 def made(*code, order=None):

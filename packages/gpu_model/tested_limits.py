@@ -1,14 +1,10 @@
 """Holds the limits that the model names against what others saw: a GPU's counters, and changes that were measured."""
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gpu_model.published import COUNTERS as OTHERS
-from gpu_model.published import SIZE, Ladder
-
-from ..launch import cuda_kernel
-from .prediction import predict
-from .published import COUNTERS, LADDERS
+from .published import COUNTERS, LADDERS, Ladder
 
 MEMORY = ("second cache or memory", "barrier")  # what warps wait for while the model says that they wait
 
@@ -42,37 +38,38 @@ class LimitsTested:
         return "\n".join(lines)
 
 
-def limits_tested() -> LimitsTested:
-    """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
-    return LimitsTested((*counters(), *of_others(), *conflicts(), *sizes()))
+def limits_tested(
+    rows: Sequence[dict] = (), predict: Callable | None = None, ladders: Sequence[Ladder] = LADDERS
+) -> LimitsTested:
+    """Ask the model for the limits that counters name, and for the sign of changes that were measured.
+
+    rows     what a GPU's counters said of kernels of one's own, a dict each: `step`, its name, `parameters`, a dict,
+             `ms`, milliseconds, `busy`, {unit: percent of the time}, and `stalls`, {what warps wait for: how many}, the
+             most first
+    predict  a function of such a row: the `Prediction` for that kernel on that GPU
+    ladders  those that are asked
+    """
+    kernels = [(" ".join([row["step"], *map(str, row["parameters"].values())]), row, predict(row)) for row in rows]
+    return LimitsTested((*counters(kernels), *of_others(), *conflicts(ladders), *sizes(kernels)))
 
 
-def rows_of_the_gpu():
-    """(title, row of counters.toml, what the model says of that kernel) for each kernel that was counted."""
-    for row in COUNTERS["kernel"]:
-        k = cuda_kernel(row["step"], **row["parameters"])
-        title = " ".join([row["step"], *map(str, row["parameters"].values())])
-        yield title, row, predict(k, COUNTERS["gpu"], SIZE, SIZE, SIZE)
-
-
-def counters():
+def counters(kernels):
     """Which unit is the busiest, or do warps wait for memory? Either is a limit that counters allow."""
-    for title, row, p in rows_of_the_gpu():
+    for title, row, p in kernels:
         most = max(row["busy"], key=row["busy"].get)
         stalls = [stall for stall in row["stalls"] if stall != "another warp was chosen"]
         waits = p.limit == "waiting" and stalls[0] in MEMORY
-        same = p.limit == most or waits
-        yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, same)
+        yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, p.limit == most or waits)
 
 
 def of_others():
     """In whose queue do most warps wait, and in which third are the starts of instructions?"""
-    for seen in OTHERS:
+    for seen in COUNTERS:
         ladder = Ladder(seen["gpu"], seen["source"], {})
         for step, limit in seen["limit"].items():
             p = ladder.predicted(step)
             yield Tested("limits by others' counters", p.gpu, step, limit, p.limit, limit == p.limit)
-    for seen in OTHERS:
+    for seen in COUNTERS:
         for step, share in seen["issue"].items():
             p = Ladder(seen["gpu"], seen["source"], {}).predicted(step)
             ours = 100 * p.units["issue"] / p.seconds
@@ -87,18 +84,18 @@ def sign(question, gpu, what, measured, predicted):
     return Tested(question, gpu, what, f"x {measured:.2f}", f"x {predicted:.2f}", same)
 
 
-def conflicts():
+def conflicts(ladders):
     """Was the vectorized kernel of others faster once its stores met no bank conflicts?"""
-    for ladder in LADDERS:
+    for ladder in ladders:
         for change, rate in ladder.tried.items():
             before, after = (ladder.predicted(step).gflops for step in ("vectorized", change))
             question = "bank conflicts taken away: faster or slower?"
             yield sign(question, ladder.gpu, change, rate / ladder.rates["vectorized"], after / before)
 
 
-def sizes():
+def sizes(kernels):
     """Of two sizes of a kernel of ours, which was faster?"""
-    for (a, first, p), (b, second, q) in itertools.combinations(rows_of_the_gpu(), 2):
+    for (a, first, p), (b, second, q) in itertools.combinations(kernels, 2):
         if first["step"] == second["step"] != "matrix_units":
             what = f"{a} to {b.removeprefix(first['step']).strip()}"
             question = "other sizes of our kernels: faster or slower?"

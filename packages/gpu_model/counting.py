@@ -1,30 +1,23 @@
 """What a CUDA kernel asks of a multiprocessor, counted: by the compiler's code and by running it, with no GPU.
 
-A count is linear: so much for each block, and so much more for each of its K-tiles. The ladder's own are kept in
-`counts.json`, which `tools/counts.py` makes; another kernel's need NVIDIA's compiler.
+A count is linear: so much for each block, and so much more for each of its K-tiles. It needs `ptx_machine`, NumPy and
+NVIDIA's ptxas and nvdisasm: the extra `count`.
 """
 
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from functools import cache, lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from gpu_model.counts import Counts, Work, read_counts
 from ptx_machine import WARP
 
-from .. import ladder
-from ..ladder import ceil_div
-from ..launch import Kernel, KernelError
-from .compiler import assembled, instructions, kind, ptx_of
-from .ptx_run import run_text
-from .trips import order_of, trips
+from .counts import Counts, Work
+from .gpus import ceil_div
+from .machine_code import CountError, assembled, instructions, kind
+from .round_trips import order_of, trips
 
-KEPT = Path(__file__).with_name("counts.json")
-TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
 # Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
@@ -35,45 +28,23 @@ TYPES = {"BF16": "bfloat16", "TF32": "tf32", "S8": "int8", "U8": "int8"}
 SHAPES = {"16816": 16 * 8 * 16, "1688": 16 * 8 * 8, "1684": 16 * 8 * 4, "16832": 16 * 8 * 32}  # multiply-adds of a warp
 
 
-def counts_of(k: Kernel, arch: str) -> Counts:
-    """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
+def count_text(
+    name: str, ptx: str, arch: str, block: tuple, side: tuple, run: Callable, tools: tuple | None = None
+) -> Counts:
+    """Compile a kernel's PTX, run one block of it twice on the PTX machine, and count. Takes some seconds.
 
-    Raises `needs.Missing` where it has to be counted and NVIDIA's compiler is missing.
-    """
-    if (title(k), arch) in kept() and not k.own:
-        return kept()[title(k), arch]
-    return count(k, arch)
-
-
-def title(k):
-    """A kernel's name and parameters."""
-    return f"{k.step} with {ladder.spell(k.parameters)}"
-
-
-@cache
-def kept():
-    """The counts of `counts.json`: {(title, arch): Counts}."""
-    return read_counts(KEPT) if KEPT.exists() else {}
-
-
-def count(k: Kernel, arch: str) -> Counts:
-    """Compile a kernel, run one block of it twice on the PTX machine, and count. Takes some seconds.
-
+    name   of the kernel
+    ptx    the text; `arch`: the architecture whose code is counted, such as "sm_80"
+    block  (x, y) threads of a block
+    side   rows, columns and depth of the tile of C that a block computes
+    run    a function of K, a multiple of the tile's depth: the `ptx_machine.Run` of one block of that text at that K.
+           A row of B must have `SHORT` numbers at least: rows then lie in lines of their own
+    tools  as `machine_code.assembled` has them
     The machine says how often warps ran each line of the PTX, and what they asked of memory there. The compiler's code,
     with those lines beside it, says which instructions came of them, which loads it joined and what it left out.
+    Raises CountError for what does not compile, for what is no product, and where a tool is missing.
     """
-    ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
-    # Numba writes the same for several architectures, but for the line that names one.
-    anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
-    return count_text(title(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
-
-
-def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: Callable) -> Counts:
-    """The same of a PTX text of that name. `run`: a function of K that runs one block of (x, y) threads at that depth.
-
-    `side`: rows, columns and depth of the tile of C that a block computes. Raises KernelError for what is no product.
-    """
-    said, listing = assembled(name, numbered(ptx), arch, lines=True)
+    said, listing = assembled(name, numbered(ptx), arch, tools, lines=True)
     code, loops, blocks = instructions(listing)
     threads, (rows, columns, depth) = block[0] * block[1], side
     warps, short = ceil_div(threads, WARP), ceil_div(SHORT, depth) * depth
@@ -83,7 +54,7 @@ def count_text(name: str, ptx: str, arch: str, block: tuple, side: tuple, run: C
     of_a_tile = work(code, a_tile, runs[1])
     multiplied = WARP * of_a_tile.fma + sum(of_a_tile.matrix.values())
     if 2 * multiplied < rows * columns * depth:
-        raise KernelError(
+        raise CountError(
             f"{name}: its loops do {multiplied:.0f} multiply-adds for {rows} x {columns} x {depth}, so this is no "
             f"product that the model knows. Check it first."
         )
@@ -114,13 +85,6 @@ def numbered(ptx):
         if line.startswith(".address_size"):
             lines.append('.file 1 "kernel.ptx"')
     return "\n".join(lines) + "\n"
-
-
-@lru_cache(maxsize=4)
-def run_block(ptx, block, rows, columns, K):
-    """One block of a kernel, inside matrices large enough that no row of them shares a line with another."""
-    A, B = np.ones((rows, K), np.float32), np.ones((K, max(columns, SHORT)), np.float32)
-    return run_text(ptx, block, (1, 1), A, B)
 
 
 def executions(code, loops, blocks, ptx, by_line, warps):
@@ -191,8 +155,7 @@ def rounds_said(loop, copies, rounds, by_line):
 
 def work(code, times, run):
     """The `Work` of instructions that run so often; what each asked of memory on average, the run says."""
-    asked, fma, whole, requests = defaultdict(list), 0.0, 0.0, Counter()
-    matrix = Counter()
+    asked, fma, whole, requests, matrix = defaultdict(list), 0.0, 0.0, Counter(), Counter()
     for one in run.requests:
         asked[one.line].append(one)  # a copy asks two memories
     # Products of warp groups read shared memory themselves, as if each thread loaded 16 bytes.
@@ -221,13 +184,13 @@ def work(code, times, run):
 
 
 def matrix_product(text):
-    """(type, multiply-adds of a warp) of an instruction of the matrix units. Raises KernelError for an unknown one."""
+    """(type, multiply-adds of a warp) of an instruction of the matrix units. Raises CountError for an unknown one."""
     if group := re.search(r"HGMMA\.(\d+)x(\d+)x(\d+)\.([\w.]+)", text):  # four warps do it together
         of = next((TYPES[word] for word in group[4].split(".") if word in TYPES), "float16")
         return f"{of}, warp groups", math.prod(map(int, group.groups()[:3])) / 4
     words = re.search(r"[HI]MMA\.([\w.]+)", text)[1].split(".")  # such as 16816, F32 and BF16
     if words[0] not in SHAPES:
-        raise KernelError(f"the model knows no such product of matrices: {text}")
+        raise CountError(f"the model knows no such product of matrices: {text}")
     of = next((TYPES[word] for word in words if word in TYPES), "float16")
     return of + ", float16 sums" * ("F16" in words), SHAPES[words[0]]
 

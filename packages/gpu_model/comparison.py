@@ -1,36 +1,13 @@
-"""Holds the model against measured ladders: others', which `gpu_model` has, and one of the course's own kernels.
-
-That one, and what a GPU's counters said of these kernels, is in counters.toml.
-"""
+"""Holds the model against measured ladders: how far off it is, and how often it has two kernels in the wrong order."""
 
 import itertools
-import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from statistics import fmean, median
 
-import numpy as np
-
-import gpu_model
-from gpu_model import GPU, Ladder, Prediction
-from gpu_model.gpus import known
-from gpu_model.published import LOCKED, SIZE, SIZES
-
-from ..launch import cuda_kernel
-from .prediction import predict
-
-# What a GPU's own counters said of our kernels.
-COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(encoding="utf-8"))
-
-
-class OwnLadder(Ladder):
-    """A `Ladder` of the course's own kernels, at a GPU's parameters."""
-
-    def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
-        """The `Prediction` for our kernel of that step, on that GPU; on the ladder's own where none is given."""
-        return predict(step, gpu or self.gpu, SIZE, SIZE, SIZE)
-
-
-LADDERS = (*gpu_model.LADDERS, OwnLadder(**COUNTERS["ladder"]))
+from .gpus import known
+from .prediction import Prediction
+from .published import LADDERS, LOCKED, Ladder
 
 
 @dataclass(frozen=True)
@@ -39,7 +16,7 @@ class Row:
 
     prediction  of the kernel that ran there, at the data sheet's clock
     at_clock    the same at the clock that the ladder's naive rung shows; None without such a rung
-    ours        of our kernel of that name, at the ladder's sizes
+    ours        of a kernel of one's own of that name; None where none was given
     """
 
     ladder: Ladder
@@ -47,7 +24,7 @@ class Row:
     published: float
     prediction: Prediction
     at_clock: Prediction | None
-    ours: Prediction
+    ours: Prediction | None
 
     @property
     def ratio(self) -> float:
@@ -64,7 +41,7 @@ class Comparison:
     @property
     def error(self) -> float:
         """The median of how far the ratios are from 1."""
-        return float(np.median([abs(row.ratio - 1) for row in self.rows]))
+        return median(abs(row.ratio - 1) for row in self.rows)
 
     def __repr__(self):
         head = f"{'GPU':9} {'step':12} {'measured':>8} {'predicted':>9} {'ratio':>5}"
@@ -74,7 +51,8 @@ class Comparison:
             gpu, last = p.gpu if row.ladder is not last else "", row.ladder
             clock = f"{row.at_clock.gflops / row.published:.2f}" if row.at_clock else ""
             about = f"{gpu:9} {row.step:12} {row.published:8,.0f} {p.gflops:9,.0f} {row.ratio:5.2f} {clock:>12}"
-            lines.append(f"{about} {row.ours.gflops:7,.0f}  {p.limit}{note if gpu else ''}")
+            ours = f"{row.ours.gflops:,.0f}" if row.ours else ""
+            lines.append(f"{about} {ours:>7}  {p.limit}{note if gpu else ''}")
         return "\n".join([*lines, f"half of the {len(self.rows)} ratios are within {self.error:.0%} of 1", self.table])
 
     @property
@@ -89,7 +67,7 @@ class Comparison:
                 (row, row.at_clock) for row in counted if row.at_clock and row.step != "naive"
             ],
             "much the same code, a locked clock": [(row, row.prediction) for row in locked],
-            "our kernels of that name, the data sheet's clock": [(row, row.ours) for row in self.rows],
+            "our kernels of that name, the data sheet's clock": [(row, row.ours) for row in self.rows if row.ours],
         }
         lines = [f"{'':52} rungs median worst wrong order  in 10%  in a third"]
         for way, pairs in ways.items():
@@ -104,43 +82,38 @@ def told(way, pairs):
     """A line about (`Row`, `Prediction`) of many rungs: how far off, and how many pairs are out of order."""
     if not pairs:
         return ""
-    off = np.array([abs(p.gflops / row.published - 1) for row, p in pairs])
+    off = [abs(p.gflops / row.published - 1) for row, p in pairs]
     order = [
         (a.published - b.published) * (p.gflops - q.gflops) < 0
         for (a, p), (b, q) in itertools.combinations(pairs, 2)
         if a.ladder is b.ladder
     ]
     return (
-        f"{way:52} {len(pairs):5} {np.median(off):6.1%} {off.max():5.0%} {sum(order):4} of {len(order):3} "
-        f"{(off <= 0.1).mean():7.0%} {(off <= 1 / 3).mean():7.0%}"
+        f"{way:52} {len(pairs):5} {median(off):6.1%} {max(off):5.0%} {sum(order):4} of {len(order):3} "
+        f"{fmean(one <= 0.1 for one in off):7.0%} {fmean(one <= 1 / 3 for one in off):7.0%}"
     )
 
 
-def against_published(gpu: str | None = None) -> Comparison:
-    """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`.
+def compare(gpu: str | None = None, ours: Callable | None = None, ladders: Sequence[Ladder] = LADDERS) -> Comparison:
+    """Hold the model against the ladders of that GPU, or against all of them. Returns `Comparison`.
 
-    Raises ValueError for a GPU of which no ladder is known.
+    ours     a function of (ladder, step, gpu): the `Prediction` for a kernel of one's own, to stand beside
+    ladders  those that are compared
+    Raises ValueError for a GPU of which there is no ladder.
     """
     gpu = gpu and known(gpu).name
-    ladders = [one for one in LADDERS if gpu in (None, one.gpu)]
-    if not ladders:
+    chosen = [one for one in ladders if gpu in (None, one.gpu)]
+    if not chosen:
         raise ValueError(
             f"no published ladder of {gpu!r} is known here; there are those of "
-            f"{', '.join(dict.fromkeys(one.gpu for one in LADDERS))}."
+            f"{', '.join(dict.fromkeys(one.gpu for one in ladders))}."
         )
-    return Comparison(tuple(row for one in ladders for row in rows_of(one)))
+    return Comparison(tuple(row for one in chosen for row in rows_of(one, ours)))
 
 
-def rows_of(one):
+def rows_of(one, ours=None):
     """The `Row` of each rung of a ladder."""
-    own = isinstance(one, OwnLadder)
     gpu, clock = known(one.gpu), one.clock()
     for step, rate in one.rates.items():
-        yield Row(
-            one,
-            step,
-            rate,
-            one.predicted(step, gpu),
-            one.predicted(step, replace(gpu, clock=clock)) if clock else None,
-            predict(step if own else cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
-        )
+        at_clock = one.predicted(step, replace(gpu, clock=clock)) if clock else None
+        yield Row(one, step, rate, one.predicted(step, gpu), at_clock, ours(one, step, gpu) if ours else None)

@@ -10,16 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from .. import ladder
 from ..launch import Kernel
-from ..sandbox import SECONDS, Finding, Job, Outcome, in_child, limit_computing, oclgrind_findings
+from ..sandbox import SECONDS, Finding, Job, in_child, limit_computing, oclgrind_findings
 from ..sandbox.findings import NAN
 from ..sandbox.oclgrind import OCLGRIND
 from .examine import examine, examine_stages
 from .other_sizes import at_sizes
-from .reference import launched
 from .stores import can_be_noted, overlap_noted
 
 # Products of a number of A and one of B, in whole tiles, that
@@ -196,17 +193,6 @@ def goes_on(part: Part, findings: list[Finding], following: Part | None) -> bool
         return True
     again = following is not None and following.as_written and not part.as_written
     return findings[0].kind == "wrong numbers" and again and following.parameters == part.parameters
-
-
-def launched_there(k: Kernel, operands: list[tuple], *how: object) -> Outcome:
-    """C of a launch with each of these (A, B): a list, as the value of an `Outcome`. `how`: as for `in_child`."""
-    return in_child(k, launch_each, *how, operands=operands)
-
-
-def launch_each(job: Job, operands: list[tuple]) -> Iterator[np.ndarray]:
-    """In the child: C of each launch."""
-    k = job.build()
-    yield from (launched(k, A, B) for A, B in operands)
 
 
 def examine_there(job: Job, stages: list) -> list[Finding]:

@@ -15,12 +15,3 @@ class OutOfTime(KernelError):
     def __init__(self, message: str, line: int = 0):
         super().__init__(message)
         self.line = line
-
-
-def quoted(source: str, number: int | None, message: str) -> str:
-    """A compiler's message with the number and the text of the line that it means, where it names one there is."""
-    if number is None:
-        return message.strip()
-    lines = source.splitlines()
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)

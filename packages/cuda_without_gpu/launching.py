@@ -12,7 +12,7 @@ import ptx_machine
 from ptx_machine.names import plain_name
 
 from . import device
-from .errors import KernelError, OutOfTime, quoted
+from .errors import KernelError, OutOfTime
 from .memory import array_at, reached
 from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
 
@@ -97,13 +97,15 @@ OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, wh
 def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
-    source = "".join(linecache.getlines(function.__code__.co_filename)) if function else ""
     message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
     for name, (own, *_) in shared_arrays(kernel).items():
         message = re.sub(rf"\b{name}\b", own, message)
     if OVER in message:
         message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
-    return quoted(source, finding.source or None, f"{finding.kind}: {message}")
+    if not finding.source:
+        return f"{finding.kind}: {message}"
+    code = linecache.getline(function.__code__.co_filename, finding.source).strip() if function else ""
+    return f"line {finding.source}: {finding.kind}: {message}" + (f"\n    {code}" if code else "")
 
 
 def raise_what_it_raised(kernel, run) -> None:

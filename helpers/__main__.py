@@ -12,6 +12,7 @@ from pathlib import Path
 from . import devices, files, stopping
 from .devices import DeviceError
 from .doctor import report
+from .errors import KernelError
 from .language import of_the_user, set_language
 from .names import named, unknown
 
@@ -201,13 +202,7 @@ def main() -> None:
         try:
             status = obey(sys.argv[1:])
             sys.stdout.flush()
-        except (ValueError, MemoryError, OSError, ImportError, DeviceError) as error:
-            sys.exit(f"error: {error}")
-        except RuntimeError as error:
-            from .launch import KernelError
-
-            if not isinstance(error, KernelError):
-                raise
+        except (ValueError, MemoryError, OSError, ImportError, DeviceError, KernelError) as error:
             sys.exit(f"error: {error}")
     if status:
         sys.exit(status)

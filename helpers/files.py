@@ -97,19 +97,6 @@ def cannot_write(path, error):
     )
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file, so that a new one can take its place and nothing is lost. Returns its new path."""
-    aside, count = path.with_name(f"{path.name}.damaged"), 1
-    while aside.exists():
-        count += 1
-        aside = path.with_name(f"{path.name}.damaged-{count}")
-    try:
-        os.rename(path, aside)
-    except OSError as error:
-        raise cannot_write(path, error) from None
-    return aside
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Within it, no other process or thread is within it for that folder: for who reads a file, changes and writes it.

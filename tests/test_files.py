@@ -39,16 +39,6 @@ def test_what_cannot_be_written_is_found_out_beforehand(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_text() == "good"
 
 
-def test_damaged_files_are_set_aside_each_under_its_own_name(tmp_path):
-    for text in ("one", "two"):
-        (tmp_path / "some.json").write_text(text)
-        files.set_aside(tmp_path / "some.json")
-    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {
-        "some.json.damaged": "one",
-        "some.json.damaged-2": "two",
-    }
-
-
 def test_a_file_of_others_is_read_as_long_as_it_is_short(tmp_path):
     path = tmp_path / "a"
     path.write_text("[1, 2]")

@@ -3,7 +3,6 @@
 import json
 import platform
 import re
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -52,8 +51,8 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     """Write scoreboards into the machine's file in that folder, over older ones of the same sizes and dialects.
 
     Returns its path. `run`: what measured them. `about`: what else to say of the machine. The file names devices,
-    drivers and versions, never the machine or its user. A file there that is damaged is set aside, with a warning.
-    Raises ValueError where nothing was timed, OSError where the file cannot be written.
+    drivers and versions, never the machine or its user. Raises
+    ValueError where nothing was timed, or a file there is damaged, OSError where it cannot be written.
     """
     path = results_file(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +121,7 @@ def drivers() -> dict:
 
 
 def prepare(folder: str | Path) -> Path:
-    """Find out that this machine's file can be written there; a damaged one is set aside. Returns its path."""
+    """Find out that this machine's file can be written there, and read. Returns its path."""
     path = results_file(folder)
     files.try_writing(path, make_folder=True)
     readable(path)
@@ -130,15 +129,8 @@ def prepare(folder: str | Path) -> Path:
 
 
 def readable(path: Path) -> MachineResults | None:
-    """What that file says; None where there is none, or it was damaged and has been set aside."""
-    if not path.exists():
-        return None
-    try:
-        return read_file(path)
-    except ValueError as error:
-        aside = files.set_aside(path)
-        warnings.warn(f"{error} It is kept as {aside.name}, and a new file takes its place.", stacklevel=3)
-        return None
+    """What that file says; None where there is none."""
+    return read_file(path) if path.exists() else None
 
 
 def key(board: Scoreboard) -> tuple:
@@ -192,7 +184,7 @@ def read_file(path: Path) -> MachineResults:
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(
             f"{files.plain(Path(path).name)} is no record of a scoreboard ({type(error).__name__}: {error}). "
-            f"python -m helpers bench --save sets it aside and writes a new one."
+            f"Give it another ending, such as .old, and the next record begins a new one."
         ) from None
 
 

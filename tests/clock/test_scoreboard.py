@@ -25,7 +25,7 @@ from helpers.clock import (
     write_results,
 )
 from helpers.clock.contests import ladder_kernels
-from helpers.clock.results import read_file
+from helpers.clock.results import prepare, read_file
 
 
 @pytest.fixture(autouse=True)
@@ -313,13 +313,13 @@ def test_the_ptx_machine_and_oclgrind_are_named_before_anything_is_measured(tmp_
     assert not (tmp_path / "new").exists()
 
 
-def test_a_damaged_file_is_set_aside(tmp_path):
+def test_a_damaged_file_is_named_before_anything_is_measured_and_stays(tmp_path):
     path = write_results([made()], tmp_path)
     path.write_text(damaged := path.read_text()[:99])
-    with pytest.warns(UserWarning, match=r"It is kept as .*\.json\.damaged, and a new file takes its place"):
-        write_results([made(M=16)], tmp_path)
-    assert [b.M for b in read_results(tmp_path)[0].boards] == [16]
-    assert (tmp_path / f"{path.name}.damaged").read_text() == damaged
+    for act in (lambda: prepare(tmp_path), lambda: write_results([made(M=16)], tmp_path)):
+        with pytest.raises(ValueError, match=rf"{path.name} is no record of a scoreboard .*another ending"):
+            act()
+    assert path.read_text() == damaged
 
 
 def test_one_command_tunes_measures_and_writes(tmp_path, monkeypatch):

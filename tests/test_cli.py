@@ -249,7 +249,7 @@ def test_bench_says_whose_turn_it_is_and_calls_only_numpy_so(monkeypatch, capsys
     assert capsys.readouterr().err.splitlines()[1:] == ["timing NumPy", "timing mine"]
 
 
-def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(monkeypatch, capsys):
+def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(monkeypatch, capsys, tmp_path):
     rounds = []
 
     def scoreboard(*arguments, each):
@@ -258,6 +258,6 @@ def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(monkeypa
 
     monkeypatch.setattr("helpers.clock.scoreboard", scoreboard)
     monkeypatch.setattr("helpers.clock.results.prepare", lambda folder: None)
-    for more in ((), ("--save",), ("--save", "there"), ("--peers",), ("--save", "--rounds", 2)):
+    for more in ((), ("--save",), ("--save", tmp_path), ("--peers",), ("--save", "--rounds", 2)):
         fails(monkeypatch, capsys, "bench", *more)
     assert rounds == [1, 3, 3, 3, 2]

@@ -21,8 +21,9 @@ LEAST["blocks_without_gpu"] = {"numpy", "triton", "gpu-model", "ptx-machine"}
 
 
 def blocks(package):
-    """[file, language, text, said] of each block of a README: "This is `NAME`" before it, "" for none; what it says."""
-    tokens = MarkdownIt().parse((folder_of(package) / "README.md").read_text("utf-8"))
+    """[file, language, text, said] of each block of its .md files: "This is `NAME`" before it, "" for none; its output."""
+    texts = [file.read_text("utf-8") for file in sorted(folder_of(package).glob("*.md"))]
+    tokens = MarkdownIt().parse("\n\n".join(texts))
     found = []
     for before, block in zip(tokens[1:], tokens[3:], strict=False):
         if block.type == "fence" and block.info == "text":

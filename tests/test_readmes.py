@@ -21,7 +21,7 @@ LEAST["blocks_without_gpu"] = {"numpy", "triton", "gpu-model", "ptx-machine"}
 
 
 def blocks(package):
-    """[file, language, text, said] of each block of its .md files: "This is `NAME`" before it, "" for none; its output."""
+    """[file, language, text, said] of each block of its .md files: "This is `NAME`" before it, or ""; what it prints."""
     texts = [file.read_text("utf-8") for file in sorted(folder_of(package).glob("*.md"))]
     tokens = MarkdownIt().parse("\n\n".join(texts))
     found = []
@@ -58,7 +58,7 @@ def programs_print_what_is_said(package, python, folder, path=""):
 @pytest.mark.parametrize("package", ALONE)
 def test_the_lines_of_a_readme_print_what_it_says(package, tmp_path):
     if package == "blocks_without_gpu":
-        pytest.importorskip("triton")
+        pytest.importorskip("triton", reason="Triton is not installed: python3 tools/install.py blocks")
     programs_print_what_is_said(package, sys.executable, tmp_path, str(folder_of(package).parent))
 
 
@@ -68,7 +68,7 @@ TESTS = [(package, name, said) for package in ALONE for name, _, _, said in bloc
 @pytest.mark.parametrize("package, name, said", TESTS, ids=[name for _, name, _ in TESTS])
 def test_the_tests_of_a_readme_pass_or_fail_as_it_says(package, name, said, tmp_path):
     if name == "test_saxpy.py":
-        pytest.importorskip("cuda.bindings.nvrtc")
+        pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed: python3 tools/install.py cuda13")
     alone = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name)
     done = run(package, sys.executable, tmp_path, *alone, path=str(folder_of(package).parent))
     shown = re.sub(r"^E +(?:\w+\.)*", "", done.stdout, flags=re.MULTILINE)

@@ -21,7 +21,7 @@ LEAST["blocks_without_gpu"] = {"numpy", "triton", "gpu-model", "ptx-machine"}
 
 
 def blocks(package):
-    """[file, language, text, said] of each block of its .md files: "This is `NAME`" before it, or ""; what it prints."""
+    """[file, language, text, said] of each block of its .md files: "This is `NAME`" before it, or ""; its output."""
     texts = [file.read_text("utf-8") for file in sorted(folder_of(package).glob("*.md"))]
     tokens = MarkdownIt().parse("\n\n".join(texts))
     found = []

@@ -2,27 +2,33 @@
 // Launch: work-group (BN / TN, BM / TM), one work-group for BM rows x BN columns of C.
 #define THREADS_X (BN / TN)
 #define THREADS_Y (BM / TM)
+#define THREADS (THREADS_X * THREADS_Y)
+// Of each tile, all work-items bring as many numbers.
+#define EVEN (BM * BK % THREADS == 0 && BK * BN % THREADS == 0)
 __kernel __attribute__((reqd_work_group_size(THREADS_X, THREADS_Y, 1)))
 void register_2d(const int M, const int N, const int K,
                  __global const float *A, __global const float *B, __global float *C)
 {
     __local float As[BM][BK];
     __local float Bs[BK][BN];
-    const int tx = get_local_id(0), ty = get_local_id(1);
+    const int tx = get_local_id(0), ty = get_local_id(1), item = ty * THREADS_X + tx;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     float acc[TM][TN];
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // 1. The work-group walks over both tiles, its own size at a time.
-        for (int r = ty; r < BM; r += THREADS_Y)
-            for (int c = 0; c < BK; c += THREADS_X)
-                if (c + tx < BK)
-                    As[r][c + tx] = (row0 + r < M && k0 + c + tx < K) ? A[(row0 + r) * K + k0 + c + tx] : 0.0f;
-        for (int r = ty; r < BK; r += THREADS_Y)
-            for (int c = 0; c < BN; c += THREADS_X)
-                Bs[r][c + tx] = (k0 + r < K && col0 + c + tx < N) ? B[(k0 + r) * N + col0 + c + tx] : 0.0f;
+        // 1. The work-group walks over each tile as it lies: neighbours bring and store neighbours.
+        for (int i = 0; i < BM * BK; i += THREADS) {
+            const int q = item + i, r = q / BK, c = q % BK;
+            if (EVEN || q < BM * BK)  // the compiler knows EVEN, and then leaves the guard out
+                As[r][c] = (row0 + r < M && k0 + c < K) ? A[(row0 + r) * K + k0 + c] : 0.0f;
+        }
+        for (int i = 0; i < BK * BN; i += THREADS) {
+            const int q = item + i, r = q / BN, c = q % BN;
+            if (EVEN || q < BK * BN)
+                Bs[r][c] = (k0 + r < K && col0 + c < N) ? B[(k0 + r) * N + col0 + c] : 0.0f;
+        }
         // 2. Both tiles are complete before anyone reads them.
         barrier(CLK_LOCAL_MEM_FENCE);
         // 3. TM + TN values from local memory into registers serve TM x TN products.

@@ -20,18 +20,37 @@ GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)]
 
 
+def kernel_files(dialect):
+    """The files of kernels; what kernels of the ladder call, is none."""
+    files = (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}")
+    return [file for file in files if file.stem not in ("__init__", "intrinsics")]
+
+
 def test_the_folder_listing_is_the_ladder():
-    folder = Path(ladder.__file__).parent
     for dialect in DIALECTS.values():
-        files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
+        files = {file.stem for file in kernel_files(dialect)}
         assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
 
 
 def test_a_kernel_fits_on_a_screen():
     for dialect in DIALECTS.values():
-        for file in (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}"):
+        for file in kernel_files(dialect):
             lines = len(file.read_text(encoding="utf-8").splitlines())
             assert lines <= 120, f"helpers/{dialect.folder}/{file.name}: {lines} lines, more than 120"
+
+
+@pytest.mark.parametrize("file", kernel_files(DIALECTS["CUDA"]), ids=lambda file: file.stem)
+def test_a_cuda_kernel_has_50_lines_of_100_columns_or_says_why_not(file):
+    text = file.read_text(encoding="utf-8")
+    kernel = text[text.index("    def kernel(") : text.index("    return kernel")].rstrip().splitlines()
+    assert len(kernel) <= 50 or f"Its kernel has {len(kernel)} lines" in text
+    assert [line for line in kernel if len(line) > 100] == []
+
+
+@pytest.mark.parametrize("file", kernel_files(DIALECTS["CUDA"]), ids=lambda file: file.stem)
+def test_a_kernel_that_is_shown_imports_numba_and_intrinsics_alone(file):
+    imported = re.findall(r"^(?:from|import) (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(imported) <= {"numba", "helpers.cuda.intrinsics"}
 
 
 def test_what_is_less_exact_than_float32_is_no_rung():
@@ -74,6 +93,18 @@ def test_names_fit_into_the_charts():
 
 # What these mean follows from the step's own launch, or from what its B looks like.
 OF_THE_STEP = {"THREADS", "load_some"}
+
+
+def test_what_two_cuda_files_call_by_one_name_is_the_same():
+    """As in OpenCL: `four`, and what `vectorized` and `prefetched` have in common."""
+    found = {}
+    for file in kernel_files(DIALECTS["CUDA"]):
+        text = file.read_text(encoding="utf-8")
+        functions = re.findall(r"( *)@cuda\.jit\(device=True\)\n\1def (\w+)(.*?)(?=\n\n)", text, re.DOTALL)
+        for _, name, body in functions:
+            found.setdefault(name, []).append(body)
+    assert {name for name, bodies in found.items() if len(bodies) > 1} == {"four", "swizzled", "fetch"}
+    assert [name for name, bodies in found.items() if len(set(bodies)) > 1] == []
 
 
 def test_what_two_opencl_files_call_by_one_name_is_the_same():

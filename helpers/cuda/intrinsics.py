@@ -5,9 +5,10 @@ bytes: col a multiple of 4, and rows as long as a multiple of 4. A shared array 
 `cuda.shared.array(shape, float32, alignment=16)`. Without that it begins on a multiple of 4 bytes, and behind an array
 of odd size on no multiple of 16.
 
-`word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the
-lower half. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words
-of two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
+`word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments of
+tiles. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower
+half. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words of
+two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
 
     register r of A   row group + 8 * (r % 2), word place + 4 * (r // 2)
     register r of B   column group, word place + 4 * r

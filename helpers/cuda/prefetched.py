@@ -20,12 +20,12 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
     """Build the CUDA kernel C = A @ B that brings the next tile while it multiplies this one, a compact patch a warp.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1; wide global loads where K, N are multiples of 4.
-    Its kernel has more than 50 lines, since it fetches in two places and says which lane has which fours.
+    Its kernel has 58 lines, since it has two tiles of each and says which lane has which fours.
     Launch: block (lanes WM // TM * (WN // TN), warps BM // WM * (BN // WN)), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
     THREADS, LANES_Y, LANES_X = BM // TM * (BN // TN), WM // TM, WN // TN
     LANES, ACROSS, WIDE, ROWS = LANES_Y * LANES_X, BN // WN, BM + 4, 2 * BK
-    PAIR = 2 if LANES_Y % 2 == 0 else 1
+    PAIRS = LANES_Y % 2 == 0
     A_FOURS, B_FOURS = BM * BK // 4 // THREADS, BK * BN // 4 // THREADS  # of each thread
 
     @cuda.jit(device=True)
@@ -50,10 +50,11 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = warp * uint32(LANES) + lane
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
-        # LANES threads, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours: ty, tx
-        # count those. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half as many wavefronts.
-        ty = uint32(warp // ACROSS * (WM // 4) + lane % PAIR + lane // (PAIR * LANES_X) * PAIR)
-        tx = uint32(warp % ACROSS * (WN // 4) + lane // PAIR % LANES_X)
+        # LANES threads, on a GPU a warp, own a patch of WM x WN. Its rows and columns come in fours,
+        # counted by ty, tx. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half the wavefronts.
+        y = lane % 2 + lane // (2 * LANES_X) * 2 if PAIRS else lane % LANES_Y
+        x = lane // 2 % LANES_X if PAIRS else lane // LANES_Y
+        ty, tx = uint32(warp // ACROSS * (WM // 4) + y), uint32(warp % ACROSS * (WN // 4) + x)
         a_next = cuda.local.array((A_FOURS, 4), float32)
         b_next = cuda.local.array((B_FOURS, 4), float32)
         a_reg, b_reg = cuda.local.array(TM, float32), cuda.local.array(TN, float32)

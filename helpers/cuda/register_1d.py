@@ -7,7 +7,8 @@ def register_1d(BM=64, BN=32, BK=16, TM=8):
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
     Launch: block (BN, BM // TM), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
-    THREADS_Y, THREADS = BM // TM, BN * (BM // TM)
+    THREADS_Y = BM // TM
+    THREADS = BN * THREADS_Y
     EVEN = BM * BK % THREADS == 0 and BK * BN % THREADS == 0  # of each tile, all threads bring as many numbers
 
     @cuda.jit

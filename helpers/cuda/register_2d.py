@@ -7,7 +7,8 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1.
     Launch: block (BN // TN, BM // TM), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
-    THREADS_X, THREADS_Y, THREADS = BN // TN, BM // TM, BN // TN * (BM // TM)
+    THREADS_X, THREADS_Y = BN // TN, BM // TM
+    THREADS = THREADS_X * THREADS_Y
     EVEN = BM * BK % THREADS == 0 and BK * BN % THREADS == 0  # of each tile, all threads bring as many numbers
 
     @cuda.jit

@@ -1,6 +1,7 @@
 """Holds the model against measured ladders: others', which `gpu_model` has, and one of the course's own kernels.
 
-That one, and what a GPU's counters said of these kernels, is in counters.toml.
+That one, and what a GPU's counters said of these kernels, is in counters.toml. They are the kernels of that day, and
+held against them is what was counted of their code, not of the ladder's as it is now.
 """
 
 import itertools
@@ -13,8 +14,9 @@ import numpy as np
 import gpu_model
 from gpu_model import GPU, Ladder, Prediction
 from gpu_model.gpus import known
-from gpu_model.published import LOCKED, SIZE, SIZES
+from gpu_model.published import LOCKED, SIZE, SIZES, on_h200
 
+from .. import ladder
 from ..launch import cuda_kernel
 from .prediction import predict
 
@@ -22,12 +24,19 @@ from .prediction import predict
 COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(encoding="utf-8"))
 
 
+def as_it_ran(row: dict, gpu: GPU | str = COUNTERS["gpu"]) -> Prediction:
+    """What the model says of a kernel of counters.toml, `row`, as it was when the GPU ran it."""
+    counts = on_h200()[f"{row['step']} with {ladder.spell(row['parameters'])}"]
+    return gpu_model.predict(counts, gpu, SIZE, SIZE, SIZE, by_rows=row["step"] == "naive")
+
+
 class OwnLadder(Ladder):
-    """A `Ladder` of the course's own kernels, at a GPU's parameters."""
+    """A `Ladder` of the course's own kernels of its day, each with the parameters of its first row in counters.toml."""
 
     def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
-        """The `Prediction` for our kernel of that step, on that GPU; on the ladder's own where none is given."""
-        return predict(step, gpu or self.gpu, SIZE, SIZE, SIZE)
+        """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
+        row = next(row for row in COUNTERS["kernel"] if row["step"] == step)
+        return as_it_ran(row, gpu or self.gpu)
 
 
 LADDERS = (*gpu_model.LADDERS, OwnLadder(**COUNTERS["ladder"]))
@@ -39,7 +48,7 @@ class Row:
 
     prediction  of the kernel that ran there, at the data sheet's clock
     at_clock    the same at the clock that the ladder's naive rung shows; None without such a rung
-    ours        of our kernel of that name, at the ladder's sizes
+    ours        of our kernel of that name, at the ladder's sizes; of a ladder of ours, of the kernel that ran
     """
 
     ladder: Ladder
@@ -142,5 +151,5 @@ def rows_of(one):
             rate,
             one.predicted(step, gpu),
             one.predicted(step, replace(gpu, clock=clock)) if clock else None,
-            predict(step if own else cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
+            one.predicted(step) if own else predict(cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
         )

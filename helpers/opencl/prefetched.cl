@@ -5,7 +5,7 @@
 #define LANES (LANES_Y * LANES_X)
 #define WARPS (BM / WM * (BN / WN))
 #define THREADS (WARPS * LANES)
-#define PAIR (LANES_Y % 2 == 0 ? 2 : 1)
+#define PAIRS (LANES_Y % 2 == 0)
 #define A_FOURS (BM * BK / 4 / THREADS)
 #define B_FOURS (BK * BN / 4 / THREADS)
 // Row and column of four q of a tile of A: two work-items share a row, and no two of a warp a bank.
@@ -42,8 +42,9 @@ void prefetched(const int M, const int N, const int K,
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     // LANES work-items, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours: ty, tx count
     // those. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half as many wavefronts.
-    const int ty = warp / (BN / WN) * (WM / 4) + lane % PAIR + lane / (PAIR * LANES_X) * PAIR;
-    const int tx = warp % (BN / WN) * (WN / 4) + lane / PAIR % LANES_X;
+    const int y = PAIRS ? lane % 2 + lane / (2 * LANES_X) * 2 : lane % LANES_Y;
+    const int x = PAIRS ? lane / 2 % LANES_X : lane / LANES_Y;
+    const int ty = warp / (BN / WN) * (WM / 4) + y, tx = warp % (BN / WN) * (WN / 4) + x;
     float4 a_next[A_FOURS], b_next[B_FOURS], acc[TM][TN / 4];
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN / 4; j++) acc[i][j] = 0.0f;
@@ -60,7 +61,7 @@ void prefetched(const int M, const int N, const int K,
         }
         for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS)
             Bs[now + q / (BN / 4)][q % (BN / 4)] = b_next[i];
-        // 2. This half is complete before anyone reads it, and the other has no reader any more.
+        // 2. This half is complete before anyone reads it; the other has no reader any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         // 3. Ask for the next tile now: its numbers travel while this one is multiplied.
         fetch(M, N, K, A, B, row0, col0, k0 + BK, item, a_next, b_next);

@@ -1,7 +1,8 @@
 """Ladders of matrix products that others measured and published, each with its source: published.toml has them.
 
 Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code;
-published_counts.json keeps the numbers, not the code.
+published_counts.json keeps the numbers, not the code. h200_counts.json has those of the kernels of the course that an
+H200 ran on 2026-11-26: it is held against the code that ran there, not against what became of it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ PUBLISHED = read_toml("published.toml")
 SIZE = PUBLISHED["size"]  # M = N = K of all of them
 SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there
 THEIRS = Path(__file__).with_name("published_counts.json")
+ON_H200 = Path(__file__).with_name("h200_counts.json")
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,9 @@ def arch_of(gpu: GPU) -> str:
 def theirs():
     """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
     return read_counts(THEIRS)
+
+
+@cache
+def on_h200():
+    """The `Counts` of the kernels that the H200 ran, {kernel: Counts}: its name is such as "tiled with TILE=16"."""
+    return {name: counts for (name, _), counts in read_counts(ON_H200).items()}

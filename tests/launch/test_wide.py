@@ -5,8 +5,8 @@ import pytest
 from numba import cuda
 
 from helpers import coalescing, cuda_kernel, devices, traffic
-from helpers.instruments.compiler import ptx
 from helpers.cuda.intrinsics import load4, store4
+from helpers.instruments.compiler import ptx
 from helpers.sandbox import in_child
 
 DOUBLED = """

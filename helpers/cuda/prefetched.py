@@ -50,7 +50,7 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = warp * uint32(LANES) + lane
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
-        # LANES threads, on a GPU a warp, own a patch of WM x WN. Its rows and columns come in fours,
+        # LANES threads, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours,
         # counted by ty, tx. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half the wavefronts.
         y = lane % 2 + lane // (2 * LANES_X) * 2 if PAIRS else lane % LANES_Y
         x = lane // 2 % LANES_X if PAIRS else lane // LANES_Y

@@ -30,16 +30,7 @@ def as_it_ran(row: dict, gpu: GPU | str = COUNTERS["gpu"]) -> Prediction:
     return gpu_model.predict(counts, gpu, SIZE, SIZE, SIZE, by_rows=row["step"] == "naive")
 
 
-class OwnLadder(Ladder):
-    """A `Ladder` of the course's own kernels of its day, each with the parameters of its first row in counters.toml."""
-
-    def predicted(self, step: str, gpu: GPU | str | None = None) -> Prediction:
-        """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
-        row = next(row for row in COUNTERS["kernel"] if row["step"] == step)
-        return as_it_ran(row, gpu or self.gpu)
-
-
-LADDERS = (*gpu_model.LADDERS, OwnLadder(**COUNTERS["ladder"]))
+LADDERS = (*gpu_model.LADDERS, Ladder(**COUNTERS["ladder"]))
 
 
 @dataclass(frozen=True)
@@ -142,7 +133,6 @@ def against_published(gpu: str | None = None) -> Comparison:
 
 def rows_of(one):
     """The `Row` of each rung of a ladder."""
-    own = isinstance(one, OwnLadder)
     gpu, clock = known(one.gpu), one.clock()
     for step, rate in one.rates.items():
         yield Row(
@@ -151,5 +141,5 @@ def rows_of(one):
             rate,
             one.predicted(step, gpu),
             one.predicted(step, replace(gpu, clock=clock)) if clock else None,
-            one.predicted(step) if own else predict(cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
+            one.predicted(step) if one.ran else predict(cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE),
         )

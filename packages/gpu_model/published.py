@@ -1,8 +1,7 @@
 """Ladders of matrix products that others measured and published, each with its source: published.toml has them.
 
 Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code;
-published_counts.json keeps the numbers, not the code. h200_counts.json has those of the kernels of the course that an
-H200 ran on 2026-11-26: it is held against the code that ran there, not against what became of it.
+published_counts.json keeps the numbers, not the code. h200_counts.json has those of the course's kernels of 2026-11-26.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ class Ladder:
 
     Its products are float32, with M = N = K = `SIZE`. `fitted`: whether the model's one number was chosen by it, too.
     `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory. `at`: cycles a second of
-    a locked clock.
+    a locked clock. `ran`: {step: name in h200_counts.json} of the kernels that ran, where SGEMM_CUDA's did not.
     """
 
     gpu: str
@@ -37,6 +36,7 @@ class Ladder:
     fitted: bool = False
     tried: dict = field(default_factory=dict)
     at: float | None = None
+    ran: dict = field(default_factory=dict)
 
     @property
     def counted(self) -> bool:
@@ -47,7 +47,8 @@ class Ladder:
         """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
         gpu = known(gpu or self.gpu)
         gpu = replace(gpu, clock=self.at) if self.at else gpu
-        return predict(theirs()[step, arch_of(gpu)], gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
+        counts = on_h200()[self.ran[step]] if self.ran else theirs()[step, arch_of(gpu)]
+        return predict(counts, gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
 
     def clock(self) -> float | None:
         """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
@@ -78,5 +79,5 @@ def theirs():
 
 @cache
 def on_h200():
-    """The `Counts` of the kernels that the H200 ran, {kernel: Counts}: its name is such as "tiled with TILE=16"."""
+    """The `Counts` of the kernels that an H200 ran: {kernel: Counts}, such as that of "tiled with TILE=16"."""
     return {name: counts for (name, _), counts in read_counts(ON_H200).items()}

@@ -46,9 +46,8 @@ def test_a_cuda_kernel_has_50_lines_of_100_columns_or_says_why_and_imports_numba
         kernel = text[text.index("    def kernel(") : text.index("    return kernel")].rstrip().splitlines()
         assert len(kernel) <= 50 or f"Its kernel has {len(kernel)} lines" in text, file
         assert max(map(len, kernel)) <= 100, file
-        assert {*re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)} <= {"numba", "helpers.cuda.intrinsics"}, (
-            file
-        )
+        imported = re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)
+        assert {*imported} <= {"numba", "helpers.cuda.intrinsics"}, file
 
 
 def test_what_is_less_exact_than_float32_is_no_rung():

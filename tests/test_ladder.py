@@ -1,6 +1,7 @@
 """The ladder: one table from which launches, counts and limits follow."""
 
 import importlib.util
+import itertools
 import json
 import re
 from pathlib import Path
@@ -20,18 +21,33 @@ GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)]
 
 
+def kernel_files(dialect):
+    """The files of kernels; what kernels of the ladder call, is none."""
+    files = (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}")
+    return [file for file in files if file.stem not in ("__init__", "intrinsics")]
+
+
 def test_the_folder_listing_is_the_ladder():
-    folder = Path(ladder.__file__).parent
     for dialect in DIALECTS.values():
-        files = {p.stem for p in (folder / dialect.folder).glob(f"*.{dialect.suffix}")} - {"__init__"}
+        files = {file.stem for file in kernel_files(dialect)}
         assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
 
 
 def test_a_kernel_fits_on_a_screen():
     for dialect in DIALECTS.values():
-        for file in (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}"):
+        for file in kernel_files(dialect):
             lines = len(file.read_text(encoding="utf-8").splitlines())
             assert lines <= 120, f"helpers/{dialect.folder}/{file.name}: {lines} lines, more than 120"
+
+
+def test_a_cuda_kernel_has_50_lines_of_100_columns_or_says_why_and_imports_numba_and_intrinsics_alone():
+    for file in kernel_files(DIALECTS["CUDA"]):
+        text = file.read_text(encoding="utf-8")
+        kernel = text[text.index("    def kernel(") : text.index("    return kernel")].rstrip().splitlines()
+        assert len(kernel) <= 50 or f"Its kernel has {len(kernel)} lines" in text, file
+        assert max(map(len, kernel)) <= 100, file
+        imported = re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)
+        assert {*imported} <= {"numba", "helpers.cuda.intrinsics"}, file
 
 
 def test_what_is_less_exact_than_float32_is_no_rung():
@@ -73,21 +89,23 @@ def test_names_fit_into_the_charts():
 
 
 # What these mean follows from the step's own launch, or from what its B looks like.
-OF_THE_STEP = {"THREADS", "load_some"}
+OF_THE_STEP = {"THREADS", "THREADS_X", "load_some"}
 
 
-def test_what_two_opencl_files_call_by_one_name_is_the_same():
+def test_what_two_files_of_a_dialect_call_by_one_name_is_the_same():
     """A file is read whole, so some macros and functions stand in two of them; a mend of one must reach the other."""
-    folder, found = Path(ladder.__file__).parent / "opencl", {}
-    for file in sorted(folder.glob("*.cl")):
-        text = file.read_text(encoding="utf-8")
-        macros = re.findall(r"^#define (\w+)(.*)$", text, re.MULTILINE)
-        functions = re.findall(r"^[a-z]\w* (\w+)(\([^{;]*\)\n\{\n.*?^\}$)", text, re.MULTILINE | re.DOTALL)
-        for name, body in macros + functions:
-            found.setdefault(name, {})[file.stem] = body.split("//")[0].strip()
-    shared = {name: bodies for name, bodies in found.items() if len(bodies) > 1 and name not in OF_THE_STEP}
-    assert {"EACH", "JOIN", "floatv", "four"} <= set(shared)
-    assert [(name, *bodies) for name, bodies in shared.items() if len(set(bodies.values())) > 1] == []
+    patterns = {
+        "CUDA": [r"device=True\)\n *def (\w+)(.*?)\n\n"],
+        "OpenCL": [r"(?m:^#define (\w+)([^\n]*)$)", r"(?m:^[a-z]\w* (\w+)(\([^{;]*\)\n\{\n.*?^\}$))"],
+    }
+    for dialect, common in (("CUDA", {"fetch", "four", "swizzled"}), ("OpenCL", {"EACH", "JOIN", "floatv", "four"})):
+        found = {}
+        for file, pattern in itertools.product(sorted(kernel_files(DIALECTS[dialect])), patterns[dialect]):
+            for name, body in re.findall(pattern, file.read_text(encoding="utf-8"), re.DOTALL):
+                found.setdefault(name, {})[file.stem] = body.split("  //")[0].strip()
+        shared = {name: bodies for name, bodies in found.items() if len(bodies) > 1 and name not in OF_THE_STEP}
+        assert common <= set(shared)
+        assert [(name, *bodies) for name, bodies in shared.items() if len(set(bodies.values())) > 1] == []
 
 
 @pytest.mark.parametrize("width", [1, 8, 16])

@@ -4,7 +4,7 @@
     python tools/counts.py FOLDER    a checkout of siboehm/SGEMM_CUDA: count its kernels, for `gpu_model`
 
 It compiles each for each architecture of `ARCHS`, with no GPU, at a GPU's parameters, at the published ladders' and at
-those that a page tries, and what counters.toml has for that GPU. It takes some minutes.
+those that a page tries. It takes some minutes. The code that counters.toml is about is older: `gpu_model` keeps it.
 `tests/instruments/test_counts.py` compares the file with the compiler that is installed.
 """
 
@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 
 import ptx_machine
-from gpu_model import GPUS
 from gpu_model.counting import SHORT, count_text
 from gpu_model.counts import to_row
 from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from gpu_model.published import THEIRS as PUBLISHED
 from helpers import cuda_kernel, ladder
-from helpers.instruments.prediction import COUNTERS, KEPT, TRIED, count, title
+from helpers.instruments.prediction import KEPT, TRIED, count, title
 
 THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
     "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),
@@ -66,8 +65,6 @@ def kernels():
         for of in step.inputs:
             archs = (arch for arch in ARCHS if (int(arch[3:-1]), int(arch[-1])) >= step.capability)
             yield cuda_kernel(name, **step.defaults["GPU"] | {"INPUT": of}), tuple(archs)
-    for row in COUNTERS["kernel"]:
-        yield cuda_kernel(row["step"], **row["parameters"]), (GPUS[COUNTERS["gpu"]].arch,)
 
 
 def write(path, rows):

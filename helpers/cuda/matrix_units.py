@@ -1,12 +1,13 @@
 from numba import cuda, float32, uint32
 
-from helpers.launch import mma_bfloat16, mma_float16, mma_tf32, word_bfloat16, word_float16, word_tf32
+from helpers.cuda.intrinsics import mma_bfloat16, mma_float16, mma_tf32, word_bfloat16, word_float16, word_tf32
 
 
 def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     """Build the CUDA kernel C = A @ B in which a GPU's matrix units multiply tiles, rounded to INPUT, into float32 sums.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1. INPUT: "tf32", "float16" or "bfloat16".
+    Its kernel has 51 lines: two kinds of words, and three for the places of a fragment.
     Launch: block (32 lanes; BM // WM * (BN // WN) warps), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
     word = {"tf32": word_tf32, "float16": word_float16, "bfloat16": word_bfloat16}[INPUT]
@@ -26,23 +27,22 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
 
     @cuda.jit
     def kernel(A, B, C):
-        M, N, K = A.shape[0], B.shape[1], A.shape[1]
-        # Rows are 4 and 8 words longer than they need be, so that the words of a fragment lie in 32 different banks.
+        # Rows are 4 and 8 words longer, so that the words of a fragment lie in 32 different banks.
+        # Rows of As share 4 banks at a store, which takes 2 wavefronts; one to Bs takes 1.
         As = cuda.shared.array((BM, WIDE), uint32)
         Bs = cuda.shared.array((WORDS, LONG), uint32)
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread, group, place = warp * uint32(32) + lane, lane // 4, lane % 4
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
-        top, left = uint32(warp // ACROSS * WM), uint32(warp % ACROSS * WN)  # of the warp's patch of WM x WN
-        a = cuda.local.array((DOWN, 4), uint32)
-        b = cuda.local.array((OVER, 2), uint32)
+        top, left = uint32(warp // ACROSS * WM), uint32(warp % ACROSS * WN)  # of its patch
+        a, b = cuda.local.array((DOWN, 4), uint32), cuda.local.array((OVER, 2), uint32)
         acc = cuda.local.array((DOWN, OVER, 4), float32)
         for i in range(DOWN):
             for j in range(OVER):
                 acc[i, j, 0] = acc[i, j, 1] = acc[i, j, 2] = acc[i, j, 3] = 0
 
         k0 = 0
-        while k0 < K:
+        while k0 < A.shape[1]:
             # 1. The block rounds both tiles, and packs them into words along K.
             for i in range(A_WORDS):
                 q = thread + uint32(i * THREADS)
@@ -55,7 +55,7 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
             cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
             w = 0
             while w < WORDS:
-                # 3. Each lane takes its words of the fragments: of 16 rows of A, of 8 columns of B, 8 words along K.
+                # 3. Each lane takes its words: of 16 rows of A, 8 columns of B, 8 words of K.
                 for i in range(DOWN):
                     for r in range(4):
                         a[i, r] = As[top + i * 16 + group + r % 2 * 8, w + place + r // 2 * 4]
@@ -73,8 +73,9 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
         for i in range(DOWN):
             for j in range(OVER):
                 for r in range(4):
-                    row, col = row0 + top + i * 16 + group + r // 2 * 8, col0 + left + j * 8 + place * 2 + r % 2
-                    if row < M and col < N:
+                    row = row0 + top + i * 16 + group + r // 2 * 8
+                    col = col0 + left + j * 8 + place * 2 + r % 2
+                    if row < C.shape[0] and col < C.shape[1]:
                         C[row, col] = acc[i, j, r]
 
     return kernel

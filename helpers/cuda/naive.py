@@ -21,7 +21,7 @@ def naive():
         # 3. One row of A times one column of B.
         acc = float32(0)
         k = 0
-        while k < A.shape[1]:  # Numba would make `for k in range(...)` over four times as long (page 07)
+        while k < A.shape[1]:  # `for k in range(...)` would be over four times as long (page 07)
             acc += A[row, k] * B[k, col]
             k += 1
         C[row, col] = acc

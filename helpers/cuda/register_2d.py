@@ -8,6 +8,8 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
     Launch: block (BN // TN, BM // TM), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
     THREADS_X, THREADS_Y = BN // TN, BM // TM
+    THREADS = THREADS_X * THREADS_Y
+    EVEN = BM * BK % THREADS == 0 and BK * BN % THREADS == 0  # of each tile, all threads bring as many numbers
 
     @cuda.jit
     def kernel(A, B, C):
@@ -15,8 +17,9 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
         N = B.shape[1]
         As = cuda.shared.array((BM, BK), float32)
         Bs = cuda.shared.array((BK, BN), float32)
-        # Unsigned, never negative: Numba tests a signed index each time, since -1 would mean the last element.
+        # Unsigned: Numba tests a signed index each time, since -1 would mean the last element.
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
+        thread = ty * uint32(THREADS_X) + tx
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
         a_reg = cuda.local.array(TM, float32)
         b_reg = cuda.local.array(TN, float32)
@@ -27,17 +30,17 @@ def register_2d(BM=128, BN=128, BK=16, TM=8, TN=8):
 
         k0 = 0
         while k0 < K:
-            # 1. The block walks over both tiles, its own size at a time.
-            for i in range(0, BM, THREADS_Y):
-                for j in range(0, BK, THREADS_X):
-                    r, c = ty + i, tx + j
-                    if c < BK:
-                        As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
-            for i in range(0, BK, THREADS_Y):
-                for j in range(0, BN, THREADS_X):
-                    r, c = ty + i, tx + j
-                    if r < BK:
-                        Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < K and col0 + c < N else float32(0)
+            # 1. The block walks over each tile as it lies: neighbours bring and store neighbours.
+            for i in range(0, BM * BK, THREADS):
+                q = thread + uint32(i)
+                if EVEN or q < BM * BK:  # the compiler knows EVEN, and then leaves the guard out
+                    r, c = q // BK, q % BK
+                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < M and k0 + c < K else float32(0)
+            for i in range(0, BK * BN, THREADS):
+                q = thread + uint32(i)
+                if EVEN or q < BK * BN:
+                    r, c = q // BN, q % BN
+                    Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < K and col0 + c < N else float32(0)
             cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
             # 3. TM + TN values from shared memory into registers serve TM x TN products.
             k = 0

@@ -14,14 +14,14 @@ def tiled(TILE=16):
         N = B.shape[1]
         As = cuda.shared.array((TILE, TILE), float32)
         Bs = cuda.shared.array((TILE, TILE), float32)
-        # Unsigned, never negative: Numba tests a signed index each time, since -1 would mean the last element.
+        # Unsigned: Numba tests a signed index each time, since -1 would mean the last element.
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         row, col = cuda.blockIdx.y * TILE + ty, cuda.blockIdx.x * TILE + tx
 
         acc = float32(0)
         k0 = 0
         while k0 < K:
-            # 1. Everyone stages one element of each tile, outside the matrix a zero; beyond K, 0 x 0 adds nothing.
+            # 1. Everyone stages one element of each tile; outside the matrix, zeros add nothing.
             As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)
             Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)
 

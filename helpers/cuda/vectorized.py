@@ -1,6 +1,6 @@
 from numba import cuda, float32, uint32
 
-from helpers.launch import load4, store4
+from helpers.cuda.intrinsics import load4, store4
 
 
 @cuda.jit(device=True)
@@ -24,41 +24,60 @@ def vectorized(BM=128, BN=128, BK=16, TM=8, TN=8):
     """
     THREADS_X, THREADS_Y = BN // TN, BM // TM
     THREADS, WIDE = THREADS_X * THREADS_Y, BM + 4
+    A_FOURS, B_FOURS = BM * BK // 4 // THREADS, BK * BN // 4 // THREADS  # of each thread
+
+    @cuda.jit(device=True)
+    def swizzled(q):  # row and column of four q of a tile of A: two threads share a row, and no two of a warp a bank
+        return q // 2 % BM, q // (2 * BM) * 8 + q % 2 * 4
+
+    @cuda.jit(device=True)
+    def fetch(A, B, row0, col0, k0, thread, a, b):  # this thread's fours of the tiles that begin at k0
+        for i in range(A_FOURS):
+            r, c = swizzled(thread + uint32(i * THREADS))
+            a[i, 0], a[i, 1], a[i, 2], a[i, 3] = four(A, row0 + r, k0 + c)
+        for i in range(B_FOURS):
+            q = thread + uint32(i * THREADS)
+            r, c = q // (BN // 4), q % (BN // 4) * 4
+            b[i, 0], b[i, 1], b[i, 2], b[i, 3] = four(B, k0 + r, col0 + c)
 
     @cuda.jit
     def kernel(A, B, C):
-        M, K = A.shape
-        N = B.shape[1]
-        # Turned round, so that a thread's rows lie side by side; 4 wider, so that staging has no bank conflicts.
+        # Transposed: a thread's rows lie side by side. 4 wider: stores have no bank conflicts.
         As = cuda.shared.array((BK, WIDE), float32, alignment=16)
         Bs = cuda.shared.array((BK, BN), float32, alignment=16)
         tx, ty = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
         thread = ty * uint32(THREADS_X) + tx
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
-        a_reg = cuda.local.array(TM, float32)
-        b_reg = cuda.local.array(TN, float32)
+        a_new = cuda.local.array((A_FOURS, 4), float32)
+        b_new = cuda.local.array((B_FOURS, 4), float32)
+        a_reg, b_reg = cuda.local.array(TM, float32), cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
         for i in range(TM):
             for j in range(TN):
                 acc[i, j] = 0
 
         k0 = 0
-        while k0 < K:
-            # 1. Each thread brings four numbers at a time. Two threads share a row of A: 32 bytes, different banks.
-            for q in range(0, BM * BK // 4, THREADS):
-                r, c = (thread + q) // 2 % BM, (thread + q) // (2 * BM) * 8 + (thread + q) % 2 * 4
-                As[c, r], As[c + 1, r], As[c + 2, r], As[c + 3, r] = four(A, row0 + r, k0 + c)
-            for q in range(0, BK * BN // 4, THREADS):
-                r, c = (thread + q) // (BN // 4), (thread + q) % (BN // 4) * 4
-                store4(Bs, r, c, four(B, k0 + r, col0 + c))
+        while k0 < A.shape[1]:
+            # 1. Each thread asks for all its fours, then stores them: it waits once, not for each.
+            fetch(A, B, row0, col0, k0, thread, a_new, b_new)
+            for i in range(A_FOURS):
+                r, c = swizzled(thread + uint32(i * THREADS))
+                for v in range(4):
+                    As[c + v, r] = a_new[i, v]
+            for i in range(B_FOURS):
+                q = thread + uint32(i * THREADS)
+                r, c = q // (BN // 4), q % (BN // 4) * 4
+                store4(Bs, r, c, (b_new[i, 0], b_new[i, 1], b_new[i, 2], b_new[i, 3]))
             cuda.syncthreads()  # 2. Both tiles are complete before anyone reads them.
             # 3. A thread's rows and columns come in fours that lie side by side.
             k = 0
             while k < BK:
                 for i in range(0, TM, 4):
-                    a_reg[i], a_reg[i + 1], a_reg[i + 2], a_reg[i + 3] = load4(As, k, ty * 4 + i * THREADS_Y)
+                    x = load4(As, k, ty * 4 + i * THREADS_Y)
+                    a_reg[i], a_reg[i + 1], a_reg[i + 2], a_reg[i + 3] = x
                 for j in range(0, TN, 4):
-                    b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = load4(Bs, k, tx * 4 + j * THREADS_X)
+                    x = load4(Bs, k, tx * 4 + j * THREADS_X)
+                    b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = x
                 for i in range(TM):
                     for j in range(TN):
                         acc[i, j] += a_reg[i] * b_reg[j]
@@ -70,7 +89,7 @@ def vectorized(BM=128, BN=128, BK=16, TM=8, TN=8):
             for j in range(TN):
                 row = row0 + ty * 4 + i // 4 * 4 * THREADS_Y + i % 4
                 col = col0 + tx * 4 + j // 4 * 4 * THREADS_X + j % 4
-                if row < M and col < N:
+                if row < C.shape[0] and col < C.shape[1]:
                     C[row, col] = acc[i, j]
 
     return kernel

@@ -13,27 +13,15 @@ from .rules import NOTHING, judged, lines_of, right
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 
-ASK = "a_next, b_next = four(A, row0 + r, k0 + c), four(B, k0 + rb, col0 + cb)"
-STORE_AND_ASK = f"""
-As[c, r], As[c + 1, r], As[c + 2, r], As[c + 3, r] = a_next
-store4(Bs, rb, cb, b_next)
-cuda.syncthreads()
-k0 += BK
-{ASK}
-"""
-ONE_FOUR = "assert BM == BN and BM * BK == 4 * THREADS"  # in the source, so that `check` tries no other sizes
-PLACES = "r, c, rb, cb = thread // 2, thread % 2 * 4, thread // (BN // 4), thread % (BN // 4) * 4"
+ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"
 
 
 def asked_early(**parameters: int) -> Kernel:
-    """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early.
-
-    Each thread brings one four of A and one of B: BM == BN, BM * BK == 4 * threads a block. Else KernelError is raised.
-    """
-    source = with_part("CUDA", "vectorized", (1, 2), STORE_AND_ASK)
-    source = source.replace("        k0 = 0\n", f"        k0 = 0\n        {PLACES}\n        {ASK}\n")
+    """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early."""
+    source = cuda_kernel("vectorized").source
+    source = source.replace(f"            {ASK}", "").replace("        k0 = 0\n", f"        k0 = 0\n        {ASK}")
     source = source.replace("            k0 += BK\n\n", "\n")  # it stands above the products now
-    source = source.replace("    @cuda.jit\n    def kernel", f"    {ONE_FOUR}\n\n    @cuda.jit\n    def kernel")
+    source = source.replace("            # 3.", f"            k0 += BK\n            {ASK}            # 3.")
     return cuda_kernel(source, like="vectorized", **parameters)
 
 

@@ -21,9 +21,7 @@ def unturned(text: str, **parameters: int) -> Kernel:
     """
     source = with_part("CUDA", "vectorized", 3, text)
     source = source.replace("(BK, WIDE)", "(BM, BK)").replace("local.array(TM,", "local.array((TM, 4),")
-    for n in ("", " + 1", " + 2", " + 3"):
-        source = source.replace(f"As[c{n}, r]", f"As[r, c{n}]")
-    return cuda_kernel(source, like="vectorized", **parameters)
+    return cuda_kernel(source.replace("As[c + v, r]", "As[r, c + v]"), like="vectorized", **parameters)
 
 
 def judge_wide(k: Kernel) -> Report:

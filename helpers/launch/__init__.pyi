@@ -13,11 +13,3 @@ from .kernel import parameters_like as parameters_like
 from .opencl import OpenCLKernel as OpenCLKernel
 from .opencl import opencl_kernel as opencl_kernel
 from .operands import draw as draw
-from .units import mma_bfloat16 as mma_bfloat16
-from .units import mma_float16 as mma_float16
-from .units import mma_tf32 as mma_tf32
-from .units import word_bfloat16 as word_bfloat16
-from .units import word_float16 as word_float16
-from .units import word_tf32 as word_tf32
-from .wide import load4 as load4
-from .wide import store4 as store4

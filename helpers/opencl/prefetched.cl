@@ -5,8 +5,12 @@
 #define LANES (LANES_Y * LANES_X)
 #define WARPS (BM / WM * (BN / WN))
 #define THREADS (WARPS * LANES)
+#define PAIRS (LANES_Y % 2 == 0)
 #define A_FOURS (BM * BK / 4 / THREADS)
 #define B_FOURS (BK * BN / 4 / THREADS)
+// Row and column of four q of a tile of A: two work-items share a row, and no two of a warp a bank.
+#define ROW(q) ((q) / 2 % BM)
+#define COL(q) ((q) / (2 * BM) * 8 + (q) % 2 * 4)
 
 // X[row, col .. col + 3], one 16-byte load where rows begin on 16 bytes; zeros outside X.
 float4 four(__global const float *X, const int rows, const int columns, const int row, const int col)
@@ -17,14 +21,14 @@ float4 four(__global const float *X, const int rows, const int columns, const in
     return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f, col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
 }
 
-// This work-item's fours of the tiles that begin at k0: asked for now, wanted after the next multiplications.
+// This work-item's fours of the tiles that begin at k0.
 void fetch(const int M, const int N, const int K, __global const float *A, __global const float *B,
-           const int row0, const int col0, const int k0, const int item, float4 *a_next, float4 *b_next)
+           const int row0, const int col0, const int k0, const int item, float4 *a, float4 *b)
 {
     for (int i = 0, q = item; i < A_FOURS; i++, q += THREADS)
-        a_next[i] = four(A, M, K, row0 + q / 2 % BM, k0 + q / (2 * BM) * 8 + q % 2 * 4);
+        a[i] = four(A, M, K, row0 + ROW(q), k0 + COL(q));
     for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS)
-        b_next[i] = four(B, K, N, k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
+        b[i] = four(B, K, N, k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
 }
 
 __kernel __attribute__((reqd_work_group_size(LANES, WARPS, 1)))
@@ -36,25 +40,28 @@ void prefetched(const int M, const int N, const int K,
     __local float4 Bs[2 * BK][BN / 4];
     const int lane = get_local_id(0), warp = get_local_id(1), item = warp * LANES + lane;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
-    // LANES work-items, on a GPU a warp, own a patch of WM x WN. In it, a work-item's rows and columns come in fours;
-    // ty, tx count those.
-    const int ty = warp / (BN / WN) * (WM / 4) + lane % LANES_Y, tx = warp % (BN / WN) * (WN / 4) + lane / LANES_Y;
+    // LANES work-items, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours: ty, tx count
+    // those. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half as many wavefronts.
+    const int y = PAIRS ? lane % 2 + lane / (2 * LANES_X) * 2 : lane % LANES_Y;
+    const int x = PAIRS ? lane / 2 % LANES_X : lane / LANES_Y;
+    const int ty = warp / (BN / WN) * (WM / 4) + y, tx = warp % (BN / WN) * (WN / 4) + x;
     float4 a_next[A_FOURS], b_next[B_FOURS], acc[TM][TN / 4];
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN / 4; j++) acc[i][j] = 0.0f;
 
     fetch(M, N, K, A, B, row0, col0, 0, item, a_next, b_next);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK, now = BK - now) {
-        // 1. Take what was asked for, and wait if it is still on its way: out of the registers, into one half.
+        // 1. Take what was asked for, and wait if it is still on its way: into one half.
         for (int i = 0, q = item; i < A_FOURS; i++, q += THREADS) {
-            const int r = q / 2 % BM, c = now + q / (2 * BM) * 8 + q % 2 * 4;
+            const int r = ROW(q), c = now + COL(q);
             ((__local float *)As[c])[r] = a_next[i].s0;
             ((__local float *)As[c + 1])[r] = a_next[i].s1;
             ((__local float *)As[c + 2])[r] = a_next[i].s2;
             ((__local float *)As[c + 3])[r] = a_next[i].s3;
         }
-        for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS) Bs[now + q / (BN / 4)][q % (BN / 4)] = b_next[i];
-        // 2. This half is complete before anyone reads it, and the other has no reader any more.
+        for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS)
+            Bs[now + q / (BN / 4)][q % (BN / 4)] = b_next[i];
+        // 2. This half is complete before anyone reads it; the other has no reader any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         // 3. Ask for the next tile now: its numbers travel while this one is multiplied.
         fetch(M, N, K, A, B, row0, col0, k0 + BK, item, a_next, b_next);

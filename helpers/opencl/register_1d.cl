@@ -1,7 +1,15 @@
 // register_1d: C = A @ B, row-major float32; a work-item computes TM elements of a column of C.
 // Launch: work-group (BN, BM / TM), one work-group for BM rows x BN columns of C.
+#define THREADS_X BN
 #define THREADS_Y (BM / TM)
-__kernel __attribute__((reqd_work_group_size(BN, THREADS_Y, 1)))
+#define THREADS (THREADS_X * THREADS_Y)
+// Of each tile, all work-items bring as many numbers.
+#define EVEN (BM * BK % THREADS == 0 && BK * BN % THREADS == 0)
+// Row and column of number q + tx of a tile with W columns. Where whole rows of work-items make a row of the tile, tx
+// stands alone: so a CPU's compiler sees that neighbours are neighbours, and loads them as a vector.
+#define ROW_OF(q, W) ((W) % THREADS_X == 0 ? (q) / (W) : ((q) + tx) / (W))
+#define COLUMN_OF(q, W) ((W) % THREADS_X == 0 ? (q) % (W) + tx : ((q) + tx) % (W))
+__kernel __attribute__((reqd_work_group_size(THREADS_X, THREADS_Y, 1)))
 void register_1d(const int M, const int N, const int K,
                  __global const float *A, __global const float *B, __global float *C)
 {
@@ -15,13 +23,17 @@ void register_1d(const int M, const int N, const int K,
     for (int i = 0; i < TM; i++) acc[i] = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // 1. The tiles are larger than the work-group: it walks over them, its own size at a time.
-        for (int r = ty; r < BM; r += THREADS_Y)
-            for (int c = 0; c < BK; c += BN)
-                if (c + tx < BK)
-                    As[r][c + tx] = (row0 + r < M && k0 + c + tx < K) ? A[(row0 + r) * K + k0 + c + tx] : 0.0f;
-        for (int r = ty; r < BK; r += THREADS_Y)
-            Bs[r][tx] = (k0 + r < K && col0 + tx < N) ? B[(k0 + r) * N + col0 + tx] : 0.0f;
+        // 1. The work-group walks over each tile as it lies: neighbours bring and store neighbours.
+        for (int i = 0; i < BM * BK; i += THREADS) {
+            const int q = ty * THREADS_X + i, r = ROW_OF(q, BK), c = COLUMN_OF(q, BK);
+            if (EVEN || q + tx < BM * BK)  // the compiler knows EVEN, and then leaves the guard out
+                As[r][c] = (row0 + r < M && k0 + c < K) ? A[(row0 + r) * K + k0 + c] : 0.0f;
+        }
+        for (int i = 0; i < BK * BN; i += THREADS) {
+            const int q = ty * THREADS_X + i, r = ROW_OF(q, BN), c = COLUMN_OF(q, BN);
+            if (EVEN || q + tx < BK * BN)
+                Bs[r][c] = (k0 + r < K && col0 + c < N) ? B[(k0 + r) * N + col0 + c] : 0.0f;
+        }
 
         // 2. Both tiles are complete before anyone reads them.
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -3,6 +3,11 @@
 #define THREADS_X (BN / TN)
 #define THREADS_Y (BM / TM)
 #define THREADS (THREADS_X * THREADS_Y)
+#define A_FOURS (BM * BK / 4 / THREADS)
+#define B_FOURS (BK * BN / 4 / THREADS)
+// Row and column of four q of a tile of A: two work-items share a row, and no two of a warp a bank.
+#define ROW(q) ((q) / 2 % BM)
+#define COL(q) ((q) / (2 * BM) * 8 + (q) % 2 * 4)
 
 // X[row, col .. col + 3], one 16-byte load where rows begin on 16 bytes; zeros outside X.
 float4 four(__global const float *X, const int rows, const int columns, const int row, const int col)
@@ -13,31 +18,41 @@ float4 four(__global const float *X, const int rows, const int columns, const in
     return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f, col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
 }
 
+// This work-item's fours of the tiles that begin at k0.
+void fetch(const int M, const int N, const int K, __global const float *A, __global const float *B,
+           const int row0, const int col0, const int k0, const int item, float4 *a, float4 *b)
+{
+    for (int i = 0, q = item; i < A_FOURS; i++, q += THREADS)
+        a[i] = four(A, M, K, row0 + ROW(q), k0 + COL(q));
+    for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS)
+        b[i] = four(B, K, N, k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
+}
+
 __kernel __attribute__((reqd_work_group_size(THREADS_X, THREADS_Y, 1)))
 void vectorized(const int M, const int N, const int K,
                 __global const float *A, __global const float *B, __global float *C)
 {
-    // Turned round, so that a work-item's rows lie side by side; 4 wider, so that staging has no bank conflicts.
+    // Transposed: a work-item's rows lie side by side. 4 wider: stores have no bank conflicts.
     __local float4 As[BK][BM / 4 + 1];
     __local float4 Bs[BK][BN / 4];
     const int tx = get_local_id(0), ty = get_local_id(1), item = ty * THREADS_X + tx;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
-    float4 acc[TM][TN / 4];
+    float4 a_new[A_FOURS], b_new[B_FOURS], acc[TM][TN / 4];
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN / 4; j++) acc[i][j] = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // 1. Each work-item brings four numbers at a time. Two share a row of A: 32 bytes, different banks.
-        for (int q = item; q < BM * BK / 4; q += THREADS) {
-            const int r = q / 2 % BM, c = q / (2 * BM) * 8 + q % 2 * 4;
-            const float4 x = four(A, M, K, row0 + r, k0 + c);
-            ((__local float *)As[c])[r] = x.s0;
-            ((__local float *)As[c + 1])[r] = x.s1;
-            ((__local float *)As[c + 2])[r] = x.s2;
-            ((__local float *)As[c + 3])[r] = x.s3;
+        // 1. Each work-item asks for all its fours, then stores them: it waits once, not for each.
+        fetch(M, N, K, A, B, row0, col0, k0, item, a_new, b_new);
+        for (int i = 0, q = item; i < A_FOURS; i++, q += THREADS) {
+            const int r = ROW(q), c = COL(q);
+            ((__local float *)As[c])[r] = a_new[i].s0;
+            ((__local float *)As[c + 1])[r] = a_new[i].s1;
+            ((__local float *)As[c + 2])[r] = a_new[i].s2;
+            ((__local float *)As[c + 3])[r] = a_new[i].s3;
         }
-        for (int q = item; q < BK * BN / 4; q += THREADS)
-            Bs[q / (BN / 4)][q % (BN / 4)] = four(B, K, N, k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
+        for (int i = 0, q = item; i < B_FOURS; i++, q += THREADS)
+            Bs[q / (BN / 4)][q % (BN / 4)] = b_new[i];
         // 2. Both tiles are complete before anyone reads them.
         barrier(CLK_LOCAL_MEM_FENCE);
         // 3. A work-item's rows and columns come in fours that lie side by side.

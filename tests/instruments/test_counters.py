@@ -6,10 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel
-from helpers.instruments import GPUS, counts_of, limits_tested, predict
-from helpers.instruments.prediction import COUNTERS
-from helpers.ladder import ceil_div
+from gpu_model.published import on_h200
+from helpers.instruments import GPUS, limits_tested
+from helpers.instruments.prediction import COUNTERS, as_it_ran
+from helpers.ladder import ceil_div, spell
 
 SIZE, GPU = COUNTERS["size"], GPUS[COUNTERS["gpu"]]
 
@@ -19,6 +19,11 @@ def titled(row):
 
 
 ROWS = {titled(row): row for row in COUNTERS["kernel"]}
+
+
+def counts_of(row):
+    """The `Counts` of the kernel that the GPU ran then."""
+    return on_h200()[f"{row['step']} with {spell(row['parameters'])}"]
 
 
 def whole(counts, of):
@@ -42,8 +47,7 @@ def off(ours, measured):
 def counted(name):
     """{what: by how much ours is off} of a kernel."""
     row = ROWS[name]
-    k = cuda_kernel(row["step"], **row["parameters"])
-    counts, prediction = counts_of(k, GPU.arch), predict(k, GPU, SIZE, SIZE, SIZE)
+    counts, prediction = counts_of(row), as_it_ran(row)
     pairs = {
         "registers": (counts.registers, row["registers"]),
         "shared bytes": (counts.shared_bytes, row["shared_bytes"]),
@@ -61,6 +65,7 @@ def counted(name):
 def test_counters_are_of_the_ladder_and_of_a_gpu_of_the_table():
     assert len(ROWS) == len(COUNTERS["kernel"]) == 21
     assert GPU.name in COUNTERS["device"]
+    assert [*on_h200().values()] == [*map(counts_of, ROWS.values())]
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -105,9 +110,7 @@ def test_bytes_of_memory_are_those_of_the_gpu_where_blocks_stay_in_step():
 
 # ------------------------------------------------------------------------------- times and limits
 
-PREDICTED = {
-    name: predict(cuda_kernel(row["step"], **row["parameters"]), GPU, SIZE, SIZE, SIZE) for name, row in ROWS.items()
-}
+PREDICTED = {name: as_it_ran(row) for name, row in ROWS.items()}
 
 
 def test_times_are_those_of_the_gpu():
@@ -139,10 +142,7 @@ def test_who_makes_more_round_trips_waits_longer():
     many, few = ROWS["register_2d-128-128-32-8-8"], ROWS["register_2d-64-64-16-4-4"]
     stalled = [row["stalls"]["second cache or memory"] / sum(row["stalls"].values()) for row in (many, few)]
     assert stalled[0] > 2 * stalled[1]
-    trips = [
-        sum(counts_of(cuda_kernel(row["step"], **row["parameters"]), GPU.arch).trips.values()) for row in (many, few)
-    ]
-    assert trips == [23, 2]
+    assert [sum(counts_of(row).trips.values()) for row in (many, few)] == [23, 2]
 
 
 def test_the_model_agrees_so_often_and_each_miss_is_told():

@@ -123,9 +123,9 @@ def test_a_gpu_of_ones_own_is_made_from_another_in_one_line():
 
 def test_requests_to_shared_memory_are_told_for_a_multiply_add(capsys):
     print_requests(cuda_kernel("register_1d", BM=64, BN=32, BK=16, TM=8))
-    # One number of B for 8 products, 16 rounds of 96 staged for 2048; four rounds of A's joined by the compiler.
-    one = 1 / 8 + 16 * 96 / (16 * 2048) + 1 / 32
-    said = f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.75 instructions\n"
+    # One number of B for 8 products, 16 x 96 staged for 16 x 2048; four rounds of A's joined by the compiler.
+    one = 1 / 8 + 16 * 96 / (16 * 2048)
+    said = f"register_1d  {one:.3f} requests for one number, 0.250 for four; 2.08 instructions\n"
     assert capsys.readouterr().out == said
 
 
@@ -155,10 +155,10 @@ def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():
     assert coalesced.gflops / naive.gflops == pytest.approx(measured("coalesced") / measured("naive"), rel=0.35)
 
 
-def test_with_its_loads_joined_register_2d_asks_less_often_and_makes_fewer_round_trips():
+def test_with_its_loads_joined_register_2d_asks_less_often_and_waits_as_little():
     narrow, wide = (on_a6000(cuda_kernel(step, **SIZES[step])) for step in ("register_2d", "vectorized"))
     assert narrow.units["loads and stores"] > 1.3 * wide.units["loads and stores"]
-    assert narrow.units["waiting"] > 2 * wide.units["waiting"]
+    assert all(p.units["waiting"] < 0.2 * p.seconds for p in (narrow, wide))  # both ask for a tile at once
     theirs = {row.step: row.prediction.gflops for row in against_published("A6000").rows[: len(SIZES)]}
     gain = measured("vectorized") / measured("register_2d")
     assert theirs["vectorized"] / theirs["register_2d"] == pytest.approx(gain, rel=0.1)

@@ -51,7 +51,7 @@ def test_a_transposed_tile_conflicts_and_a_padded_one_does_not():
 WIDE = {
     "CUDA": """
 from numba import cuda, float32
-from helpers.launch import load4
+from helpers.cuda.intrinsics import load4
 
 @cuda.jit
 def wide(A, B, C):

@@ -291,7 +291,7 @@ FOUND = {
         "vectorized",
         edited("vectorized", *ODD, *NOT_ALIGNED),
         "misaligned",
-        "store4(Bs, r, c, four(B, k0 + r, col0 + c))",
+        "store4(Bs, r, c, (b_new[i, 0], b_new[i, 1], b_new[i, 2], b_new[i, 3]))",
     ),
     "two threads that add to one element": ("naive", ADDS_TO_ONE, "race", "C[mine, col] += A[mine, k] * B[k, col]"),
 }

@@ -5,13 +5,13 @@ from needed import needs_compiler
 from numba import cuda
 
 from helpers import coalescing, cuda_kernel, traffic
+from helpers.cuda.intrinsics import load4, store4
 from helpers.instruments.compiler import ptx
-from helpers.launch import load4, store4
 from helpers.sandbox import in_child
 
 DOUBLED = """
 from numba import cuda
-from helpers.launch import load4, store4
+from helpers.cuda.intrinsics import load4, store4
 
 @cuda.jit
 def doubled(A, B, C):

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from helpers.judge.trials import examine_there
-from helpers.launch import load4, store4
+from helpers.cuda.intrinsics import load4, store4
 from helpers.sandbox.job import Job, packed
 from numba import cuda
 

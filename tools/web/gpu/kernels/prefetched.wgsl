@@ -8,6 +8,7 @@
 const LANES_Y = WM / TM;
 const LANES_X = WN / TN;
 const LANES = LANES_Y * LANES_X;
+const PAIRS = LANES_Y % 2 == 0;
 const WARPS = BM / WM * (BN / WN);
 const INVOCATIONS = WARPS * LANES;
 // An invocation's pieces of a tile: four rows of four numbers of A, four numbers of B.
@@ -64,15 +65,17 @@ fn prefetched(@builtin(local_invocation_id) id: vec3<u32>,
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
     let lane = id.x; let warp = id.y; let item = warp * LANES + lane;
     let row0 = group.y * BM; let col0 = group.x * BN;
-    // LANES invocations, on a GPU a warp, own a patch of WM x WN. In it, an invocation's rows and columns come in
-    // fours; ty, tx count those.
-    let ty = warp / (BN / WN) * (WM / 4) + lane % LANES_Y; let tx = warp % (BN / WN) * (WN / 4) + lane / LANES_Y;
+    // LANES invocations, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours: ty, tx count those.
+    // Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half as many wavefronts.
+    let y = select(lane % LANES_Y, lane % 2 + lane / (2 * LANES_X) * 2, PAIRS);
+    let x = select(lane / LANES_Y, lane / 2 % LANES_X, PAIRS);
+    let ty = warp / (BN / WN) * (WM / 4) + y; let tx = warp % (BN / WN) * (WN / 4) + x;
     var acc: array<array<vec4<f32>, TN / 4>, TM>;  // zeros, as all variables are at first
 
     fetch(row0, col0, 0, item);
     var now = 0u;
     for (var k0 = 0u; k0 < K; k0 += BK) {
-        // 1. Take what was asked for, and wait if it is still on its way: out of the registers, into one half.
+        // 1. Take what was asked for, and wait if it is still on its way: into one half.
         for (var p = 0u; p < A_PIECES; p++) {
             let q = item + p * INVOCATIONS;
             if (q < BM * BK / 16) {

@@ -6,6 +6,7 @@
 @group(0) @binding(3) var<uniform> sizes: vec3<u32>;  // M, N, K
 
 const INVOCATIONS_Y = BM / TM;
+const INVOCATIONS = BN * INVOCATIONS_Y;
 var<workgroup> As: array<array<f32, BK>, BM>;
 var<workgroup> Bs: array<array<f32, BN>, BK>;
 
@@ -14,21 +15,21 @@ fn register_1d(@builtin(local_invocation_id) id: vec3<u32>,
                @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
-    let tx = id.x; let ty = id.y;
+    let tx = id.x; let ty = id.y; let item = ty * BN + tx;
     let row0 = group.y * BM; let col0 = group.x * BN;
     var acc: array<f32, TM>;  // zeros, as all variables are at first
 
     for (var k0 = 0u; k0 < K; k0 += BK) {
-        // 1. The workgroup walks over both tiles, its own size at a time.
-        for (var r = ty; r < BM; r += INVOCATIONS_Y) {
-            for (var c = tx; c < BK; c += BN) {
-                As[r][c] = 0.0;
-                if (row0 + r < M && k0 + c < K) { As[r][c] = A[(row0 + r) * K + k0 + c]; }
-            }
+        // 1. The workgroup walks over each tile as it lies: neighbours bring and store neighbours.
+        for (var q = item; q < BM * BK; q += INVOCATIONS) {
+            let r = q / BK; let c = q % BK;
+            As[r][c] = 0.0;
+            if (row0 + r < M && k0 + c < K) { As[r][c] = A[(row0 + r) * K + k0 + c]; }
         }
-        for (var r = ty; r < BK; r += INVOCATIONS_Y) {
-            Bs[r][tx] = 0.0;
-            if (k0 + r < K && col0 + tx < N) { Bs[r][tx] = B[(k0 + r) * N + col0 + tx]; }
+        for (var q = item; q < BK * BN; q += INVOCATIONS) {
+            let r = q / BN; let c = q % BN;
+            Bs[r][c] = 0.0;
+            if (k0 + r < K && col0 + c < N) { Bs[r][c] = B[(k0 + r) * N + col0 + c]; }
         }
         // 2. Both tiles are complete before anyone reads them.
         workgroupBarrier();

@@ -7,6 +7,7 @@
 
 const INVOCATIONS_X = BN / TN;
 const INVOCATIONS_Y = BM / TM;
+const INVOCATIONS = INVOCATIONS_X * INVOCATIONS_Y;
 var<workgroup> As: array<array<f32, BK>, BM>;
 var<workgroup> Bs: array<array<f32, BN>, BK>;
 
@@ -15,23 +16,21 @@ fn register_2d(@builtin(local_invocation_id) id: vec3<u32>,
                @builtin(workgroup_id) group: vec3<u32>)
 {
     let M = sizes.x; let N = sizes.y; let K = sizes.z;
-    let tx = id.x; let ty = id.y;
+    let tx = id.x; let ty = id.y; let item = ty * INVOCATIONS_X + tx;
     let row0 = group.y * BM; let col0 = group.x * BN;
     var acc: array<array<f32, TN>, TM>;  // zeros, as all variables are at first
 
     for (var k0 = 0u; k0 < K; k0 += BK) {
-        // 1. The workgroup walks over both tiles, its own size at a time.
-        for (var r = ty; r < BM; r += INVOCATIONS_Y) {
-            for (var c = tx; c < BK; c += INVOCATIONS_X) {
-                As[r][c] = 0.0;
-                if (row0 + r < M && k0 + c < K) { As[r][c] = A[(row0 + r) * K + k0 + c]; }
-            }
+        // 1. The workgroup walks over each tile as it lies: neighbours bring and store neighbours.
+        for (var q = item; q < BM * BK; q += INVOCATIONS) {
+            let r = q / BK; let c = q % BK;
+            As[r][c] = 0.0;
+            if (row0 + r < M && k0 + c < K) { As[r][c] = A[(row0 + r) * K + k0 + c]; }
         }
-        for (var r = ty; r < BK; r += INVOCATIONS_Y) {
-            for (var c = tx; c < BN; c += INVOCATIONS_X) {
-                Bs[r][c] = 0.0;
-                if (k0 + r < K && col0 + c < N) { Bs[r][c] = B[(k0 + r) * N + col0 + c]; }
-            }
+        for (var q = item; q < BK * BN; q += INVOCATIONS) {
+            let r = q / BN; let c = q % BN;
+            Bs[r][c] = 0.0;
+            if (k0 + r < K && col0 + c < N) { Bs[r][c] = B[(k0 + r) * N + col0 + c]; }
         }
         // 2. Both tiles are complete before anyone reads them.
         workgroupBarrier();

@@ -8,7 +8,10 @@
 const INVOCATIONS_X = BN / TN;
 const INVOCATIONS_Y = BM / TM;
 const INVOCATIONS = INVOCATIONS_X * INVOCATIONS_Y;
-// Turned round, so that an invocation's rows lie side by side.
+// An invocation's pieces of a tile: four rows of four numbers of A, four numbers of B.
+const A_PIECES = (BM * BK / 16 + INVOCATIONS - 1) / INVOCATIONS;
+const B_PIECES = BK * BN / 4 / INVOCATIONS;
+// Transposed, so that an invocation's rows lie side by side.
 var<workgroup> As: array<array<vec4<f32>, BM / 4 + 1>, BK>;
 var<workgroup> Bs: array<array<vec4<f32>, BN / 4>, BK>;
 
@@ -44,16 +47,31 @@ fn vectorized(@builtin(local_invocation_id) id: vec3<u32>,
     var acc: array<array<vec4<f32>, TN / 4>, TM>;  // zeros, as all variables are at first
 
     for (var k0 = 0u; k0 < K; k0 += BK) {
-        // 1. Four rows of A, four numbers of each: turned in registers, since a store writes a whole vector.
-        for (var q = item; q < BM * BK / 16; q += INVOCATIONS) {
-            let r = q / (BK / 4); let c = q % (BK / 4) * 4;
-            var x: mat4x4<f32>;
-            for (var i = 0u; i < 4; i++) { x[i] = four_of_A(row0 + 4 * r + i, k0 + c); }
-            x = transpose(x);
-            for (var i = 0u; i < 4; i++) { As[c + i][r] = x[i]; }
+        // 1. Each invocation asks for all its pieces, then stores them: it waits once, not for each. Four rows of A
+        // are transposed in registers, since a store writes a whole vector.
+        var a_new: array<mat4x4<f32>, A_PIECES>;
+        var b_new: array<vec4<f32>, B_PIECES>;
+        for (var p = 0u; p < A_PIECES; p++) {
+            let q = item + p * INVOCATIONS;
+            if (q < BM * BK / 16) {
+                let r = q / (BK / 4) * 4; let c = q % (BK / 4) * 4;
+                for (var i = 0u; i < 4; i++) { a_new[p][i] = four_of_A(row0 + r + i, k0 + c); }
+            }
         }
-        for (var q = item; q < BK * BN / 4; q += INVOCATIONS) {
-            Bs[q / (BN / 4)][q % (BN / 4)] = four_of_B(k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
+        for (var p = 0u; p < B_PIECES; p++) {
+            let q = item + p * INVOCATIONS;
+            b_new[p] = four_of_B(k0 + q / (BN / 4), col0 + q % (BN / 4) * 4);
+        }
+        for (var p = 0u; p < A_PIECES; p++) {
+            let q = item + p * INVOCATIONS;
+            if (q < BM * BK / 16) {
+                let x = transpose(a_new[p]);
+                for (var i = 0u; i < 4; i++) { As[q % (BK / 4) * 4 + i][q / (BK / 4)] = x[i]; }
+            }
+        }
+        for (var p = 0u; p < B_PIECES; p++) {
+            let q = item + p * INVOCATIONS;
+            Bs[q / (BN / 4)][q % (BN / 4)] = b_new[p];
         }
         // 2. Both tiles are complete before anyone reads them.
         workgroupBarrier();

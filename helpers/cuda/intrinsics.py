@@ -1,8 +1,14 @@
-"""A GPU's matrix units, for Numba's CUDA kernels: words of 32 bits, and a warp's product of two fragments.
+"""What the ladder's CUDA kernels call: Numba knows no such instructions, so each is made here of LLVM's or of PTX.
 
-A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower half.
-Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words of two
-tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
+`load4` and `store4`: four float32 with one instruction of 16 bytes. Element (row, col) must lie on a multiple of 16
+bytes: col a multiple of 4, and rows as long as a multiple of 4. A shared array must begin there, too:
+`cuda.shared.array(shape, float32, alignment=16)`. Without that it begins on a multiple of 4 bytes, and behind an array
+of odd size on no multiple of 16.
+
+`word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments of
+tiles. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower
+half. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words of
+two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
 
     register r of A   row group + 8 * (r % 2), word place + 4 * (r // 2)
     register r of B   column group, word place + 4 * r
@@ -18,6 +24,46 @@ from numba.core import cgutils
 from numba.cuda.extending import intrinsic
 
 WORD, FLOAT = ir.IntType(32), ir.FloatType()
+FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(FLOAT, 4)
+PLACES = [ir.Constant(WORD, n) for n in range(4)]  # in a vector
+
+
+def vector_pointer(context, builder, signature, arguments):
+    """Where element (row, col) of the array lies, as a pointer to a vector of four."""
+    kind = signature.args[0]
+    array = context.make_array(kind)(context, builder, arguments[0])
+    index = [
+        context.cast(builder, value, given, types.intp)
+        for value, given in zip(arguments[1:3], signature.args[1:3], strict=True)
+    ]
+    element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
+    return builder.bitcast(element, VECTOR.as_pointer())
+
+
+@intrinsic
+def load4(typing_context, array, row, col):
+    """array[row, col : col + 4] as a tuple of four float32."""
+
+    def generate(context, builder, signature, arguments):
+        vector = builder.load(vector_pointer(context, builder, signature, arguments))
+        vector.align = 16
+        return context.make_tuple(builder, FOUR, [builder.extract_element(vector, place) for place in PLACES])
+
+    return FOUR(array, row, col), generate
+
+
+@intrinsic
+def store4(typing_context, array, row, col, four):
+    """array[row, col : col + 4] = four, a tuple of float32."""
+
+    def generate(context, builder, signature, arguments):
+        vector = ir.Constant(VECTOR, ir.Undefined)
+        for n, place in enumerate(PLACES):
+            vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), place)
+        builder.store(vector, vector_pointer(context, builder, signature, arguments)).align = 16
+        return context.get_dummy_value()
+
+    return types.void(array, row, col, FOUR), generate
 
 
 def register(context, builder, signature, arguments, which, n):

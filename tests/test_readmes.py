@@ -12,12 +12,11 @@ from markdown_it import MarkdownIt
 
 from helpers import devices
 
-# All that pip brings beside the package itself, where its README says so.
+# All that pip brings beside the package itself, where its README says so; LEAST: and what those bring.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}, "summa": {"mpi4py", "mpich", "numpy", "psutil"}}
 NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
-LEAST = {"opencl_trace": {"numpy", "pyopencl"}}  # and what those bring
-LEAST["blocks_without_gpu"] = {"numpy", "triton", "gpu-model", "ptx-machine"}
+LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "blocks_without_gpu": {"numpy", "triton", "gpu-model", "ptx-machine"}}
 
 
 def blocks(package):

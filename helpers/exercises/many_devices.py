@@ -64,8 +64,7 @@ def judge_panel_step(step: Callable) -> Report:
     `me` is a `Rank`, k0 and k1 are the panel's ends, `left` is the column of ranks that owns A's, `top` the row that
     owns B's.
     """
-    named = step.__code__.co_names  # a stub names nothing
-    wrong = None if named else Finding("not yet", "It does nothing so far.")
+    wrong = None if step.__code__.co_names else Finding("not yet", "It does nothing so far.")  # a stub names nothing
     for grid, size in RUNS:
         wrong = wrong or wrong_product(step, grid, size)
     return Answer(step.__name__, (wrong,) if wrong else (), len(RUNS), source_around(step))

@@ -11,7 +11,7 @@ from blocks_without_gpu import BlockError, predict_triton, run_triton, side_by_s
 from blocks_without_gpu.triton_product import about_numbers
 from gpu_model import GPUS
 
-pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="Triton is not installed")
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="no Triton: pip install triton")
 TILE = dict(BM=32, BN=32, BK=16)
 PRODUCT = """
 @triton.jit

@@ -84,11 +84,11 @@ def prefetched(BM=128, BN=128, BK=16, TM=8, TN=8, WM=64, WN=32):
             k = 0
             while k < BK:
                 for i in range(0, TM, 4):
-                    x = load4(As, now + k, ty * 4 + i * LANES_Y)
-                    a_reg[i], a_reg[i + 1], a_reg[i + 2], a_reg[i + 3] = x
+                    a = load4(As, now + k, ty * 4 + i * LANES_Y)
+                    a_reg[i], a_reg[i + 1], a_reg[i + 2], a_reg[i + 3] = a
                 for j in range(0, TN, 4):
-                    x = load4(Bs, now + k, tx * 4 + j * LANES_X)
-                    b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = x
+                    b = load4(Bs, now + k, tx * 4 + j * LANES_X)
+                    b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3] = b
                 for i in range(TM):
                     for j in range(TN):
                         acc[i, j] += a_reg[i] * b_reg[j]

@@ -1,4 +1,4 @@
-"""Page 09: a part of `vectorized` with wide loads from a tile that is not turned; and a `tiled` that turns its own."""
+"""Page 09: `vectorized` with wide loads from a tile that is not transposed, and a `tiled` that transposes its own."""
 
 import re
 
@@ -66,7 +66,7 @@ def judge_turned(k: Kernel) -> Report:
 
 
 def not_turned(k: Kernel) -> list[Finding]:
-    """A number of A that is not at the turned place in As, or one of B not at its own in Bs, where K is one tile."""
+    """A number of A that is not at the transposed place in As, or one of B not at its own in Bs, if K is one tile."""
     tile = k.parameters["TILE"]
     seen = trace(k, tile, tile, tile)
     for name in "AB":
@@ -75,7 +75,7 @@ def not_turned(k: Kernel) -> list[Finding]:
         for thread, place in zip(stores["thread"].tolist(), cells(stores, seen.shapes[f"{name}s"][1]), strict=True):
             row, col = read.get(thread, (-1, -1))
             if place != ((col, row) if name == "A" else (row, col)):
-                kind = "not turned" if name == "A" else "not in place"
+                kind = "not transposed" if name == "A" else "not in place"
                 said = f"the thread that reads {name}[{row}, {col}] stores at {name}s[{place[0]}, {place[1]}]"
                 return [Finding(kind, said)]
     return []

@@ -428,7 +428,10 @@ k0 += TILE
         "the threads along y as a number": ({"4 * THREADS_Y": "4 * 2"}, "wrong at other sizes"),
     },
     "09.2": {
-        "not turned": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"}, "not turned"),
+        "not transposed": (
+            {"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]", "PAD = 2": "PAD = 0"},
+            "not transposed",
+        ),
         "a padding too large": ({"PAD = 2": "PAD = 18"}, "no smaller padding"),
         "roles exchanged": (
             {

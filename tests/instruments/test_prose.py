@@ -67,6 +67,10 @@ def solid():
     return cuda_kernel(source, like="register_2d", BM=128, BN=128, BK=16, TM=8, TN=8)
 
 
+def shallow(step, **sizes):
+    return cuda_kernel(step, BM=128, BN=128, BK=8, TM=8, TN=8, **sizes)
+
+
 def column():
     part = with_part("CUDA", "register_1d", 3, COLUMN)
     return cuda_kernel(part, like="register_1d", BM=64, BN=32, BK=16, TM=8)
@@ -89,6 +93,7 @@ SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for 
     "its loads coalesced": ("04", lambda: mended(COALESCED), "A6000", "with coalesced loads the model predicts {}."),
     "its tiles turned": ("04", lambda: mended(BOTH_TURNED), "A6000", "tiles stored turned round it predicts {}."),
     "range for while": ("05", column, "A6000", "the model predicts {} GFLOP/s in place of 9,493"),
+    "tiles 8 deep": ("09", lambda: shallow("register_2d"), "A100", "and its predicted rate is {}."),
     "a solid patch": ("06", solid, "H100", "for a solid patch the model predicts {} GFLOP/s on an H100"),
 }  # fmt: skip
 
@@ -113,8 +118,19 @@ def test_page_10_works_on_a_tile_for_longer_than_a_number_takes():
     said = "more than 1,400 cycles on a tile. A number takes 700 cycles"
     assert any(said in without_links(cell.source) for cell in notebooks.read(path).cells)
     gpu, sizes = GPUS["H100"], dict(BM=128, BN=128, BK=8, TM=8, TN=8)
-    for k in asked_early(**sizes), cuda_kernel("prefetched", WM=64, WN=32, **sizes):
+    for k in asked_early(**sizes), shallow("prefetched", WM=64, WN=32):
         p = predict(k, "H100", 4096, 4096, 4096)
         tiles = -(-p.blocks // gpu.sms) * 4096 // 8  # of all blocks of the busiest multiprocessor
         assert 1400 < (p.seconds - p.units["waiting"]) * gpu.clock / tiles < 1550
     assert gpu.latency == 700
+
+
+@needs_compiler
+def test_page_10_counts_the_rounds_that_pairs_of_lanes_save():
+    [path] = notebooks.notebook_paths(["10"])
+    assert any("save 256 of a tile's 832 rounds" in cell.source for cell in notebooks.read(path).cells)
+    paired, flat = shallow("prefetched", WM=64, WN=32), shallow("prefetched", WM=16, WN=128)
+    others = paired.source.replace("PAIRS = LANES_Y % 2 == 0", "PAIRS = False")
+    kernels = cuda_kernel(others, like="prefetched", **paired.parameters), paired, flat
+    tiles = [counts_of(k, "sm_90").tile.requests for k in kernels]
+    assert [sum(n * how[1] for how, n in one.items() if how[0] == "shared") for one in tiles] == [832, 576, 576]

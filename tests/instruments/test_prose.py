@@ -40,6 +40,8 @@ SOLID = {
     "Bs[k, tx + j * THREADS_X]": "Bs[k, tx * TN + j]",
     "row0 + ty + i * THREADS_Y, col0 + tx + j * THREADS_X": "row0 + ty * TM + i, col0 + tx * TN + j",
 }
+SIGNED = {"uint32(cuda.threadIdx.x), uint32(cuda": "int(cuda.threadIdx.x), int(cuda"}
+EAGER = {"(TN):\n" + 24 * " " + "acc[i, j] +=": "(min(TN, N - col0)):\n" + 24 * " " + "acc[i, j] +="}
 
 
 def changed(source, changes):
@@ -62,9 +64,13 @@ def tiled(changes):
     return cuda_kernel(with_part("CUDA", "tiled", (1, 4), changed(ROUND, changes)), like="tiled", TILE=16)
 
 
-def solid():
-    source = changed(cuda_kernel("register_2d").source, SOLID)
+def patch(changes):
+    source = changed(cuda_kernel("register_2d").source, changes)
     return cuda_kernel(source, like="register_2d", BM=128, BN=128, BK=16, TM=8, TN=8)
+
+
+def square(side):
+    return cuda_kernel("register_2d", BM=8 * side, BN=8 * side, BK=8, TM=side, TN=side)
 
 
 def shallow(step, **sizes):
@@ -74,6 +80,17 @@ def shallow(step, **sizes):
 def column():
     part = with_part("CUDA", "register_1d", 3, COLUMN)
     return cuda_kernel(part, like="register_1d", BM=64, BN=32, BK=16, TM=8)
+
+
+def guarded():
+    source = cuda_kernel("register_1d").source
+    assert source.count("if EVEN or q <") == 2
+    return cuda_kernel(source.replace("if EVEN or q <", "if q <"), like="register_1d", BM=64, BN=32, BK=16, TM=8)
+
+
+def of_shared(rounds):
+    """A function of a tile: its requests to shared memory, or their wavefronts."""
+    return lambda tile: sum(n * (w if rounds else 1) for (space, w, _), n in tile.requests.items() if space == "shared")
 
 
 SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for each multiply-add, with its words
@@ -94,7 +111,12 @@ SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for 
     "its tiles turned": ("04", lambda: mended(BOTH_TURNED), "A6000", "tiles stored turned round it predicts {}."),
     "range for while": ("05", column, "A6000", "the model predicts {} GFLOP/s in place of 9,493"),
     "tiles 8 deep": ("09", lambda: shallow("register_2d"), "A100", "and its predicted rate is {}."),
-    "a solid patch": ("06", solid, "H100", "for a solid patch the model predicts {} GFLOP/s on an H100"),
+    "signed indices": ("07", lambda: patch(SIGNED), "A6000", "model predicts {} GFLOP/s in place of 13,877, and for"),
+    "signed, on an H100": ("07", lambda: patch(SIGNED), "H100", "for an H100 {} in place of 33,394"),
+    "an end at run time": ("07", lambda: patch(EAGER), "A6000", "the model predicts {} GFLOP/s in place of 13,877."),
+    "spills in the loop": ("07", lambda: square(16), "A6000", "predicts {} GFLOP/s, and"),
+    "spills outside it": ("07", lambda: square(14), "A6000", "{} for 14 × 14"),
+    "a solid patch": ("06", lambda: patch(SOLID), "H100", "for a solid patch the model predicts {} GFLOP/s on an H100"),
 }  # fmt: skip
 
 

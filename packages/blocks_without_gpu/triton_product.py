@@ -28,6 +28,7 @@ PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple 
 UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
 TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
+WARPS = (1, 2, 4, 8, 16, 32)  # of a block
 WRITTEN, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton writes all out; stages: the most
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that the PTX machine takes seconds for
 
@@ -177,6 +178,8 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
         raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give BM, BN, all but PRECISION.")
     constants = {name: whole(name, value) for name, value in constants.items()}
     warps, stages = whole("warps", warps), whole("stages", stages)
+    if warps not in WARPS:
+        raise ValueError(f"warps={warps}; a block has {', '.join(map(str, WARPS))}.")
     written = math.prod(constants.values()) // (ptx_machine.WARP * warps)
     if written > WRITTEN or stages > STAGES:
         raise ValueError(

@@ -214,7 +214,7 @@ def test_the_table_counts_what_the_runs_counted():
         (dict(BM=48), BlockError, "power of 2"),
         (dict(BM=256, BN=256, BK=128), ValueError, "multiply-adds a tile"),
         (dict(K=1 << 20), ValueError, "minutes"),
-        (dict(warps=3), BlockError, "power of 2"),
+        (dict(warps=3), ValueError, "a block has 1, 2, 4"),
         (dict(stages=0), ValueError, "stages=0"),
         (dict(stages=1000), ValueError, "Stay at 8,192, by smaller sides or more warps, and at 16 stages"),
         (dict(BN=16.5), ValueError, "BN=16.5 does not do"),
